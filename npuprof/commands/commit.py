@@ -81,7 +81,11 @@ class Commit(StoreVerb):
         if self.dry_run:
             return Answer(message)
         commit = git_writing.commit_paths(
-            changes.repository, *paths, message, ExpectedCommit(changes.head.commit, after.commit)
+            changes.repository,
+            paths.changed,
+            paths.untracked,
+            message,
+            ExpectedCommit(changes.head.commit, after.commit),
         )
         return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
 
@@ -110,7 +114,8 @@ class _Changes:
                 layout = layout._replace(
                     globs=tuple(dict.fromkeys((*layout.globs, *self._home.layout.globs)))
                 )
-        changed, untracked = list_changed_paths(self.repository, layout)
+        presets = list_changed_paths(self.repository, layout)
+        changed, untracked = presets.changed, presets.untracked
         if names:
             wanted = {self._find_path(layout, name) for name in names}
             ignored = git_writing.find_ignored_paths(

@@ -18,7 +18,7 @@ from npuprof.store import is_profile_name, is_source_reference, spec
 from npuprof.store.base import CachedStore
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
-from npuprof.store.problems import is_untold
+from npuprof.store.problems import lacks_source
 from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ class List(PrintingVerb):
                 faults += error.findings
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
             is_listed = (
-                conditions is None and is_untold(faults)
+                conditions is None and lacks_source(faults)
                 if config is None
                 else conditions is None or conditions.accept(config)
             )

@@ -85,7 +85,7 @@ class Trust(Verb):
         chosen = self._choose(folder.label, needs)
         path = trust_state.find_trust_file()
         if not self.dry_run:
-            trust_state.keep_trusted(
+            trust_state.store_trusted(
                 identify_store(folder), _build_trusted(chosen), adding=bool(self.variables)
             )
         what = format_count(len(chosen), "variable") if chosen else "nothing"

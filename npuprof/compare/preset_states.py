@@ -15,7 +15,7 @@ from npuprof.document import Document
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
+from npuprof.store.problems import UNAVAILABLE, advise_sync_of, lacks_source
 
 
 class Pair(Record):
@@ -122,7 +122,7 @@ def build_resolved_pair(
 def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
     """Return the findings about sources missing here, without which a side is unknown."""
     return (
-        tuple(finding for finding in side.findings if finding.code in UNTOLD)
+        tuple(finding for finding in side.findings if finding.code in UNAVAILABLE)
         if isinstance(side, NpuprofError)
         else ()
     )
@@ -174,7 +174,7 @@ class _Verdict(Record):
     @property
     def valid(self) -> bool | None:
         """Whether it has no errors; None if it is missing or unknown."""
-        if is_untold(self.faults) or not (self.judged or self.faults):
+        if lacks_source(self.faults) or not (self.judged or self.faults):
             return None
         return not any(fault.severity == "error" for fault in self.faults)
 
@@ -224,7 +224,7 @@ def _identify_accepted(accepted: Accepted) -> tuple[str, str, str]:
 def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     """Return a pair with its new, fixed and accepted findings, from checks or resolution."""
     pair = pair._replace(valid=(before.valid, after.valid))
-    if is_untold(before.faults):
+    if lacks_source(before.faults):
         return pair
     marks = before.list_marks(), after.list_marks()
     broken = tuple(

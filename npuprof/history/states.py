@@ -39,7 +39,7 @@ def is_untold_state(state: PresetState) -> bool:
     """Return whether the state of a preset is unknown as a source is missing here."""
     from npuprof.store import problems
 
-    return isinstance(state, NpuprofError) and problems.is_untold(state.findings)
+    return isinstance(state, NpuprofError) and problems.lacks_source(state.findings)
 
 
 def find_member_names(config: Config) -> frozenset[str]:

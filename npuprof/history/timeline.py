@@ -284,7 +284,7 @@ class Timeline:
             from npuprof.store import problems
 
             self._untold += [
-                finding for finding in error.findings if finding.code in problems.UNTOLD
+                finding for finding in error.findings if finding.code in problems.UNAVAILABLE
             ]
             return error
 
@@ -369,7 +369,7 @@ def _build_untold_step(
     untold = tuple(
         problems.advise_sync_of(finding, "--history")
         for finding in findings
-        if finding.code in problems.UNTOLD
+        if finding.code in problems.UNAVAILABLE
     )
     return HistoryStep(commit, "untold", name, (), untold)
 

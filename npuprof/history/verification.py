@@ -16,7 +16,7 @@ from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.gitstore.revisions import StoreRepository
-from npuprof.store.problems import UNTOLD, advise_sync_of
+from npuprof.store.problems import UNAVAILABLE, advise_sync_of
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
 
@@ -25,7 +25,7 @@ WHOLE_STORE = "@"
 _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
 
 #: Codes that mean something is missing on this machine.
-_UNTOLD = UNTOLD | {"NP022", "NP029"}
+_UNTOLD = UNAVAILABLE | {"NP022", "NP029"}
 
 
 class VerifiedVersion(Record):

@@ -276,7 +276,7 @@ def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> li
 
 
 def _add_trust(home: ProfileSource | None, wanted: Trusted) -> None:
-    from npuprof.store.trust_state import keep_trusted
+    from npuprof.store.trust_state import Trusted, store_trusted
 
-    if any(wanted) and (identity := identify_store(home)):
-        keep_trusted(identity, wanted, adding=True)
+    if wanted != Trusted() and (identity := identify_store(home)):
+        store_trusted(identity, wanted, adding=True)

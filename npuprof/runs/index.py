@@ -24,7 +24,7 @@ from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.layout import list_project_paths, read_globs
-from npuprof.store.problems import is_untold
+from npuprof.store.problems import lacks_source
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import parse_version_text
 
@@ -272,7 +272,7 @@ class _Builder:
         try:
             config = resolver.resolve_profile(store.profile(name))
         except NpuprofError as error:
-            self._index.untold |= is_untold(error.findings)
+            self._index.untold |= lacks_source(error.findings)
             lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
             self._index.lacking = self._index.lacking or lacking
             return _Known(is_moving=True)  # a later tag may make it resolvable

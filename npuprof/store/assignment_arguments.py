@@ -58,25 +58,20 @@ def is_doubled(name: str, raw: str) -> bool:
 
 
 def require_closed_quote(text: str) -> None:
-    """Raise NpuprofError for a ``KEY=VALUE`` whose opening quote is not closed and would be part of
-    the text.
+    """Raise NpuprofError for a ``KEY=VALUE`` whose opening quote is not closed.
+
+    The quote would be part of the text.
     """
     name, _, value = text.partition("=")
     value = value.strip()
     if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
         what = f"the quote before the value of {name.strip()} is not closed"
-        raise build_error(
-            "NP009",
-            what,
-            "It would be part of the text.",
-            f"omit the quote: {name.strip()}={value[1:]}",
-        )
+        hint = f"omit the quote: {name.strip()}={value[1:]}"
+        raise build_error("NP009", what, "It would be part of the text.", hint)
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
-    """Return the hint for a missing key: its name in another section, else the most similar of
-    ``known``.
-    """
+    """Return the hint for a missing key: its name in another section, else a similar known key."""
     elsewhere = catalog.find_key_elsewhere(key, known)
     return f"write {elsewhere}" if elsewhere else did_you_mean(key, known, otherwise)
 
@@ -112,9 +107,7 @@ def require_shallow_key(text: str) -> None:
 
 
 def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
-    """Return the finding for changing a ``[profile]`` key for one command: such keys are metadata,
-    not settings.
-    """
+    """Return the finding for changing a ``[profile]`` key, which is metadata, for one command."""
     why = "[profile] is metadata of a preset; only settings can be changed for one command."
     hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
     return Finding(
@@ -127,7 +120,7 @@ def build_profile_key_finding(key: str, argument: str = "set", in_python: bool =
 
 
 def place_argument(name: str, in_python: bool = False) -> Place:
-    """Return the place of a one-time change: ``--set``, in Python ``set``."""
+    """Return the location of a one-time change: ``--set``, in Python ``set``."""
     return Place(format_option(name, in_python=in_python))
 
 
@@ -138,61 +131,42 @@ def parse_assignments(
 
     Raises NpuprofError.
     """
-    steps = []
-    problems = []
-    for text in set_:
-        name, equals, raw = text.partition("=")
-        require_shallow_key(name)
-        parsed = keys.parse_key(name)
-        if name.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(name, argument))
-        elif not equals or parsed is None or is_doubled(name, raw):
-            problems.append(
-                Finding(
-                    "NP009",
-                    f"{text!r} is not KEY=VALUE",
-                    "",
-                    ASSIGNMENT_ADVICE,
-                    where=place_argument(argument),
-                )
-            )
-        else:
-            require_closed_quote(text)
-            steps.append(
-                build_set_step(
-                    *parsed,
-                    parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip()),
-                    argument,
-                )
-            )
-    for text in unset:
-        require_shallow_key(text)
-        parsed = keys.parse_key(text)
-        if text.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(text, "unset", in_python))
-        elif parsed is None:
-            problems.append(
-                Finding(
-                    "NP009",
-                    f"{text!r} is not a key",
-                    "",
-                    suggest_bare_key(text),
-                    where=place_argument("unset", in_python),
-                )
-            )
-        else:
-            steps.append(
-                Step(
-                    "unset",
-                    parsed[0],
-                    None,
-                    (format_option("unset", in_python=in_python), parsed[0]),
-                    parsed[1],
-                )
-            )
-    if problems:
+    results = [
+        *(_parse_assignment(text, argument) for text in set_),
+        *(_parse_unset(text, in_python) for text in unset),
+    ]
+    if problems := [result for result in results if isinstance(result, Finding)]:
         raise NpuprofError(problems)
-    return steps
+    return [result for result in results if isinstance(result, Step)]
+
+
+def _parse_assignment(text: str, argument: str) -> Step | Finding:
+    """Return the step of ``KEY=VALUE``, or why there is none."""
+    name, equals, raw = text.partition("=")
+    require_shallow_key(name)
+    parsed = keys.parse_key(name)
+    if name.strip().startswith("profile."):
+        return build_profile_key_finding(name, argument)
+    if not equals or parsed is None or is_doubled(name, raw):
+        what = f"{text!r} is not KEY=VALUE"
+        return Finding("NP009", what, "", ASSIGNMENT_ADVICE, where=place_argument(argument))
+    require_closed_quote(text)
+    key, tail = parsed
+    value = parse_assigned_value(key if not tail else "", raw.strip())
+    return build_set_step(key, tail, value, argument)
+
+
+def _parse_unset(text: str, in_python: bool) -> Step | Finding:
+    """Return the step that unsets a key, or why there is none."""
+    require_shallow_key(text)
+    parsed = keys.parse_key(text)
+    if text.strip().startswith("profile."):
+        return build_profile_key_finding(text, "unset", in_python)
+    if parsed is None:
+        where = place_argument("unset", in_python)
+        return Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text), where=where)
+    key, tail = parsed
+    return Step("unset", key, None, (format_option("unset", in_python=in_python), key), tail)
 
 
 def build_set_step(
@@ -248,24 +222,17 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
             raise NpuprofError(build_profile_key_finding(name, in_python=True))
         if parsed is None:
             hint = suggest_bare_key(name)
-            raise build_error(
-                "NP009",
-                f"{name!a} is not a key",
-                "",
-                hint,
-                where=place_argument("set", in_python=True),
-            )
+            where = place_argument("set", in_python=True)
+            raise build_error("NP009", f"{name!a} is not a key", "", hint, where=where)
         try:
             steps.append(build_set_step(*parsed, _convert_value(value, 0), in_python=True))
         except _UnfitError as unfit:
+            what = f"{ascii(name)[1:-1]} cannot be {unfit}"
             hint = (
                 "give text, a number, a truth value, a date, a list, or a table with texts as "
                 "keys; to omit a key, list it in unset"
             )
-            what, where = (
-                f"{ascii(name)[1:-1]} cannot be {unfit}",
-                place_argument("set", in_python=True),
-            )
+            where = place_argument("set", in_python=True)
             raise build_error(
                 "NP202", what, "No preset could hold it.", hint, where=where
             ) from None
@@ -273,9 +240,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
 
 
 def _convert_value(value: Any, depth: int) -> TomlValue:
-    """Return a value as TOML: tuples and arrays as lists, enum members and number types as plain
-    values.
-    """
+    """Return a value as TOML: arrays as lists, enum members and number types as plain values."""
     if depth > _DEEPEST:
         raise _UnfitError("nested so deeply, or inside itself")
     if isinstance(value, Enum):
@@ -292,9 +257,8 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
         }
     if type(value) in (date, datetime, time):
         return value
-    plain = (
-        value.tolist() if callable(getattr(value, "tolist", None)) else value
-    )  # numbers, booleans and arrays of numpy
+    # numbers, booleans and arrays of numpy
+    plain = value.tolist() if callable(getattr(value, "tolist", None)) else value
     if type(plain) is type(value):
         raise _UnfitError(f"of the type {type(value).__name__}")
     return _convert_value(plain, depth + 1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import NpuprofError, Origin, did_you_mean
+from npuprof.model import NpuprofError, Origin, Record, did_you_mean
 from npuprof.store import is_profile_name, is_source_reference
 
 TYPE_CHECKING = False
@@ -31,6 +31,14 @@ _LEAST_PART = 2
 _MOST_NEAR = 3
 
 
+class PinTarget(Record):
+    """The target of a reference with an @: its store if it is open, its name and its commit."""
+
+    store: CachedStore | None
+    name: str
+    commit: str
+
+
 class CachedStore(ProfileSource):
     """The base class of stores: names are valid profile names, and every profile is read once.
 
@@ -49,9 +57,8 @@ class CachedStore(ProfileSource):
         self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
         self._keyed: set[str] = set()
-        self.pins: dict[
-            str, frozenset[str]
-        ] = {}  #: cached targets of the pinned ancestors of each profile
+        #: cached targets of the pinned ancestors of each profile
+        self.pins: dict[str, frozenset[str]] = {}
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted.
@@ -90,34 +97,32 @@ class CachedStore(ProfileSource):
     def _find_pins(self, name: str) -> frozenset[str]:
         """Return the targets of pinned references in a profile and its ancestors.
 
-        Cached for each of them.
+        Cached for each of them. The parents of a profile are finished before it, without recursion:
+        a chain of parents may be long, and may have a cycle.
         """
         waiting: list[Parent] = [(self, name)]
         opened: dict[tuple[int, str], tuple[set[str], list[Parent]]] = {}
         while waiting:
             store, current = waiting[-1]
-            mark = id(store), current
+            key = id(store), current
             if current in store.pins:
                 waiting.pop()
-            elif mark not in opened:
-                opened[mark] = store.list_parents(current)
-                waiting += [
-                    (there, parent)
-                    for there, parent in opened[mark][1]
-                    if (id(there), parent) not in opened
-                ]
+            elif key not in opened:
+                opened[key] = store.list_parents(current)
+                for parent_store, parent in opened[key][1]:
+                    if (id(parent_store), parent) not in opened:
+                        waiting.append((parent_store, parent))
             else:
-                own, parents = opened[mark]
-                store.pins[current] = frozenset(own).union(
-                    *(there.pins.get(parent, ()) for there, parent in parents)
-                )
+                own, parents = opened[key]
+                pins = set(own)
+                for parent_store, parent in parents:
+                    pins.update(parent_store.pins.get(parent, ()))
+                store.pins[current] = frozenset(pins)
                 waiting.pop()
         return self.pins[name]
 
     def list_parents(self, name: str) -> tuple[set[str], list[Parent]]:
-        """Return the targets of a profile's pinned parents, and all parents that can be
-        looked up.
-        """
+        """Return the targets of a profile's pinned parents, and all parents that can be read."""
         pins: set[str] = set()
         parents: list[Parent] = []
         with suppress(NpuprofError):  # reported when the profile is resolved
@@ -126,29 +131,24 @@ class CachedStore(ProfileSource):
                     if is_source_reference(reference):
                         continue
                     if "@" not in reference:
-                        parents += [(self, reference)] if self.may_have_parent(reference) else []
-                    elif pinned := self._find_pinned(reference, origin):
-                        there, parent, commit = pinned
-                        pins.add(f"{name}@{self.commit_in_pins}:{reference}={parent}@{commit}")
-                        parents += (
-                            [(there, parent)]
-                            if there is not None and there.may_have_parent(parent)
-                            else []
-                        )
+                        if self.may_have_parent(reference):
+                            parents.append((self, reference))
+                    elif target := self._find_pinned(reference, origin):
+                        pin = f"{name}@{self.commit_in_pins}:{reference}"
+                        pins.add(f"{pin}={target.name}@{target.commit}")
+                        if target.store and target.store.may_have_parent(target.name):
+                            parents.append((target.store, target.name))
         return pins, parents
 
     def may_have_parent(self, name: str) -> bool:
-        """Return whether a parent is looked up for its pins: an error found here would not cite the
-        reference.
+        """Return whether a parent is read for its pins.
+
+        An error found here would not cite the reference.
         """
         return is_profile_name(name)
 
-    def _find_pinned(
-        self, reference: str, requested: Origin | None
-    ) -> tuple[CachedStore | None, str, str] | None:
-        """Return the target of a reference with an @: its store if it is open, its name and its
-        commit; None if there is none.
-        """
+    def _find_pinned(self, reference: str, requested: Origin | None) -> PinTarget | None:
+        """Return the target of a reference with an @, None if there is none."""
         raise NotImplementedError
 
     def lay_over(self, profile: Profile) -> None:
@@ -189,17 +189,16 @@ class CachedStore(ProfileSource):
         """
         if len(name) < _LEAST_PART:
             return ""
-        names = [
+        all_names = self.names()
+        near = [
             candidate
-            for candidate in self.names()
+            for candidate in all_names
             if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")
         ]
-        names = names or [
-            candidate
-            for candidate in self.names()
-            if candidate.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))
-        ]
-        return f"did you mean {' or '.join(map(repr, names[:_MOST_NEAR]))}?" if names else ""
+        if not near:
+            starts = (f"{name}-", f"{name}_")
+            near = [path for path in all_names if path.rpartition("/")[2].startswith(starts)]
+        return f"did you mean {' or '.join(map(repr, near[:_MOST_NEAR]))}?" if near else ""
 
 
 def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:

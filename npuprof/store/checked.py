@@ -29,9 +29,8 @@ class CheckedStore:
     def __init__(self, workspace: Workspace, rev: str | None = None, plainly: bool = False) -> None:
         """Check the store of a workspace, or a revision.
 
-        ``plainly`` cites its presets by path only, for machine formats.
-
-        Raises NpuprofError if there is no such revision.
+        ``plainly`` cites its presets by path only, for machine formats. Raises NpuprofError if
+        there is no such revision.
         """
         self.workspace = workspace
         self._past: Revision | None = None
@@ -39,12 +38,8 @@ class CheckedStore:
             home = workspace.store
             revision = home.repository.load_revision(home.repository.resolve_commit(rev))
             if not revision.files:
-                raise build_error(
-                    "NP023",
-                    f"there are no profiles in {revision.label}",
-                    "",
-                    "name the store with --store",
-                )
+                what = f"there are no profiles in {revision.label}"
+                raise build_error("NP023", what, "", "name the store with --store")
             if plainly:
                 revision.shown = None
             self.use_revision(revision)
@@ -56,9 +51,8 @@ class CheckedStore:
         """
         from npuprof.store.project import require_fitting_project
 
-        require_fitting_project(
-            self.workspace.lookups.find_project(revision)
-        )  # npuprof.toml can move the presets' folder
+        # first: the npuprof.toml of another npuprof can move the presets' folder
+        require_fitting_project(self.workspace.lookups.find_project(revision))
         self._past = revision
 
     @property
@@ -77,8 +71,9 @@ class CheckedStore:
         return self.home.label
 
     def load_names(self) -> list[str]:
-        """Return the names of all presets, sorted, which are then in memory: reading all before all
-        checks is a fifth faster.
+        """Return the names of all presets, sorted, and read them.
+
+        Reading all presets before all checks is a fifth faster.
         """
         names = self.home.names()
         if self._past is not None:
@@ -99,11 +94,9 @@ class CheckedStore:
         if name.endswith(".toml"):
             return name  # a file outside any store
         home = self.home
-        return (
-            home.profile_path(name)
-            if isinstance(home, Folder) and home.cite_file(f"{name}.toml") == document.source
-            else ""
-        )
+        if isinstance(home, Folder) and home.cite_file(f"{name}.toml") == document.source:
+            return home.profile_path(name)
+        return ""
 
     def cite_preset(self, name: str) -> str:
         """Return the path to cite for a preset of the store; other specs unchanged.
@@ -132,9 +125,8 @@ class CheckedStore:
         if self._past is None:
             return self.workspace.profile(name)
         if name.endswith(".toml"):
-            name = self._past.layout.name_of(name.removeprefix("./")) or name.removeprefix(
-                "./"
-            ).removesuffix(".toml")
+            path = name.removeprefix("./")
+            name = self._past.layout.name_of(path) or path.removesuffix(".toml")
         return self.home.profile(name)
 
     def find_stray_files(self) -> list[Finding]:
@@ -148,24 +140,16 @@ class CheckedStore:
         ]
 
     def find_nested_stores(self) -> list[Finding]:
-        """Return a finding for each folder below the store that is itself a store: its presets have
-        two names.
+        """Return a finding for each folder below the store that is itself a store.
+
+        Its presets have two names.
         """
         home = self.home
-        found = {}
+        findings: dict[str, Finding] = {}
         for name in home.names():
-            *folders, last = name.split("/")
-            depth = (
-                folders.index("profiles") + 1
-                if "profiles" in folders
-                else len(folders)
-                if last == "npuprof"
-                else 0
-            )
-            inner = "/".join(folders[:depth])
-            if (
-                not inner or inner in found or home.is_outside(name)
-            ):  # presets that npuprof.toml lists stay in their place
+            inner = _find_inner_store(name)
+            # presets that npuprof.toml lists stay in their place
+            if not inner or inner in findings or home.is_outside(name):
                 continue
             cited = home.cite_file(f"{name}.toml")
             what = f"{cited.removesuffix(f'{name}.toml')}{inner} is a store inside a store"
@@ -177,8 +161,8 @@ class CheckedStore:
                 "move it out of this store, or its presets up into a folder of another name; "
                 "presets of another team are taken by a source"
             )
-            found[inner] = Finding("NP017", what, why, hint, where=Place(cited))
-        return [*found.values()]
+            findings[inner] = Finding("NP017", what, why, hint, where=Place(cited))
+        return [*findings.values()]
 
     def find_source_faults(self) -> list[Finding]:
         """Return edits of the lock and of vendored copies, and why the team policy cannot be read.
@@ -189,13 +173,13 @@ class CheckedStore:
         home, lookups = self.home, self.workspace.lookups
         if not home.may_have_policy():
             return []
-        found: list[Finding] = []
+        findings: list[Finding] = []
         try:
             lookups.load_policy(home)
         except NpuprofError as error:
-            found += error.findings
+            findings += error.findings
             lookups.use_policy(home, self.load_own_policy())
-        return [*found, *lookups.find_edited_copies(home)]
+        return [*findings, *lookups.find_edited_copies(home)]
 
     def find_kept_faults(self) -> list[Finding]:
         """Return the faults of vendored releases, and those that no preset extends.
@@ -203,11 +187,9 @@ class CheckedStore:
         Raises NpuprofError.
         """
         home = self.home
-        return (
-            [*self.workspace.lookups.find_kept_faults(home)]
-            if isinstance(home, Folder) and home.keeps_releases
-            else []
-        )
+        if not isinstance(home, Folder) or not home.keeps_releases:
+            return []
+        return [*self.workspace.lookups.find_kept_faults(home)]
 
     def load_own_policy(self) -> Policy:
         """Return the rules and accepted findings of the store's own npuprof.toml.
@@ -218,3 +200,14 @@ class CheckedStore:
 
         project = self.workspace.lookups.find_project(self.home)
         return Policy(project.rules, project.ignores)
+
+
+def _find_inner_store(name: str) -> str:
+    """Return the folder of a preset that looks like a store, relative to this one.
+
+    That is ``profiles``, or the folder of npuprof.toml. An empty string if there is none.
+    """
+    *folders, last = name.split("/")
+    if "profiles" in folders:
+        return "/".join(folders[: folders.index("profiles") + 1])
+    return "/".join(folders) if last == "npuprof" else ""

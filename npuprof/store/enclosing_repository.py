@@ -54,7 +54,7 @@ def has_sparse_checkout(root: str) -> bool:
     )
 
 
-def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
+def explain_missing_preset(home: Folder, name: str, error: NpuprofError) -> NpuprofError:
     """Return the error for a missing preset, noting if the name is a revision or a file."""
     finding = error.findings[0]
     if (
@@ -63,36 +63,30 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
         or finding.origin is not None
     ):
         return error
-    if _is_revision(home, word):
-        hint = f"npuprof diff --rev {word} compares the whole store"
-        if ".." not in word:
+    if _is_revision(home, name):
+        hint = f"npuprof diff --rev {name} compares the whole store"
+        if ".." not in name:
             hint = (
-                f"NAME@{word} is a preset as it was then; npuprof "
-                f"check --rev {word} checks the whole store, {hint}"
+                f"NAME@{name} is a preset as it was then; npuprof check --rev {name} checks the "
+                f"whole store, {hint}"
             )
-        return build_error("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)
+        return build_error("NP008", f"{name!r} is a revision, and no preset", finding.why, hint)
     if has_sparse_checkout(home.root):
-        return NpuprofError(
-            finding._replace(
-                hint="if git keeps it out of the folder: git sparse-checkout add brings it in"
-            )
+        hint = "if git keeps it out of the folder: git sparse-checkout add brings it in"
+        return NpuprofError(finding._replace(hint=hint))
+    if os.path.isfile(name):
+        hint = (
+            f"{name} is a file: npuprof scan {name} reads a script, npuprof import {name} converts "
+            "it"
         )
-    if os.path.isfile(word):
-        return NpuprofError(
-            finding._replace(
-                hint=(
-                    f"{word} is a file: npuprof scan {word} reads "
-                    f"a script, npuprof import {word} converts it"
-                )
-            )
-        )
+        return NpuprofError(finding._replace(hint=hint))
     return error
 
 
-def _is_revision(home: Folder, word: str) -> bool:
-    """Return whether git knows a word, or both ends of a range."""
-    ends = [end for end in re.split(r"\.{2,3}", word) if end]
-    if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
+def _is_revision(home: Folder, text: str) -> bool:
+    """Return whether git knows a revision, or both ends of a range."""
+    ends = [end for end in re.split(r"\.{2,3}", text) if end]
+    if not ends or len(ends) > 2 or text.startswith(("-", ".", "/")) or not home.in_work_tree:
         return False
     with suppress(NpuprofError):
         return all(map(home.repository.has_commit, ends))
@@ -100,9 +94,7 @@ def _is_revision(home: Folder, word: str) -> bool:
 
 
 class BareStore(Folder):
-    """The store of a bare repository, by its folder in the tree: revisions only,
-    without a work tree.
-    """
+    """The store of a bare repository, by its folder in the tree: revisions only."""
 
     in_work_tree = False
 
@@ -129,9 +121,7 @@ class BareStore(Folder):
         raise self._build_no_tree_error(name)
 
     def build_sources_finding(self) -> Finding:
-        """Return the finding that a bare repository's sources are those of its commits and cannot
-        be changed here.
-        """
+        """Return the finding that the sources of a bare repository cannot be changed here."""
         what = (
             f"the repository {self.git_folder} has no work tree, so no npuprof.toml and no "
             "npuprof.lock to read or write"
@@ -151,11 +141,9 @@ class BareStore(Folder):
 def find_bare_repository(requested: str, environ: dict[str, str] | os._Environ[str]) -> str:
     """Return the bare repository around the current folder, or in ``$GIT_DIR``.
 
-    An empty string if there is none.
-
-    ``requested`` is the requested store, if any, as a path in the tree. A nearer folder ``profiles``
-    and a requested folder are stores themselves. Repositories inside a work tree do not count, as
-    they may be part of a clone.
+    An empty string if there is none. ``requested`` is the requested store, if any, as a path in the
+    tree. A nearer folder ``profiles`` and a requested folder are stores themselves. Repositories
+    inside a work tree do not count, as they may be part of a clone.
     """
     if (
         requested == "builtin:"
@@ -165,27 +153,25 @@ def find_bare_repository(requested: str, environ: dict[str, str] | os._Environ[s
         return ""
     named = environ.get("GIT_DIR", "")
     named = os.path.realpath(named) if named and _is_git_folder(named) else ""
-    here = os.getcwd()
-    inside = ""
+    around = ""  # the nearest bare repository
+    folder = os.getcwd()
     while True:
-        if not requested and os.path.isdir(os.path.join(here, "profiles")):
+        if not requested and os.path.isdir(os.path.join(folder, "profiles")):
             return ""
-        if not inside and os.path.basename(here) != ".git" and _is_git_folder(here):
-            inside = here
-        if os.path.exists(os.path.join(here, ".git")):
-            inside = inside if os.path.realpath(inside) == named else ""
+        if not around and os.path.basename(folder) != ".git" and _is_git_folder(folder):
+            around = folder
+        if os.path.exists(os.path.join(folder, ".git")):  # in a work tree
+            if os.path.realpath(around) != named:
+                around = ""
             break
-        above = os.path.dirname(here)
-        if above == here:
+        above = os.path.dirname(folder)
+        if above == folder:
             break
-        here = above
-    if (
-        inside
-        or not named
-        or (requested and (os.path.basename(named) == ".git" or os.path.isdir(requested)))
-    ):
-        return inside
-    return named
+        folder = above
+    if around or not named:
+        return around
+    is_store = os.path.basename(named) == ".git" or os.path.isdir(requested)
+    return "" if requested and is_store else named
 
 
 def _is_git_folder(folder: str) -> bool:

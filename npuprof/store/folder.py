@@ -38,14 +38,12 @@ class Folder(CachedStore):
         super().__init__()
         self.root = root
         label = format_relative_path(root)
-        self.label = (
-            label if label != BUILTIN else f"./{label}"
-        )  # a folder with the name of the shipped store
-        self.beside = ""  #: the key prefix of its presets, if another store is used too
+        # a folder may have the name of the shipped store
+        self.label = label if label != BUILTIN else f"./{label}"
+        self.key_prefix = ""  #: the prefix of its presets' keys, if another store is used too
         self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
-        self.read_absent: Callable[[str], bytes | None] | None = (
-            None  #: how to read files that a sparse checkout excludes
-        )
+        #: how to read files that a sparse checkout excludes
+        self.read_absent: Callable[[str], bytes | None] | None = None
         self.is_implied = False  #: whether it may be missing: a repository without its own presets
         self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
         self._listed: dict[str, bool] | None = None
@@ -122,26 +120,19 @@ class Folder(CachedStore):
         """Return the names with a prefix, sorted; folders without matches are not read."""
         if self.project_file and self.layout.globs:
             return [name for name in self.names() if name.startswith(text)]
-        names = (name for name, _ in self._scan_folder(self.root, "", text))
-        reserved = (
-            FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
-        )
-        return sorted(
-            {
-                name
-                for name in names
-                if name.startswith(text) and name != reserved and is_profile_name(name)
-            }
-        )
+        names = {name for name, _ in self._scan_folder(self.root, "", text)}
+        names.discard(self._find_project_name())
+        return sorted(name for name in names if name.startswith(text) and is_profile_name(name))
+
+    def _find_project_name(self) -> str:
+        """Return the name that npuprof.toml would have as a preset, if it is in the store."""
+        return FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
 
     def _load_listing(self) -> dict[str, bool]:
-        """Return the names of the store, cached, and whether each is a plain file
-        rather than a link.
-        """
+        """Return the names of the store, cached, and whether each is a plain file or a link."""
         if self._listed is None:
             listed = dict(self._scan_folder(self.root, ""))
-            if self.project_file and not self.layout.prefix:
-                listed.pop(FILE.removesuffix(".toml"), None)
+            listed.pop(self._find_project_name(), None)
             if self.project_file and self.layout.globs:
                 listed = {**self._scan_outside(), **listed}
             self._listed = listed
@@ -169,8 +160,9 @@ class Folder(CachedStore):
             ) from None
 
     def is_outside(self, name: str) -> bool:
-        """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists
-        it and the store lacks it.
+        """Return whether a preset is, or would be, outside the store's folder.
+
+        Then npuprof.toml lists it, and the store lacks it.
         """
         if not self.project_file or not self.layout.takes(name):
             return False
@@ -182,19 +174,17 @@ class Folder(CachedStore):
         An empty string if it is not in the store.
         """
         root = os.path.abspath(self.root) + os.sep
-        name = path[len(root) : -5]
         if path.startswith(root):
+            name = path[len(root) : -5]
             return name if is_profile_name(name) else ""
-        folder = f"{self._base}{os.sep}"
         if not self.project_file or not self.layout.globs:
             return ""
+        # the last name may be a link, which is no preset: only its folder is resolved
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        folder = f"{self._base}{os.sep}"
         name = real[len(folder) : -5]
-        return (
-            name
-            if real.startswith(folder) and is_profile_name(name) and self.layout.takes(name)
-            else ""
-        )
+        is_preset = real.startswith(folder) and is_profile_name(name) and self.layout.takes(name)
+        return name if is_preset else ""
 
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file of the store, given its name with ``.toml``."""
@@ -226,11 +216,8 @@ class Folder(CachedStore):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 yield from self._scan_folder(entry.path, inside, beginning)
-                if name.endswith(".toml"):
-                    yield (
-                        f"{below}{name[:-5]}",
-                        False,
-                    )  # a folder with a preset's name: reading it reports that
+                if name.endswith(".toml"):  # reading it reports that it is a folder
+                    yield f"{below}{name[:-5]}", False
             elif name.endswith(".toml"):
                 yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
 
@@ -239,13 +226,10 @@ class Folder(CachedStore):
         return os.path.join(self.folder_of(name), f"{name}.toml")
 
     def folder_of(self, name: str) -> str:
-        """Return the root of a profile's relative path: the store, or the folder of
-        npuprof.toml.
-        """
+        """Return the root of a profile's relative path: the store, or npuprof.toml's folder."""
         return self._base if self.is_outside(name) else self.root
 
     def _read_profile(self, name: str, requested: Origin | None) -> Profile:
-
         if not is_profile_name(name):
             from npuprof.store import problems as _problems
 
@@ -280,7 +264,7 @@ class Folder(CachedStore):
 
             raise NpuprofError(_problems.build_unreadable_finding(source, error)) from None
         return Profile(
-            document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self
+            document.parse_document(name, source, raw), key=f"{self.key_prefix}{name}", home=self
         )
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
@@ -296,14 +280,8 @@ class Folder(CachedStore):
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
-
-        hint = self._suggest_name(
-            name,
-            (
-                f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} "
-                f"lists the presets of {self.label}"
-            ),
-        )
+        command = "npuprof list --store builtin:" if self.label == BUILTIN else "npuprof list"
+        hint = self._suggest_name(name, f"{command} lists the presets of {self.label}")
         if not self.names():
             hint = (
                 f"{self.label} has no presets yet: npuprof init creates a store with samples, "
@@ -317,50 +295,48 @@ class Folder(CachedStore):
 
 
 def find_store(
-    given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False
+    named: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False
 ) -> Folder:
-    """Return the store: the given one, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest
-    parent folder.
+    """Return the named store, else ``$NPUPROF_STORE``, else the nearest ``profiles/`` above.
 
     Raises NpuprofError if there is none; the message names the option, or the library's argument if
     ``in_python``.
     """
-    requested = given or environ.get("NPUPROF_STORE")
+    requested = named or environ.get("NPUPROF_STORE")
     if requested == BUILTIN:
         return open_builtin_store()
     if requested:
         if not os.path.isdir(requested):
-            named = format_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
+            from npuprof.store import problems as _problems
+
+            option = format_option("store", in_python=in_python) if named else "$NPUPROF_STORE"
+            why = f"It was named by {option}."
+            raise NpuprofError(_problems.build_no_folder_finding(requested, why, in_python))
+        if _has_store_below(requested):
             from npuprof.store import problems as _problems
 
             raise NpuprofError(
-                _problems.build_no_folder_finding(requested, f"It was named by {named}.", in_python)
-            )
-        if _holds_store_below(requested):
-            from npuprof.store import problems as _problems
-
-            raise NpuprofError(
-                _problems.build_project_folder_finding(requested, bool(given), in_python)
+                _problems.build_project_folder_finding(requested, bool(named), in_python)
             )
         return Folder(requested)
-    here = os.getcwd()
+    folder = os.getcwd()
     while True:
-        candidate = os.path.join(here, "profiles")
+        candidate = os.path.join(folder, "profiles")
         if os.path.isdir(candidate):
             return Folder(candidate)
-        if os.path.isfile(os.path.join(here, FILE)):
+        if os.path.isfile(os.path.join(folder, FILE)):
             implied = Folder(candidate)
             implied.is_implied = True
             return implied
-        parent = os.path.dirname(here)
-        if parent == here:
+        parent = os.path.dirname(folder)
+        if parent == folder:
             from npuprof.store import problems as _problems
 
             raise NpuprofError(_problems.build_no_store_finding(in_python))
-        here = parent
+        folder = parent
 
 
-def _holds_store_below(folder: str) -> bool:
+def _has_store_below(folder: str) -> bool:
     """Return whether a folder is a project that contains a store, rather than a store."""
     try:
         names = os.listdir(folder)
@@ -376,24 +352,22 @@ def _holds_store_below(folder: str) -> bool:
 
 
 def find_project_folder(home: Folder) -> str:
-    """Return the folder of ``npuprof.toml``: the store's parent, or the store itself at the top of
-    its repository.
-    """
+    """Return the folder of ``npuprof.toml``: the store's parent, or the top of a repository."""
     root = os.path.realpath(home.root)
     return root if os.path.exists(os.path.join(root, ".git")) else os.path.dirname(root)
 
 
-def open_builtin_store(beside: bool = False) -> Folder:
+def open_builtin_store(is_second: bool = False) -> Folder:
     """Return the read-only store that npuprof ships.
 
-    ``beside`` another store, whose presets may have the same names.
+    ``is_second`` is set if another store is used too, whose presets may have the same names.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
-    store = Folder(
-        shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles")
-    )
+    if not os.path.isdir(shipped):  # a checkout
+        shipped = os.path.join(os.path.dirname(package), "profiles")
+    store = Folder(shipped)
     store.label = BUILTIN
     store.is_shipped = True
-    store.beside = BUILTIN if beside else ""
+    store.key_prefix = BUILTIN if is_second else ""
     return store

@@ -1,5 +1,4 @@
-"""The layout of presets: below the store's folder, and outside of it if
-``npuprof.toml`` lists them.
+"""The layout of presets: below the store's folder, or outside of it by ``npuprof.toml``.
 
 The only module that converts between paths and names.
 """
@@ -34,10 +33,8 @@ class Located(Record):
 class Layout(Record):
     """The layout of a repository's presets.
 
-    ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
-
-    ``globs`` match files outside of it, relative to ``npuprof.toml``; such a preset is named by its
-    path from there.
+    ``prefix`` is the store's folder from the top, ending in ``/``, or empty. ``globs`` match files
+    outside of it, relative to ``npuprof.toml``; such a preset is named by its path from there.
     """
 
     prefix: str
@@ -69,12 +66,10 @@ class Layout(Record):
         if path.startswith(self.prefix):
             name = path[len(self.prefix) : -5]
             return None if _is_hidden(name) or path == FILE else Located(name, False)
+        if not self.globs or not path.startswith(self.base):
+            return None
         name = path[len(self.base) : -5]
-        return (
-            Located(name, True)
-            if self.globs and path.startswith(self.base) and self.takes(name)
-            else None
-        )
+        return Located(name, True) if self.takes(name) else None
 
     def name_of(self, path: str) -> str | None:
         """Return the preset name of a path relative to the top; None if it is not a preset."""
@@ -126,9 +121,7 @@ def escape_glob(path: str) -> str:
 
 
 def list_project_paths(prefix: str) -> tuple[str, str]:
-    """Return the paths of npuprof.toml and npuprof.lock for a store in the folder ``prefix``,
-    relative to the top.
-    """
+    """Return the paths of npuprof.toml and npuprof.lock for a store, relative to the top."""
     base = Layout(prefix).base
     return f"{base}{FILE}", f"{base}{LOCK_FILE}"
 
@@ -142,10 +135,13 @@ def enter_folder(state: GlobState, folder: str) -> GlobState:
         return frozenset()
     from fnmatch import fnmatchcase  # few projects have globs
 
-    below = [
-        segments[1:] for segments in state if len(segments) > 1 and fnmatchcase(folder, segments[0])
-    ]
-    return _expand([*below, *(segments for segments in state if segments[0] == "**")])
+    below = []
+    for segments in state:
+        if segments[0] == "**":  # matches any number of folders
+            below.append(segments)
+        if len(segments) > 1 and fnmatchcase(folder, segments[0]):
+            below.append(segments[1:])
+    return _expand(below)
 
 
 def accepts_file(state: GlobState, name: str) -> bool:
@@ -170,10 +166,10 @@ def find_glob_fault(glob: str) -> str:
         return "must end in .toml"
     if not all(parts) or ".." in parts or not glob.isprintable():
         return "is not a path below the folder of npuprof.toml"
-    if odd := next((char for char in "?[]{}!\\" if char in glob), ""):
+    if special := next((char for char in "?[]{}!\\" if char in glob), ""):
         return (
-            f"contains {odd!r}: only * (in one segment) "
-            "and ** (any number of folders) are wildcards"
+            f"contains {special!r}: only * (in one segment) and ** (any number of folders) are "
+            "wildcards"
         )
     if any("**" in part and part != "**" for part in parts):
         return "has ** next to other characters: it matches whole folders"
@@ -186,7 +182,10 @@ def find_globs_fault(
     globs: Iterable[str], find_fault: Callable[[str], str] = find_glob_fault
 ) -> str:
     """Return the first faulty glob with its fault, an empty string if there is none."""
-    return next((f"{glob!r} {fault}" for glob in globs if (fault := find_fault(glob))), "")
+    for glob in globs:
+        if fault := find_fault(glob):
+            return f"{glob!r} {fault}"
+    return ""
 
 
 @lru_cache(64)
@@ -218,35 +217,30 @@ def _is_hidden(name: str) -> bool:
 def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, bool]]:
     """Yield the names of presets outside a store, and whether each is a plain file.
 
-    ``folder`` is that of ``npuprof.toml``.
-
-    Links, folders that begin with a dot, and other repositories are skipped. Raises OSError.
+    ``folder`` is that of ``npuprof.toml``. Links, folders that begin with a dot, and other
+    repositories are skipped. Raises OSError.
     """
     waiting: list[tuple[str, GlobState]] = [("", layout.start)]
     while waiting:
         below, state = waiting.pop()
         for name, mode in _list_entries(os.path.join(folder, below), state, bool(below)):
-            is_folder = stat.S_ISDIR(mode)
-            if (
-                is_folder
-                and f"{below}{name}/" != layout.store_folder
-                and (inner := enter_folder(state, name))
-            ):
-                waiting.append((f"{below}{name}/", inner))
-            if accepts_file(state, name) and layout.takes(f"{below}{name[:-5]}"):
-                yield (
-                    f"{below}{name[:-5]}",
-                    stat.S_ISREG(mode),
-                )  # a folder with a preset's name: reading it reports that
+            path = f"{below}{name}"
+            if stat.S_ISDIR(mode) and f"{path}/" != layout.store_folder:
+                inner = enter_folder(state, name)
+                if inner:
+                    waiting.append((f"{path}/", inner))
+            # also a folder with a preset's name: reading it reports that
+            if accepts_file(state, name) and layout.takes(path[:-5]):
+                yield path[:-5], stat.S_ISREG(mode)
 
 
 def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_Entry]:
     """Yield the entries of a folder that the globs may match; none for a nested repository."""
-    wanted = list_plain_names(state)
-    if wanted is not None:
+    expected = list_plain_names(state)
+    if expected is not None:  # lists no folder that may have thousands of entries
         if is_below and os.path.lexists(os.path.join(folder, ".git")):
             return
-        for name in wanted:
+        for name in expected:
             try:
                 yield name, os.lstat(os.path.join(folder, name)).st_mode
             except (FileNotFoundError, NotADirectoryError):
@@ -260,11 +254,9 @@ def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_En
     if is_below and any(entry.name == ".git" for entry in entries):
         return
     for entry in entries:
-        kind = (
-            stat.S_IFDIR
-            if entry.is_dir(follow_symlinks=False)
-            else stat.S_IFREG
-            if entry.is_file(follow_symlinks=False)
-            else 0
-        )
-        yield entry.name, kind
+        if entry.is_dir(follow_symlinks=False):
+            yield entry.name, stat.S_IFDIR
+        elif entry.is_file(follow_symlinks=False):
+            yield entry.name, stat.S_IFREG
+        else:
+            yield entry.name, 0

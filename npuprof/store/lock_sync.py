@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, did_you_mean
@@ -24,19 +24,18 @@ def sync_sources(
     Reads the lock of the work tree, else of HEAD; of ``rev``; or with ``history``, those of all
     branches and tags. Raises NpuprofError with all failures.
     """
-    home = (
-        spec.Workspace(store).store
-        if rev is not None or history or not _is_in_work_tree(store)
-        else None
-    )
+    home: Folder | None = None  # the work tree's lock needs no presets
+    if rev is not None or history or not _is_in_work_tree(store):
+        home = spec.Workspace(store).store
     problems: list[Finding] = []
     fetched: list[str] = []
     known: set[str] = set()
-    for sources, is_older in (
-        _list_older_sources(home)
-        if home is not None and history
-        else [(_find_sources(store, home, rev), False)]
-    ):
+    revisions: Iterable[tuple[Sources, bool]]
+    if home is not None and history:
+        revisions = _list_older_sources(home)
+    else:
+        revisions = [(_find_sources(store, home, rev), False)]
+    for sources, is_older in revisions:
         known |= sources.project.sources.keys()
         for name in sources.project.sources:
             locked = sources.lock.sources.get(name)
@@ -48,16 +47,10 @@ def sync_sources(
                 fetched += _sync_named_source(sources, name, problems)
             except NpuprofError as error:
                 problems += error.findings
-    problems += [
-        Finding(
-            "NP042",
-            f"there is no source {name!r} in {FILE}",
-            "",
-            did_you_mean(name, known, "npuprof source list"),
-        )
-        for name in names
-        if name not in known
-    ]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known, "npuprof source list")
+            problems.append(Finding("NP042", f"there is no source {name!r} in {FILE}", "", hint))
     if problems:
         raise NpuprofError(list(dict.fromkeys(problems)))
     if not known and home is None:
@@ -82,12 +75,13 @@ def _find_sources(store: str | None, home: Folder | None, rev: str | None) -> So
 
 
 def _list_older_sources(home: Folder) -> Iterator[tuple[Sources, bool]]:
-    """Yield the sources at all commits that changed them, and whether the lock is older than that
-    of the work tree.
+    """Yield the sources at all commits that changed them, and whether their lock is older.
+
+    Older than that of the work tree, or of HEAD without one.
     """
-    now: Sources | None = None
+    current: Sources | None = None
     with suppress(NpuprofError):
-        now = read_sources(
+        current = read_sources(
             home if home.in_work_tree else home.repository.load_named_revision("HEAD")
         )
     for commit in _list_lock_commits(home):
@@ -95,7 +89,7 @@ def _list_older_sources(home: Folder) -> Iterator[tuple[Sources, bool]]:
             sources = read_sources(home.repository.load_revision(commit))
         except NpuprofError:
             continue  # an unreadable lock names nothing; log reports it
-        yield sources, now is None or sources.lock.sources != now.lock.sources
+        yield sources, current is None or sources.lock.sources != current.lock.sources
 
 
 def _sync_named_source(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]:
@@ -112,7 +106,8 @@ def _sync_named_source(sources: Sources, name: str, problems: list[Finding]) -> 
             return ()
         problems += faults
     store, is_new = sync_source(name, locked)
-    return [*([f"{name} {locked.shown}"] if is_new else []), *fetch_sources_of(store)]
+    fetched = [f"{name} {locked.shown}"] if is_new else []
+    return fetched + fetch_sources_of(store)
 
 
 def _list_lock_commits(home: Folder) -> list[str]:
@@ -122,8 +117,5 @@ def _list_lock_commits(home: Folder) -> list[str]:
     """
     repository = home.repository
     paths = list_project_paths(repository.prefix)
-    return (
-        repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths)
-        .decode()
-        .split()
-    )
+    listed = repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths)
+    return listed.decode().split()

@@ -1,5 +1,4 @@
-"""Personal layers: a user's overlays over shared presets, in the user's config folder and never in
-a work tree.
+"""Personal layers: a user's overlays over shared presets, in the user's config folder.
 
 ``$XDG_CONFIG_HOME/npuprof/personal/PROJECT-MARK/NAME.toml`` overlays the preset NAME of one
 checkout: the folder has the project's name and a mark of its real path, so that presets of two
@@ -27,21 +26,21 @@ def find_personal_folder() -> str:
 
 def find_personal_file(shared: Profile) -> str:
     """Return the path of the layer over a shared preset, whether or not it exists."""
-    assert isinstance(shared.home, Folder), "it is one of a store in a folder"
+    assert isinstance(shared.home, Folder), "only presets of a folder have layers"
     if shared.home.is_shipped:
-        place = "builtin"
+        folder = "builtin"
     else:
         project = find_project_folder(shared.home)
         mark = digest_bytes(os.fsencode(os.path.realpath(shared.home.root)))[:8]
-        place = f"{os.path.basename(project) or 'root'}-{mark}"
-    return os.path.join(find_personal_folder(), place, f"{shared.name}.toml")
+        folder = f"{os.path.basename(project) or 'root'}-{mark}"
+    return os.path.join(find_personal_folder(), folder, f"{shared.name}.toml")
 
 
 def list_shared_presets(profile: Profile) -> list[Profile]:
-    """Return the presets that can have personal layers: the profile itself or its parts, if they
-    are in the work tree.
-    """
-    parts = (profile.home and [*profile.home.parts.values()]) or [profile]
+    """Return the presets of the work tree that can have layers: the profile, or its parts."""
+    parts = [*profile.home.parts.values()] if profile.home else []
+    if not parts:  # it is not composed
+        parts = [profile]
     return [part for part in parts if isinstance(part.home, Folder) and part.key == part.name]
 
 
@@ -81,16 +80,17 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
             ) from None
         except NpuprofError as error:
             raise NpuprofError([*error.findings, build_unfit_finding(path)]) from None
-        if _says_anything(layer.document.data):
+        if _has_content(layer.document.data):
             layers.append(layer)
     return layers
 
 
-def _says_anything(value: object) -> bool:
-    """Return whether a part of a layer has content: after its last key was removed, an empty table
-    may be left.
+def _has_content(value: object) -> bool:
+    """Return whether a part of a layer has content.
+
+    An empty table may be left after its last key was removed.
     """
-    return any(map(_says_anything, value.values())) if isinstance(value, dict) else value != []
+    return any(map(_has_content, value.values())) if isinstance(value, dict) else value != []
 
 
 def build_unfit_finding(path: str) -> Finding:

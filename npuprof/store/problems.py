@@ -18,10 +18,10 @@ SYNC = "npuprof source sync"
 _WHICH = ("", "--rev", "--history")
 
 #: Codes for a source that cannot be read on this machine: its dependents may still be valid.
-UNTOLD = frozenset(("NP043", "NP053", "NP054"))
+UNAVAILABLE = frozenset(("NP043", "NP053", "NP054"))
 
 #: The same, with codes for objects that are missing in git, and trees for another npuprof.
-UNREADABLE = UNTOLD | {"NP022", "NP041"}
+UNREADABLE = UNAVAILABLE | {"NP022", "NP041"}
 
 _NAME_RULE = (
     "A name is a path below the store: letters, digits, "
@@ -31,13 +31,9 @@ _NAME_RULE = (
 
 def place_finding(finding: Finding, requested: Origin | None) -> Finding:
     """Return a finding at its reference in ``extends``; unchanged if no preset refers to it."""
-    return (
-        finding
-        if requested is None
-        else finding._replace(
-            origin=requested, key="profile.extends", profiles=(requested.profile,)
-        )
-    )
+    if requested is None:
+        return finding
+    return finding._replace(origin=requested, key="profile.extends", profiles=(requested.profile,))
 
 
 def place_error(error: NpuprofError, requested: Origin | None) -> NpuprofError:
@@ -62,15 +58,16 @@ def build_bad_name_finding(
 
 
 def build_file_revision_finding(path: str, revision: str) -> Finding:
-    """Return the finding for a file outside the store, which has no revisions, with git's command
-    as the hint.
+    """Return the finding for a file outside the store, which has no revisions.
+
+    The hint is git's command.
     """
     what = f"{path}@{revision}: a path takes no revision"
     why = "A revision is one of the store's presets; this file is none of them."
     shown = path if path.startswith(("./", "../")) else f"./{path}"
     hint = (
-        f"write {path} for the file as it is now, or git show "
-        f"{revision}:{shown} > old.toml, and ./old.toml in its place"
+        f"write {path} for the file as it is now, or git show {revision}:{shown} > old.toml, and "
+        "./old.toml in its place"
     )
     return Finding("NP023", what, why, hint)
 
@@ -139,14 +136,10 @@ def build_project_folder_finding(
     """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(requested, "profiles").removeprefix("./")
     what = f"{requested!r} is not a store of presets: the store is in {inner}"
-    return Finding(
-        "NP010",
-        what,
-        "",
-        f"write {format_option('store', inner, in_python)}"
-        if is_option
-        else f"set NPUPROF_STORE={inner}",
-    )
+    hint = f"set NPUPROF_STORE={inner}"
+    if is_option:
+        hint = f"write {format_option('store', inner, in_python)}"
+    return Finding("NP010", what, "", hint)
 
 
 def build_missing_finding(
@@ -166,19 +159,11 @@ def build_clash_finding(
     """Return the finding for a file outside the store with the name of a preset in it."""
     what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
     why = (
-        "A preset outside the store is called by its path from the "
-        "folder of npuprof.toml, and a name has to mean one file."
+        "A preset outside the store is called by its path from the folder of npuprof.toml, and a "
+        "name has to mean one file."
     )
-    return Finding(
-        "NP014",
-        what,
-        why,
-        "rename one of the two files",
-        requested,
-        "",
-        (name,),
-        None if requested else Place(paths[1]),
-    )
+    where = None if requested else Place(paths[1])
+    return Finding("NP014", what, why, "rename one of the two files", requested, "", (name,), where)
 
 
 def build_outside_finding(
@@ -193,8 +178,8 @@ def build_outside_finding(
     if outside:
         what, hint = f"{source} is a link, or lies below one", "put the file itself there"
         why = (
-            "Of presets outside the store no link is followed: "
-            "where it leads is the machine's own affair."
+            "Of presets outside the store no link is followed: where it leads is the machine's own "
+            "affair."
         )
     return Finding(
         "NP005", what, why, hint, requested, "", (name,), None if requested else Place(source)
@@ -204,30 +189,26 @@ def build_outside_finding(
 def build_unreadable_finding(source: str, error: Exception) -> Finding:
     """Return the finding for an unreadable file or folder, with the reason."""
     reason = describe_os_error(error, source)
-    hint = (
-        "rename the folder"
-        if isinstance(error, IsADirectoryError)
-        else "put a file there"
-        if isinstance(error, UnfitFileError)
-        else "check the path and its permissions"
-    )
+    hint = "check the path and its permissions"
+    if isinstance(error, IsADirectoryError):
+        hint = "rename the folder"
+    elif isinstance(error, UnfitFileError):
+        hint = "put a file there"
     return Finding("NP003", f"cannot read {source}: {reason}", "", hint, where=Place(source))
 
 
-def is_untold(findings: Iterable[Finding]) -> bool:
-    """Return whether a preset could not be resolved because a source is missing or incomplete on
-    this machine.
-    """
-    return any(finding.code in UNTOLD for finding in findings)
+def lacks_source(findings: Iterable[Finding]) -> bool:
+    """Return whether a source that a preset needs is missing or incomplete on this machine."""
+    return any(finding.code in UNAVAILABLE for finding in findings)
 
 
-def advise_sync_of(finding: Finding, words: str) -> Finding:
-    """Return a finding about a missing source with its sync command: ``--rev REV`` or ``--history``
-    for other locks.
+def advise_sync_of(finding: Finding, arguments: str) -> Finding:
+    """Return a finding about a missing source with the sync command for its lock.
+
+    ``arguments`` are ``--rev REV`` or ``--history``. Another command in the hint stays.
     """
     before, sync, rest = finding.hint.partition(SYNC)
-    return (
-        finding._replace(hint=f"{before}{sync} {words}")
-        if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH
-        else finding
-    )
+    _, _, old_arguments = rest.partition(" ")
+    if not sync or old_arguments.partition(" ")[0] not in _WHICH:
+        return finding
+    return finding._replace(hint=f"{before}{sync} {arguments}")

@@ -1,6 +1,4 @@
-"""``npuprof.toml``: the settings of a repository: its sources, presets outside the store, and
-required npuprof.
-"""
+"""``npuprof.toml``: a repository's sources, rules, presets outside the store, and npuprof."""
 
 from __future__ import annotations
 
@@ -23,6 +21,7 @@ from npuprof.model import (
     did_you_mean,
 )
 from npuprof.store import FILE, layout, teamrules
+from npuprof.store.teamrules import ProjectKey
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.files import describe_os_error, read_plain_file
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
     from npuprof.document.policy import Ignore, TeamRule
 
-#: The keys of a table, each with its type, an example, and for some a function that finds faults.
-Keys = dict[str, tuple["Any", ...]]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
@@ -72,7 +69,7 @@ class Project(Record):
     ignores: tuple[Ignore, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
-        """Return the place of a source, or one of its keys; None if it is not written yet."""
+        """Return the location of a source or one of its keys; None if it is not written yet."""
         if self.document is None or name not in self.sources:
             return None
         return Origin(self.document, ("sources", name, *path))
@@ -104,19 +101,19 @@ class _Reader:
         self.problems: list[Finding] = []
 
     def _add(self, message: str, path: Path, hint: str, why: str = "") -> None:
-        shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
+        message = hide_secrets(FILE, message)
+        key = hide_secrets(FILE, ".".join(map(str, path)))
         self.problems.append(
-            Finding("NP040", shown[0], why, hint, Origin(self._document, path), shown[1])
+            Finding("NP040", message, why, hint, Origin(self._document, path), key)
         )
 
     def read_project(self) -> Project:
         """Return the project, without faulty parts."""
         good = self._read_table(self._document.data, (), _KEYS)
-        sources = {
-            name: source
-            for name, table in good.get("sources", {}).items()
-            if (source := self._read_source(name, table))
-        }
+        sources = {}
+        for name, table in good.get("sources", {}).items():
+            if source := self._read_source(name, table):
+                sources[name] = source
         self._require_distinct((name, ("sources", name)) for name in sources)
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(
@@ -131,67 +128,57 @@ class _Reader:
     def _read_policies(
         self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
     ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
-        if not rules and not ignores:
-            return (), ()
-
-        codes = ((table.get("code"), ("rule", index)) for index, table in enumerate(rules))
+        codes = [(table.get("code"), ("rule", index)) for index, table in enumerate(rules)]
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
-        good_rules = tuple(
-            self._read_entries(
-                "rule", rules, teamrules.KEYS, ("code", "require"), teamrules.read_rule
-            )
+        required = ("code", "require")
+        good_rules = self._read_entries(
+            "rule", rules, teamrules.KEYS, required, teamrules.read_rule
         )
-        keys = teamrules.IGNORE_KEYS
-        return good_rules, tuple(
-            self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore)
-        )
+        keys = teamrules.IGNORE_KEYS  # all are required
+        good_ignores = self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore)
+        return tuple(good_rules), tuple(good_ignores)
 
     def _read_entries(
         self,
         kind: str,
         tables: Sequence[dict[str, Any]],
-        known: Keys,
+        known: dict[str, ProjectKey],
         required: Iterable[str],
         read: Callable[..., Entry | None],
     ) -> Iterator[Entry]:
         """Yield the rules or ignores of a list of tables, without faulty ones."""
         for index, table in enumerate(tables):
             before, path = len(self.problems), (kind, index)
-            entry = read(
-                self._document, path, self._read_table(table, path, known, required), self._add
-            )
+            good = self._read_table(table, path, known, required)
+            entry = read(self._document, path, good, self._add)
             if entry is not None and len(self.problems) == before:
                 yield entry
 
     def _read_table(
-        self, table: dict[str, Any], path: Path, known: Keys, required: Iterable[str] = ()
+        self,
+        table: dict[str, Any],
+        path: Path,
+        known: dict[str, ProjectKey],
+        required: Iterable[str] = (),
     ) -> dict[str, Any]:
         """Return the known keys of a table with valid values."""
-        where = (
-            f" in [{'.'.join(str(part) for part in path if isinstance(part, str))}]" if path else ""
-        )
+        section = ".".join(part for part in path if isinstance(part, str))
+        where = f" in [{section}]" if path else ""
         good = {}
         for name, value in table.items():
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
-                self._add(
-                    f"unknown key {name!r}{where}",
-                    (*path, name),
-                    hint,
-                    "Unknown keys would otherwise be ignored silently.",
-                )
+                why = "Unknown keys would otherwise be ignored silently."
+                self._add(f"unknown key {name!r}{where}", (*path, name), hint, why)
                 continue
-            kind, example, *checks = known[name]
-            fault = f" must be {kind}" if not _is_of_kind(kind, value) else ""
-            if fault := fault or next(
-                (f": {fault}" for check in checks if (fault := check(value))), ""
-            ):
-                self._add(f"{name!r}{where}{fault}", (*path, name), f"write {example}")
+            key = known[name]
+            if fault := key.find_fault(value):
+                self._add(f"{name!r}{where}{fault}", (*path, name), f"write {key.example}")
             else:
                 good[name] = value
         for name in required:
             if name not in table:
-                self._add(f"{name!r} is missing{where}", path, f"write {known[name][1]}")
+                self._add(f"{name!r} is missing{where}", path, f"write {known[name].example}")
         return good
 
     def _read_source(self, name: str, table: Any) -> Source | None:
@@ -201,11 +188,8 @@ class _Reader:
             return None
         before = len(self.problems)
         if not is_source_name(name):
-            self._add(
-                f"{name!r} cannot be the name of a source",
-                path,
-                "use letters, digits, '-' and '_', as in [sources.team]",
-            )
+            hint = "use letters, digits, '-' and '_', as in [sources.team]"
+            self._add(f"{name!r} cannot be the name of a source", path, hint)
         good = self._read_table(table, path, _SOURCE_KEYS, ("url",))
         if len(self.problems) > before:
             return None
@@ -216,19 +200,15 @@ class _Reader:
         """Report names that differ only in case: a reader of team:base could mean either."""
         first: dict[str, Path] = {}
         for name, path in named:
-            if (known := first.setdefault(name.lower(), path)) != path:
+            known = first.setdefault(name.lower(), path)
+            if known != path:
                 line = Origin(self._document, known).line
-                self._add(
-                    f"{name!r} is there already, in line {line}",
-                    path,
-                    "give one of them another name; case makes no difference",
-                )
+                hint = "give one of them another name; case makes no difference"
+                self._add(f"{name!r} is there already, in line {line}", path, hint)
 
 
 def is_store_path(path: str) -> bool:
-    """Return whether a text is a valid store path in a repository: below its top, or the top itself
-    (``.``).
-    """
+    """Return whether a text is a store path in a repository: below its top, or ``.``."""
     parts = path.strip("/").split("/")
     return path == "." or (
         bool(path)
@@ -255,40 +235,34 @@ def _is_revision(text: str) -> bool:
     )
 
 
-_KEYS: Keys = {
-    "requires": (
+_KEYS = {
+    "requires": ProjectKey(
         "a text",
         'requires = ">=0.3"',
         lambda text: "" if parse_version_range(text) else "it is not a version range",
     ),
-    "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault),
-    "sources": ("a table", "[sources.team]"),
-    "rule": ("a list of tables", "[[rule]]"),
-    "ignore": ("a list of tables", "[[ignore]]"),
+    "presets": ProjectKey(
+        "a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault
+    ),
+    "sources": ProjectKey("a table", "[sources.team]"),
+    "rule": ProjectKey("a list of tables", "[[rule]]"),
+    "ignore": ProjectKey("a list of tables", "[[ignore]]"),
 }
-_SOURCE_KEYS: Keys = {
-    "url": ("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),
-    "path": (
+_SOURCE_KEYS = {
+    "url": ProjectKey("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),
+    "path": ProjectKey(
         "a text",
         'path = "profiles"',
         lambda path: "" if is_store_path(path) else "it is not a folder inside a repository",
     ),
-    "rev": (
+    "rev": ProjectKey(
         "a text",
         'rev = "^2.1"',
         lambda rev: "" if _is_revision(rev) else "it is neither a version range nor a revision",
     ),
-    "rules": ("true or false", "rules = true"),
-    "vendor": ("a text", 'vendor = "vendor/team"', find_copy_fault),
+    "rules": ProjectKey("true or false", "rules = true"),
+    "vendor": ProjectKey("a text", 'vendor = "vendor/team"', find_copy_fault),
 }
-
-
-def _is_of_kind(kind: str, value: Any) -> bool:
-    if kind == "a list of texts":
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if kind == "a list of tables":
-        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-    return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
 
 
 def read_project(path: str) -> Project:
@@ -320,9 +294,8 @@ def explain_unfit_file(path: str) -> Finding | None:
     None if it does not ask for another.
     """
     with suppress(NpuprofError):
-        return find_unmet_requirement(
-            parse_document(FILE, os.path.relpath(path), read_file_beside(path) or b"")
-        )
+        raw = read_file_beside(path) or b""
+        return find_unmet_requirement(parse_document(FILE, os.path.relpath(path), raw))
     return None
 
 
@@ -334,17 +307,15 @@ def require_fitting_project(project: Project) -> None:
 
 def find_unmet_requirement(
     document: Document | None,
-    who: str = "this repository",
+    subject: str = "this repository",
     hint: str = "install one of them, or widen requires",
 ) -> Finding | None:
     """Return the finding if npuprof.toml needs another npuprof, None if it does not."""
     requires = document.data.get("requires") if document is not None else None
-    wanted, current = (
-        parse_version_range(requires) if isinstance(requires, str) else None,
-        parse_version_text(__version__),
-    )
-    if document is None or wanted is None or current is None or wanted.accepts(current):
+    accepted = parse_version_range(requires) if isinstance(requires, str) else None
+    current = parse_version_text(__version__)
+    if document is None or accepted is None or current is None or accepted.accepts(current):
         return None
-    what = f"{who} needs npuprof {requires}, and this is {__version__}"
+    what = f"{subject} needs npuprof {requires}, and this is {__version__}"
     why = "Its presets were written for that one; another may read them otherwise."
     return Finding("NP041", what, why, hint, Origin(document, ("requires",)), "requires")

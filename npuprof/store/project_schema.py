@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.model import SEVERITIES
@@ -18,72 +20,21 @@ _NAMES: Schema = {
     "not": {"type": "string", "pattern": r"\.toml$"},
 }
 #: Prefixes before a colon in a reference with another meaning, in any case.
-_TAKEN = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in TAKEN_NAMES)
+_TAKEN = "|".join(
+    re.sub("[a-z]", lambda letter: f"[{letter[0].upper()}{letter[0]}]", name)
+    for name in TAKEN_NAMES
+)
 
 
 def build_project_schema() -> Schema:
     """Return the schema of ``npuprof.toml``."""
-    code = build_code_schema()
-    source = table_schema(
-        {
-            "url": _told(_SOME, "Any git URL: ssh, https, file.", "ssh://git@host/presets.git"),
-            "path": _told(_SOME, "The folder of the store there; profiles if omitted.", "profiles"),
-            "rev": _told(_SOME, "A range over the store's tags vX.Y.Z, or any revision.", "^2.1"),
-            "rules": _told(
-                {"type": "boolean"}, "Whether the source's own rules bind the presets here, too."
-            ),
-            "vendor": _told(_SOME, "The folder of a copy in this repository.", "vendor/team"),
-        },
-        ["url"],
-    )
-    rule = table_schema(
-        {
-            "code": _told(
-                {"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"},
-                "Its name among findings.",
-                "TEAM-1",
-            ),
-            "when": _told(
-                _SOME, "Where the rule applies; always by default.", "scenario == 'training'"
-            ),
-            "require": _told(
-                _SOME,
-                "The condition that must be true there; an unset value is not true.",
-                "deterministic == 1",
-            ),
-            "message": _told(
-                {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"},
-                "The message of a finding.",
-                "training is repeatable",
-            ),
-            "severity": _told(
-                {"enum": list(SEVERITIES)}, "The severity of a finding; error if omitted."
-            ),
-            "presets": _told(
-                list_schema(_NAMES),
-                "Globs of preset names; all presets if omitted.",
-                ["production/*"],
-            ),
-        },
-        ["code", "require"],
-    )
-    ignore = table_schema(
-        {
-            "code": {**code, "description": "The code of the findings that are accepted."},
-            "reason": _told(_SOME, "Why they are.", "one device only"),
-            "presets": _told(
-                list_schema(_NAMES, 1), "Globs of the names of the presets.", ["production/*"]
-            ),
-        },
-        ["code", "reason", "presets"],
-    )
     tables = {
-        "requires": _told(
+        "requires": _describe(
             {"type": "string", "pattern": rf"^(?:\s*\*\s*|{_BOUND}(?:,{_BOUND})*)$"},
             "The npuprof it needs.",
             ">=0.3",
         ),
-        "presets": _told(
+        "presets": _describe(
             list_schema(_GLOB),
             "Globs of presets outside the store, from this folder.",
             ["jobs/*/preset.toml"],
@@ -95,23 +46,85 @@ def build_project_schema() -> Schema:
                 "type": "string",
                 "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$",
             },
-            "additionalProperties": source,
+            "additionalProperties": _build_source_schema(),
         },
-        "rule": _told(list_schema(rule), "Team rules, in addition to npuprof's own."),
-        "ignore": _told(list_schema(ignore), "Findings that are accepted, each with its reason."),
+        "rule": _describe(
+            list_schema(_build_rule_schema()), "Team rules, in addition to npuprof's own."
+        ),
+        "ignore": _describe(
+            list_schema(_build_ignore_schema()),
+            "Findings that are accepted, each with its reason.",
+        ),
     }
     return {
         "$schema": DIALECT,
         "$id": "urn:npuprof:project",
         "title": "npuprof project",
-        "description": "npuprof.toml, next to a store of presets: its sources, rules and accepted findings.",
+        "description": (
+            "npuprof.toml, next to a store of presets: its sources, rules and accepted findings."
+        ),
         **table_schema(tables),
     }
 
 
-def _told(schema: Schema, description: str, example: object = None) -> Schema:
-    return {
-        **schema,
-        "description": description,
-        **({"examples": [example]} if example is not None else {}),
+def _build_source_schema() -> Schema:
+    folder = "The folder of the store there; profiles if omitted."
+    keys = {
+        "url": _describe(_SOME, "Any git URL: ssh, https, file.", "ssh://git@host/presets.git"),
+        "path": _describe(_SOME, folder, "profiles"),
+        "rev": _describe(_SOME, "A range over the store's tags vX.Y.Z, or any revision.", "^2.1"),
+        "rules": _describe(
+            {"type": "boolean"}, "Whether the source's own rules bind the presets here, too."
+        ),
+        "vendor": _describe(_SOME, "The folder of a copy in this repository.", "vendor/team"),
     }
+    return table_schema(keys, ["url"])
+
+
+def _build_rule_schema() -> Schema:
+    keys = {
+        "code": _describe(
+            {"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"},
+            "Its name among findings.",
+            "TEAM-1",
+        ),
+        "when": _describe(
+            _SOME, "Where the rule applies; always by default.", "scenario == 'training'"
+        ),
+        "require": _describe(
+            _SOME,
+            "The condition that must be true there; an unset value is not true.",
+            "deterministic == 1",
+        ),
+        "message": _describe(
+            {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"},
+            "The message of a finding.",
+            "training is repeatable",
+        ),
+        "severity": _describe(
+            {"enum": list(SEVERITIES)}, "The severity of a finding; error if omitted."
+        ),
+        "presets": _describe(
+            list_schema(_NAMES), "Globs of preset names; all presets if omitted.", ["production/*"]
+        ),
+    }
+    return table_schema(keys, ["code", "require"])
+
+
+def _build_ignore_schema() -> Schema:
+    code = build_code_schema()
+    keys = {
+        "code": {**code, "description": "The code of the findings that are accepted."},
+        "reason": _describe(_SOME, "Why they are.", "one device only"),
+        "presets": _describe(
+            list_schema(_NAMES, 1), "Globs of the names of the presets.", ["production/*"]
+        ),
+    }
+    return table_schema(keys, ["code", "reason", "presets"])
+
+
+def _describe(schema: Schema, description: str, example: object = None) -> Schema:
+    described = {**schema, "description": description}
+    if example is not None:
+        described["examples"] = [example]
+    return described

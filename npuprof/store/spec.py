@@ -1,12 +1,13 @@
-"""Specs, the names of profiles on the command line: ``NAME``, ``NAME@REV``, ``SOURCE:NAME``,
-``A+B``, a ``.toml`` path, ``-``.
+"""Specs name profiles on the command line.
+
+They are ``NAME``, ``NAME@REV``, ``SOURCE:NAME``, ``A+B``, a ``.toml`` path, and ``-``.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from npuprof import catalog, document
@@ -46,20 +47,21 @@ class Workspace:
 
     def __init__(
         self,
-        given: str | None = None,
+        store: str | None = None,
         context: Context | None = None,
         in_python: bool = False,
         opened: ProfileSource | None = None,
         by: Workspace | None = None,
     ) -> None:
-        """Use the given store, or one that is ``opened`` (a folder, or a revision), and what the
-        workspace that did so has looked up.
+        """Use the named store, or one that is ``opened``: a folder, or a revision.
+
+        The workspace ``by`` opened it; what that has looked up is used.
         """
-        self._given = given
+        self._named = store
         if opened is not None:
             self.home = opened
         self._names: dict[str, str] = {}
-        self._laid: dict[str, Profile] = {}  # by path of files outside the store
+        self._overlays: dict[str, Profile] = {}  # by path of files outside the store
         self.resolver = Resolver(self, context, in_python=in_python)
         #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only
         #: presets are accepted.
@@ -73,12 +75,12 @@ class Workspace:
 
         Raises NpuprofError if there is none.
         """
-        requested = self._given or os.environ.get("NPUPROF_STORE", "")
+        requested = self._named or os.environ.get("NPUPROF_STORE", "")
         if requested.endswith(":") and is_source_reference(requested):
             return self.lookups.open_source(find_store(None, {}), requested[:-1])
-        folder = self._find_bare_store(requested) or find_store(
-            self._given, os.environ, self.resolver.in_python
-        )
+        folder: Folder | None = self._find_bare_store(requested)
+        if folder is None:
+            folder = find_store(self._named, os.environ, self.resolver.in_python)
         _require_this_npuprof(folder)
         return folder
 
@@ -113,17 +115,13 @@ class Workspace:
         if not isinstance(home, Folder):
             what = f"{home.label} is read as it is locked: it has no files and no history here"
             argument = format_option("store", in_python=self.resolver.in_python)
-            raise build_error(
-                "NP010",
-                what,
-                "",
-                f"omit {argument}, and name its presets as in npuprof show team:NAME",
-            )
+            hint = f"omit {argument}, and name its presets as in npuprof show team:NAME"
+            raise build_error("NP010", what, "", hint)
         return home
 
     @cached_property
     def lookups(self) -> Lookups:
-        """What finds distant parents, sources and policies, with what it has read."""
+        """Finds and caches parents at revisions, sources and policies."""
         if self._opened_by is not None:
             return self._opened_by.lookups
         from npuprof.store.sources.lookups import Lookups
@@ -135,9 +133,8 @@ class Workspace:
         home = referrer.home if referrer is not None and referrer.home is not None else self.home
         if "@" in reference or (":" in reference and not home.parts):
             return self.lookups.find_parent_from(home, reference, referrer, index)
-        return home.profile(
-            reference, referrer.origin("profile", "extends", index) if referrer else None
-        )
+        requested = referrer.origin("profile", "extends", index) if referrer else None
+        return home.profile(reference, requested)
 
     def load_policy(self) -> Policy | None:
         """Return the team policy of the store, None if it has none. Raises NpuprofError."""
@@ -156,12 +153,10 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if (
-            spec.startswith(_PATHS)
-            and os.path.exists(expand_home(spec))
-            and (run_profile := self._read_other_kind(spec)) is not None
-        ):
-            return run_profile
+        if spec.startswith(_PATHS) and os.path.exists(expand_home(spec)):
+            run_profile = self._read_other_kind(spec)
+            if run_profile is not None:
+                return run_profile
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
             if len(parts) > 1:
@@ -173,12 +168,12 @@ class Workspace:
         try:
             return self._find_named_profile(spec)
         except NpuprofError as error:
-            run_profile = (
-                self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
-            )
-            if run_profile is None:
-                raise (self._explain_lost_path(spec, error.findings[0]) or error) from None
-            return run_profile
+            finding = error.findings[0]
+            # a name without a folder may be a run's file, too
+            run_profile = self._read_other_kind(spec) if finding.code in _NOT_THERE else None
+            if run_profile is not None:
+                return run_profile
+            raise (self._explain_lost_path(spec, finding) or error) from None
 
     def _explain_lost_path(self, spec: str, finding: Finding) -> NpuprofError | None:
         """Return the error for a missing path, which may have been meant as a run's file.
@@ -192,11 +187,9 @@ class Workspace:
             or os.path.lexists(expand_home(spec))
         ):
             return None
-        hint = (
-            finding.hint
-            if finding.hint.startswith("write ")
-            else "check the path; a file of a preset ends in .toml"
-        )
+        hint = "check the path; a file of a preset ends in .toml"
+        if finding.hint.startswith("write "):  # the preset with that path
+            hint = finding.hint
         return build_error("NP003", f"there is no {spec}", "", hint)
 
     def _read_other_kind(self, spec: str) -> Profile | None:
@@ -268,15 +261,12 @@ class Workspace:
             raise build_error("NP024", what, "", hint)
         if requested.endswith(".toml"):
             inside = self.profile(requested).name
-            name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
+            if not inside.endswith(".toml"):  # a file of the store has the name of its preset
+                name, revision = inside, ""
         if "+" in name or name == "-" or name.endswith(".toml"):
             what = f"{verb} takes one preset of the store, not {requested!r}"
-            raise build_error(
-                "NP024",
-                what,
-                "Only presets in git under one name have a history.",
-                "name one preset",
-            )
+            why = "Only presets in git under one name have a history."
+            raise build_error("NP024", what, why, "name one preset")
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
@@ -315,20 +305,17 @@ class Workspace:
 
     @cached_property
     def _builtin(self) -> Folder:
-        """The store that npuprof ships, beside this one."""
-        return open_builtin_store(beside=True)
+        """The store that npuprof ships, next to this one."""
+        return open_builtin_store(is_second=True)
 
     def _load_builtin_profile(self, spec: str) -> Profile:
         """Return the profile of ``builtin:NAME``, independent of the store."""
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
-            what, why = (
-                f"{spec!r}: built-in presets have no versions",
-                "They are part of the installed npuprof.",
-            )
-            raise build_error(
-                "NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is"
-            )
+            what = f"{spec!r}: built-in presets have no versions"
+            why = "They are part of the installed npuprof."
+            hint = f"write {BUILTIN}{name}; npuprof --version says which that is"
+            raise build_error("NP023", what, why, hint)
         profile = self._builtin.profile(name)
         self._names[profile.key] = spec
         return profile
@@ -341,7 +328,7 @@ class Workspace:
         return profile
 
     def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
-        """Return a profile without settings that composes the given ones, in order."""
+        """Return a profile without settings that composes others, in order."""
         joined = Profile(
             build_command_line_document(name, {}),
             key=f"composed:{'+'.join(part.key for part in parts)}",
@@ -368,30 +355,28 @@ class Workspace:
         profile = self.profile(spec)
         name = self._names.get(profile.key, profile.name)
         if mixins or layers:
-            composed = self.compose_profiles(
-                name, [profile, *layers, *(self.profile(mixin) for mixin in mixins)]
-            )
+            parts = [profile, *layers, *(self.profile(mixin) for mixin in mixins)]
+            composed = self.compose_profiles(name, parts)
             if not mixins:  # still the shared preset
-                composed.table |= {
-                    key: profile.table[key]
-                    for key in ("description", "abstract")
-                    if key in profile.table
-                }
+                for key in ("description", "abstract"):
+                    if key in profile.table:
+                        composed.table[key] = profile.table[key]
             profile = composed
         self.require_known_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
     def require_known_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
-        """Reject unsetting an unknown key that is not set: a misspelt key would silently stay
-        effective.
+        """Raise NpuprofError for unsetting an unknown key that is not set.
+
+        A misspelt key would silently stay effective.
         """
-        strange = [
+        unknown = [
             step.key
             for step in changes
             if step.op == "unset"
             and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
         ]
-        if not strange:
+        if not unknown:
             return
         from npuprof.store.assignment_arguments import (
             place_argument,
@@ -399,54 +384,42 @@ class Workspace:
             suggest_unknown_key,
         )
 
-        what, why = (
-            f"{name} does not set {{!r}}, and the catalogue does not know it",
-            "A misspelt key would silently stay effective.",
-        )
-        settings = self.resolver.resolve_profile(
-            profile, name, [step for step in changes if step.op != "unset"]
-        ).settings
-        where, lists_all = (
-            place_argument("unset", self.resolver.in_python),
-            f"npuprof show {name} lists the effective values",
-        )
-        problems = [
-            Finding(
-                "NP924",
-                what.format(key),
-                why,
-                suggest_key(key, settings, suggest_unknown_key(key, lists_all)),
-                where=where,
-            )
-            for key in strange
-            if key not in settings
-        ]
+        sets = [step for step in changes if step.op != "unset"]
+        settings = self.resolver.resolve_profile(profile, name, sets).settings
+        why = "A misspelt key would silently stay effective."
+        lists_all = f"npuprof show {name} lists the effective values"
+        where = place_argument("unset", self.resolver.in_python)
+        problems = []
+        for key in unknown:
+            if key not in settings:
+                what = f"{name} does not set {key!r}, and the catalogue does not know it"
+                hint = suggest_key(key, settings, suggest_unknown_key(key, lists_all))
+                problems.append(Finding("NP924", what, why, hint, where=where))
         if problems:
             raise NpuprofError(problems)
 
     def open_beside(self, context: Context | None = None) -> Workspace:
-        """Return a workspace of the same store for another context, with what this one has looked
-        up. Raises NpuprofError.
+        """Return a workspace of the same store for another context, with the same lookups.
+
+        Raises NpuprofError.
         """
         return Workspace(None, context, self.resolver.in_python, self.store, self)
 
     def _load_file_profile(self, path: str) -> Profile:
-        """Return the profile in a file: inside the store the one with its name, else a
-        separate one.
-        """
+        """Return the profile in a file: the preset of the store with that file, or a separate one."""
         home = self._find_home_store()
         name = self._find_name_in_store(path)
         if home is not None and name:
             return home.profile(name)
-        if path in self._laid:
-            return self._laid[path]
+        if path in self._overlays:
+            return self._overlays[path]
         return read_profile_file(path, home)
 
     def lay_over(self, document: Document) -> None:
         """Replace the text of a preset or file from now on by one that may be written."""
         if _is_file_spec(document.name):
             key = f"file:{os.path.realpath(document.name)}"
-            self._laid[document.name] = Profile(document, key, self._find_home_store())
+            self._overlays[document.name] = Profile(document, key, self._find_home_store())
         else:
             self.listed_store.lay_over(Profile(document, home=self.store))
 
@@ -459,12 +432,12 @@ class Workspace:
         try:
             return self.store
         except NpuprofError:
-            if self._given:
+            if self._named:
                 raise
             return None
 
 
-def open_project_files(given: str | None, needs_lock: bool = True) -> ProjectFiles:
+def open_project_files(store: str | None, needs_lock: bool = True) -> ProjectFiles:
     """Return npuprof.toml and the lock of a repository, which need not have presets yet.
 
     Raises NpuprofError.
@@ -473,20 +446,19 @@ def open_project_files(given: str | None, needs_lock: bool = True) -> ProjectFil
 
     absence: NpuprofError | None = None
     try:
-        home = Workspace(given).store
+        home = Workspace(store).store
     except NpuprofError as error:
-        if given or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
+        if store or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
         absence = error
-        home = Folder(os.path.join(find_repository_top(os.getcwd()) or os.getcwd(), "profiles"))
+        top = find_repository_top(os.getcwd()) or os.getcwd()
+        home = Folder(os.path.join(top, "profiles"))
         home.is_implied = True
     return ProjectFiles(home, needs_lock, absence)
 
 
 def _require_this_npuprof(home: Folder) -> None:
-    """Raise NpuprofError if a store's repository needs another npuprof, or its npuprof.toml is
-    invalid.
-    """
+    """Raise NpuprofError if npuprof.toml needs another npuprof, or is invalid."""
     if not home.project_file:
         return
     from npuprof.store.project import explain_unfit_file, require_fitting_project
@@ -494,6 +466,7 @@ def _require_this_npuprof(home: Folder) -> None:
     try:
         require_fitting_project(home.project)
     except NpuprofError:
+        # first: keys that are unknown here may be valid for the other npuprof
         if unmet := explain_unfit_file(home.project_file):
             raise NpuprofError(unmet) from None
         raise
@@ -504,14 +477,15 @@ def _is_file_spec(spec: str) -> bool:
 
 
 def _is_one_file(spec: str) -> bool:
-    """Return whether a spec that contains a ``+`` is a single path: an existing file, or one whose
-    first part is not a spec.
+    """Return whether a spec that contains a ``+`` is a single path.
+
+    That is an existing file, or one whose first part is not a spec.
     """
+    if not _is_file_spec(spec):
+        return False
     first = spec.partition("+")[0]
-    is_first_a_spec = (
-        first == "-" or _is_file_spec(first) or is_profile_name(first.partition("@")[0])
-    )
-    return _is_file_spec(spec) and (not is_first_a_spec or os.path.isfile(spec))
+    is_spec = first == "-" or _is_file_spec(first) or is_profile_name(first.partition("@")[0])
+    return not is_spec or os.path.isfile(spec)
 
 
 def build_context(
@@ -520,37 +494,34 @@ def build_context(
     target: str | None = None,
     versions: Mapping[str, str] | Sequence[str] = (),
 ) -> Context:
-    """Return a context from a user's arguments: ``versions`` are releases by framework (or cann),
-    or texts like ``torch_npu=7.3``.
+    """Return a context from a user's arguments.
 
-    Raises NpuprofError for an unknown release, product, target or framework.
+    ``versions`` are releases by framework (or cann), or texts like ``torch_npu=7.3``. Raises
+    NpuprofError for an unknown release, product, target or framework.
     """
     problems: list[Finding] = []
     frameworks = _read_versions({"cann": cann} if cann is not None else {}, versions, problems)
     cann = frameworks.pop("cann", None)
-    release = releases.find_release(cann) if cann is not None else None
-    if cann is not None and release is None:
-        known = ", ".join(releases.load_releases()[-8:])
-        meant = releases.find_release_inside(cann)
-        hint = (
-            f"write {meant}"
-            if meant
-            else did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
-        )
-        problems.append(
-            Finding(
-                "NP401",
-                f"unknown CANN release {cann!r}",
-                "The behavior of an option depends on the release.",
-                hint,
-            )
-        )
+    release = _find_release(cann, problems) if cann is not None else None
     family = _find_product(product, problems) if product is not None else None
     if target is not None:
         _require_target(target, problems)
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target, tuple(sorted(frameworks.items())))
+
+
+def _find_release(cann: str, problems: list[Finding]) -> str | None:
+    release = releases.find_release(cann)
+    if release is None:
+        known = releases.load_releases()
+        inside = releases.find_release_inside(cann)
+        hint = f"write {inside}"
+        if not inside:
+            hint = did_you_mean(cann, known, f"the newest are {', '.join(known[-8:])}")
+        why = "The behavior of an option depends on the release."
+        problems.append(Finding("NP401", f"unknown CANN release {cann!r}", why, hint))
+    return release
 
 
 def _find_product(product: str, problems: list[Finding]) -> str | None:
@@ -574,43 +545,35 @@ def _require_target(target: str, problems: list[Finding]) -> None:
 
 
 def _read_versions(
-    known: dict[str, str], given: Mapping[str, str] | Sequence[str], problems: list[Finding]
+    known: dict[str, str],
+    versions: Mapping[str, str] | Sequence[str],
+    problems: list[Finding],
 ) -> dict[str, str]:
     """Return a user's framework releases, including CANN's as written.
 
     Faults are added to the problems.
     """
-    pairs = (
-        given.items()
-        if isinstance(given, Mapping)
-        else [(name, text) for name, _, text in (word.partition("=") for word in given)]
+    if not versions:
+        return known
+    pairs: Iterable[tuple[str, str]] = (
+        versions.items()
+        if isinstance(versions, Mapping)
+        else (argument.partition("=")[::2] for argument in versions)
     )
-    names = ("cann", *releases.list_frameworks()) if pairs else ()
+    names = ("cann", *releases.list_frameworks())
     for name, text in pairs:
-        found = text if name == "cann" else releases.find_release(text, name)
+        release = text if name == "cann" else releases.find_release(text, name)
         if name not in names:
             hint = did_you_mean(name, names, f"known are {', '.join(names)}")
             problems.append(Finding("NP902", f"unknown framework {name!r}", "", hint))
-        elif not found:
+        elif not release:
+            why = "The behavior of a variable depends on the release."
             hint = f"write --framework {name}=RELEASE; {releases.describe_known_releases(name)}"
-            problems.append(
-                Finding(
-                    "NP401",
-                    f"unknown {name} release {text!r}",
-                    "The behavior of a variable depends on the release.",
-                    hint,
-                )
-            )
-        elif known.setdefault(name, found) != found:
-            what = f"{name} is asked for twice: {known[name]} and {found}"
-            problems.append(
-                Finding(
-                    "NP902",
-                    what,
-                    "A preset is resolved for one release of each.",
-                    "omit one of them",
-                )
-            )
+            problems.append(Finding("NP401", f"unknown {name} release {text!r}", why, hint))
+        elif known.setdefault(name, release) != release:
+            what = f"{name} is asked for twice: {known[name]} and {release}"
+            why = "A preset is resolved for one release of each."
+            problems.append(Finding("NP902", what, why, "omit one of them"))
     return known
 
 
@@ -623,9 +586,8 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     try:
         raw = read_plain_file(path)
     except FileNotFoundError:
-        raise build_error(
-            "NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home)
-        ) from None
+        hint = _suggest_for_file(path, home)
+        raise build_error("NP008", f"there is no file {path!r}", "", hint) from None
     except (OSError, ValueError) as error:
         from npuprof.store import problems
 
@@ -669,13 +631,13 @@ def require_no_blanks(spec: str) -> None:
 
 def build_nameless_revision_finding(revision: str) -> Finding:
     """Return the finding for a revision without a preset name."""
-    hint = (
-        f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev "
-        f"{revision} checks the whole store"
-    )
-    why = "NAME@REV is a preset as it was at a revision."
     from npuprof.store import problems
 
-    return Finding(
-        "NP004", f"'@{revision}' names no preset", why, hint if revision else problems.LIST_ADVICE
-    )
+    hint = problems.LIST_ADVICE
+    if revision:
+        hint = (
+            f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev "
+            f"{revision} checks the whole store"
+        )
+    why = "NAME@REV is a preset as it was at a revision."
+    return Finding("NP004", f"'@{revision}' names no preset", why, hint)

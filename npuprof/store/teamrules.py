@@ -1,12 +1,9 @@
-"""Parses the ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, and reports all
-their faults.
-"""
+"""Parses the ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, and reports all faults."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from npuprof import catalog
@@ -14,12 +11,12 @@ from npuprof.catalog import written_condition
 from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
-from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
+from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, Record, did_you_mean
 from npuprof.store.layout import find_glob_fault, find_globs_fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: Records a fault: message, place, hint, and reason.
+    #: Records a fault: message, location, hint, and reason.
     Add = Callable[[str, Path, str, str], None]
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
@@ -30,14 +27,18 @@ def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) ->
 
     ``add`` gets all faults, ``good`` are the valid keys.
     """
-    when, require = (
-        _read_condition(good[name], (*path, name), add) if name in good else None
+    conditions = {
+        name: _read_condition(good[name], (*path, name), add)
         for name in ("when", "require")
-    )
-    return require and TeamRule(
+        if name in good
+    }
+    require = conditions.get("require")
+    if require is None:
+        return None
+    return TeamRule(
         good.get("code", ""),
         require,
-        when,
+        conditions.get("when"),
         good.get("message", ""),
         good.get("severity", "error"),
         tuple(good.get("presets", ())),
@@ -96,32 +97,61 @@ def find_name_glob_fault(pattern: str) -> str:
     return find_glob_fault(f"{plain}.toml") if plain else "means no preset"
 
 
-#: The keys of a ``[[rule]]`` and an ``[[ignore]]``: type, example, and fault finder.
+class ProjectKey(Record):
+    """A key of a table in npuprof.toml: its type, an example, and what finds faults of a value."""
+
+    kind: str
+    example: str
+    check: Callable[[Any], str] | None = None
+
+    def find_fault(self, value: object) -> str:
+        """Return why a value is invalid, to follow the key; an empty string if it is valid."""
+        if not _is_of_kind(self.kind, value):
+            return f" must be {self.kind}"
+        fault = self.check(value) if self.check else ""
+        return f": {fault}" if fault else ""
+
+
+def _is_of_kind(kind: str, value: object) -> bool:
+    if kind == "a list of texts":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind == "a list of tables":
+        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
+
+
+def _find_presets_fault(globs: list[str]) -> str:
+    return find_globs_fault(globs, find_name_glob_fault)
+
+
+def _find_accepted_presets_fault(globs: list[str]) -> str:
+    if not globs:
+        return "it is empty, so nothing is accepted"
+    return _find_presets_fault(globs)
+
+
+#: The keys of a ``[[rule]]``.
 KEYS = {
-    "code": ("a text", 'code = "TEAM-1"', _find_code_fault),
-    "when": ("a text", "when = \"scenario == 'training'\""),
-    "require": ("a text", 'require = "deterministic == 1"'),
-    "message": ("a text", 'message = "training is repeatable"', _find_line_fault),
-    "severity": (
+    "code": ProjectKey("a text", 'code = "TEAM-1"', _find_code_fault),
+    "when": ProjectKey("a text", "when = \"scenario == 'training'\""),
+    "require": ProjectKey("a text", 'require = "deterministic == 1"'),
+    "message": ProjectKey("a text", 'message = "training is repeatable"', _find_line_fault),
+    "severity": ProjectKey(
         "a text",
         'severity = "warning"',
         lambda text: "" if text in SEVERITIES else f"known are {', '.join(SEVERITIES)}",
     ),
-    "presets": (
-        "a list of texts",
-        'presets = ["production/*"]',
-        partial(find_globs_fault, find_fault=find_name_glob_fault),
-    ),
+    "presets": ProjectKey("a list of texts", 'presets = ["production/*"]', _find_presets_fault),
 }
+#: The keys of an ``[[ignore]]``.
 IGNORE_KEYS = {
-    "code": ("a text", 'code = "NP378"', find_acceptance_fault),
-    "reason": (
+    "code": ProjectKey("a text", 'code = "NP378"', find_acceptance_fault),
+    "reason": ProjectKey(
         "a text",
         'reason = "one device only"',
         lambda text: "" if text.strip() else "it is empty; who reads it later has to know why",
     ),
-    "presets": (
-        *KEYS["presets"],
-        lambda globs: "" if globs else "it is empty, so nothing is accepted",
+    "presets": ProjectKey(
+        "a list of texts", 'presets = ["production/*"]', _find_accepted_presets_fault
     ),
 }

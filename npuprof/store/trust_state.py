@@ -1,15 +1,12 @@
-"""The user's trust per store: unknown variables by name, those that affect code execution by name
-and value.
-"""
+"""The user's trust per store: variables by name, or by name and value if they execute code."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from npuprof.model import build_error
+from npuprof.model import Record, build_error
 from npuprof.system import find_user_folder, writing
 from npuprof.system.files import make_folder, read_plain_file
 from npuprof.system.locks import lock_folders
@@ -22,15 +19,16 @@ _SCHEMA = "npuprof.trust/2"
 _OLD_SCHEMA = "npuprof.trust/1"
 
 
-class Trusted(NamedTuple):
-    """The trusted variables of one store."""
+class Trusted(Record):
+    """The trusted variables of one store: names, and names with their values."""
 
     names: frozenset[str] = frozenset()
     pairs: frozenset[Pair] = frozenset()
 
     def allows(self, name: str, text: str, executes: str) -> bool:
-        """Return whether a variable may be exported: with this value if it affects code execution,
-        else with any.
+        """Return whether a variable may be exported.
+
+        If it affects code execution, only with a trusted value.
         """
         return (name, text) in self.pairs or (not executes and name in self.names)
 
@@ -52,7 +50,7 @@ def load_trusted(identity: str) -> Trusted:
     return _read_stores(find_trust_file()).get(identity, Trusted())
 
 
-def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
+def store_trusted(identity: str, trusted: Trusted, adding: bool = False) -> None:
     """Set the trust entry of a store, or extend it if ``adding``; an empty one is removed.
 
     Raises NpuprofError.
@@ -62,11 +60,13 @@ def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         stores = _read_stores(path)
-        stores[identity] = stores.get(identity, Trusted()).add(wanted) if adding else wanted
+        if adding and identity in stores:
+            trusted = stores[identity].add(trusted)
+        stores[identity] = trusted
         rows = {
             store: {"names": sorted(trust.names), "pairs": sorted(trust.pairs)}
             for store, trust in sorted(stores.items())
-            if any(trust)
+            if trust.names or trust.pairs
         }
         text = json.dumps({"schema": _SCHEMA, "stores": rows}, indent=2, ensure_ascii=True) + "\n"
         writing.write_planned_files([writing.PlannedWrite(path, text.encode(), known)])
@@ -102,7 +102,7 @@ def _read_stores(path: str) -> dict[str, Trusted]:
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = f"cannot read the trusted stores: {path}"
-        why = f"{getattr(error, 'strerror', None) or 'It is not a list of stores and their variables'}."
-        raise build_error(
-            "NP931", what, why, "remove the file, then look again: npuprof trust STORE"
-        ) from None
+        reason = getattr(error, "strerror", None)
+        why = f"{reason or 'It is not a list of stores and their variables'}."
+        hint = "remove the file, then look again: npuprof trust STORE"
+        raise build_error("NP931", what, why, hint) from None

@@ -7,15 +7,18 @@ import re
 
 from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
+from npuprof.model import Record
 from npuprof.resolve.digests import digest_bytes
 
 #: ``x::rest`` names a git remote helper.
 _TRANSPORT = re.compile(r"([A-Za-z0-9+.-]*)::")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 #: ``user@host:path``, the scp form; the host may be an address in brackets.
-_SCP = re.compile(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
+_SCP = re.compile(
+    r"(?:(?P<user>[^/:@]*)@)?(?P<host>\[[^/\]]+\]|[^/:@\[\]]+):(?P<path>.*)", re.DOTALL
+)
 #: The part between ``//`` and the path.
-_AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
+_AUTHORITY = re.compile(r"(?:(?P<user>.*)@)?(?P<host>[^@]*?)(?::(?P<port>[0-9]*))?", re.DOTALL)
 _SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
 _PORTS = {"ssh": "22", "https": "443"}
 _UNKNOWN_USER = (
@@ -39,46 +42,51 @@ def find_url_fault(url: str) -> str:
     decoded = unquote_url(url) if _SCHEME.match(url) else url
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
-    if any(not char.isprintable() for char in decoded) or "\N{REPLACEMENT CHARACTER}" in decoded:
+    if not decoded.isprintable() or "\N{REPLACEMENT CHARACTER}" in decoded:
         return "its percent-encoding contains a control character"
     if match := _SCHEME.match(decoded):
         return _find_scheme_fault(match[1], decoded[match.end() :], decoded)
     if url.startswith("/"):
         return ""
+    return _find_scp_fault(url)
+
+
+def _find_scp_fault(url: str) -> str:
+    """Return the fault of a URL without a scheme: ``user@host:path`` is the only valid form."""
     if match := _SCP.fullmatch(url):
-        user, host, path = match[1] or "", match[2], match[3]
+        user, host, path = match["user"] or "", match["host"], match["path"]
+        # user:password@host is read as the host "user" with the path "password@host..."
         if re.search(r"@[^/]*:", path) or (not user and re.match(r"[^/]*@", path)):
             return _CREDENTIALS
         return _find_host_fault(user, host, path)
-    if "@" in url.partition("/")[0] and ":" in url.partition("/")[0]:
+    first = url.partition("/")[0]
+    if "@" in first and ":" in first:
         return _CREDENTIALS
     return (
-        "it is a relative path, which means another place in every "
-        "clone; write the absolute one, or ssh:// or https://"
+        "it is a relative path, which means another place in every clone; write the absolute one, "
+        "or ssh:// or https://"
     )
 
 
 def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
     """Return the fault of a URL ``scheme://rest``."""
     if scheme == "file":
-        return (
-            ""
-            if rest.startswith("/")
-            else "file:// is followed by an absolute path: file:///srv/presets.git"
-        )
+        if rest.startswith("/"):
+            return ""
+        return "file:// is followed by an absolute path: file:///srv/presets.git"
     if scheme not in _PORTS:
         return f"{scheme}:// is not ssh://, https:// or file://"
     authority, _, path = rest.partition("/")
-    user, host, _ = _split_authority(authority)
-    if (
-        ":" in user
-        or (scheme == "https" and TOKEN.match(user))
-        or ("@" in path and ":" in user + host and not host.startswith("["))
-    ):
+    login = _split_authority(authority)
+    user, host = login.user, login.host
+    is_https = scheme == "https"
+    if ":" in user or (is_https and TOKEN.match(user)):
         return _CREDENTIALS
-    if scheme == "https" and _SECRET.search(decoded.partition("?")[2]):
+    if "@" in path and ":" in user + host and not host.startswith("["):
+        return _CREDENTIALS  # a password with a slash ends the authority too early
+    if is_https and _SECRET.search(decoded.partition("?")[2]):
         return _CREDENTIALS
-    if scheme == "https" and user and user not in KNOWN_USERS and user not in path.split("/"):
+    if is_https and user and user not in KNOWN_USERS and user not in path.split("/"):
         return _UNKNOWN_USER
     return _find_host_fault(user, host, path)
 
@@ -93,11 +101,18 @@ def _find_host_fault(user: str, host: str, path: str) -> str:
     return ""
 
 
-def _split_authority(authority: str) -> tuple[str, str, str]:
-    """Return user, host and port of ``user@host:port``; each may be empty."""
+class _Authority(Record):
+    """``user@host:port`` of a URL; each part may be empty."""
+
+    user: str
+    host: str
+    port: str
+
+
+def _split_authority(authority: str) -> _Authority:
     match = _AUTHORITY.fullmatch(authority)
-    assert match is not None, "it takes everything"
-    return match[1] or "", match[2], match[3] or ""
+    assert match is not None, "the pattern matches every text"
+    return _Authority(match["user"] or "", match["host"], match["port"] or "")
 
 
 def normalize_url(url: str) -> str:
@@ -112,22 +127,20 @@ def normalize_url(url: str) -> str:
         return "file://" + os.path.normpath("/" + path.lstrip("/"))
     if match and match[1] in _PORTS:
         authority, slash, path = url[match.end() :].partition("/")
-        user, host, port = _split_authority(authority)
-        port = "" if port in ("", _PORTS[match[1]]) else f":{port}"
-        return (
-            f"{match[1]}://{user + '@' if user else ''}{host.lower()}{port}{slash}{path.strip('/')}"
-        )
+        login = _split_authority(authority)
+        user = f"{login.user}@" if login.user else ""
+        port = f":{login.port}" if login.port not in ("", _PORTS[match[1]]) else ""
+        return f"{match[1]}://{user}{login.host.lower()}{port}{slash}{path.strip('/')}"
     scp = _SCP.fullmatch(url)
     if scp is None:
         return url
-    user, host, path = (f"{scp[1]}@" if scp[1] else ""), scp[2].lower(), scp[3].rstrip("/")
-    return (
-        f"ssh://{user}{host}/{path.strip('/')}" if path.startswith("/") else f"{user}{host}:{path}"
-    )
+    user = f"{scp['user']}@" if scp["user"] else ""
+    host, path = scp["host"].lower(), scp["path"].rstrip("/")
+    if path.startswith("/"):  # the same as ssh://; other paths are relative to the home folder
+        return f"ssh://{user}{host}/{path.strip('/')}"
+    return f"{user}{host}:{path}"
 
 
 def mark_texts(*texts: str) -> str:
-    """Return 16 hexadecimal digits that identify some texts: for folder names in the cache, and
-    checksums of the lock.
-    """
+    """Return 16 hexadecimal digits that identify texts: for cache folders and the lock's seals."""
     return digest_bytes("\n".join(texts).encode(errors="surrogateescape"))[:16]

@@ -24,33 +24,47 @@ from functools import cache
 from npuprof.model import Record, has_only_digits
 
 # Strings, compiled on first use: many commands import this, few read versions.
-_PART = r"(0|[1-9]\d{0,8})"
+_PART = r"(?:0|[1-9]\d{0,8})"
 
-_WORD = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
+#: An identifier of a pre-release, by semantic versioning 2.0.0, item 9.
+_IDENTIFIER = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
 
-_PRE = rf"(?:-({_WORD}(?:\.{_WORD})*))?"
+_PRE = rf"(?:-(?P<pre>{_IDENTIFIER}(?:\.{_IDENTIFIER})*))?"
 
-_ASKED = rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?"
+#: A complete number with a pre-release part, as users write it.
+_PRE_RELEASE = rf"v?(?P<number>\d{{1,9}}(?:\.\d{{1,9}}){{2}}){_PRE}"
 
-_TAG = rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}"
+_TAG = rf"refs/tags/(?P<name>.+)/v(?P<number>{_PART}\.{_PART}\.{_PART}){_PRE}"
 
-_TAGGER = r"^tagger .*> (-?\d{1,18}) ([+-]\d{4})$"
+_TAGGER = r"^tagger .*> (?P<seconds>-?\d{1,18}) (?P<zone>[+-]\d{4})$"
 
-_LINE = r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*"
+_LINE = r"(?P<name>Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(?P<value>.*?)[ \t]*"
 
-_HEX = r"[0-9a-f]{64}"
+#: The values of a record's facts, but for parents.
+_VALUES = {
+    "Digest": r"[0-9a-f]{64}",
+    "Preset-Digest": r"[0-9a-f]{64}",
+    "Digest-Form": r"[1-9]\d{0,5}",
+}
 
-_BOUND = r"\s*(\^|~|>=|<=|==|=|>|<|)\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z.-]+))?\s*"
+_BOUND = (
+    r"\s*(?P<operator>\^|~|>=|<=|==|=|>|<|)\s*"
+    r"v?(?P<parts>\d{1,9}(?:\.\d{1,9}){0,2})(?:-(?P<pre>[0-9A-Za-z.-]+))?\s*"
+)
 
-_PARENT = r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?"
+_PARENT = (
+    r"(?P<reference>\S+[@:]\S+) (?P<version>\S+) (?P<commit>[0-9a-f]{40}|[0-9a-f]{64})"
+    r"(?: by (?P<view>\S+@\S+))?"
+)
 
 #: The suffix of a tag that marks the version before it as yanked: ``base/v1.2.0.yanked``.
 YANKED = ".yanked"
 
-#: The number of a released version without its pre-release part: 1.2.0.
+#: The number of a released version without its pre-release part: 1.2.0. A tuple, as it is sorted.
 VersionNumber = tuple[int, int, int]
 
-#: The sort key of versions by semantic versioning: a pre-release comes before its release.
+#: The sort key of versions by semantic versioning: a pre-release comes before its release, and
+#: numeric identifiers before others.
 VersionOrder = tuple[VersionNumber, bool, tuple[tuple[bool, int, str], ...]]
 
 
@@ -63,12 +77,11 @@ class VersionText(Record):
     @property
     def order(self) -> VersionOrder:
         """The sort key."""
-        words = self.pre.split(".") if self.pre else []
-        return (
-            self.number,
-            not self.pre,
-            tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words),
-        )
+        identifiers = []
+        for text in self.pre.split(".") if self.pre else ():
+            is_number = text.isdigit()
+            identifiers.append((not is_number, int(text) if is_number else 0, text))
+        return self.number, not self.pre, tuple(identifiers)
 
     def __lt__(self, other: VersionText) -> bool:
         return self.order < other.order
@@ -142,10 +155,7 @@ class ParentRecord(Record):
 
 
 class ReleaseRecord(Record):
-    """The record of a tag; missing facts are empty strings and None.
-
-    ``faults`` are invalid lines.
-    """
+    """The record of a tag; missing facts are empty strings and None, ``faults`` invalid lines."""
 
     digest: str = ""
     preset_digest: str = ""
@@ -158,14 +168,10 @@ class ReleaseRecord(Record):
 
         None if it is not recorded.
         """
-        return next(
-            (
-                parent
-                for parent in self.parents
-                if (parent.view, parent.reference) == (view, reference)
-            ),
-            None,
-        )
+        for parent in self.parents:
+            if parent.view == view and parent.reference == reference:
+                return parent
+        return None
 
     def __str__(self) -> str:
         lines = [
@@ -179,9 +185,8 @@ class ReleaseRecord(Record):
 class Version(Record):
     """A released version: an annotated tag ``NAME/vX.Y.Z``.
 
-    ``commit`` is the tag's target (possibly another tag).
-
-    ``inner`` is the tag's internal name, ``pre`` the pre-release part.
+    ``commit`` is the tag's target (possibly another tag). ``inner`` is the tag's internal name,
+    ``pre`` the pre-release part.
     """
 
     name: str
@@ -221,12 +226,10 @@ class Version(Record):
     @property
     def faults(self) -> list[str]:
         """The faults of the tag itself."""
-        renamed = (
-            [f"it is the tag {self.inner} under another name"]
-            if self.inner not in ("", self.tag_name)
-            else []
-        )
-        return [*renamed, *self.record.faults]
+        faults = []
+        if self.inner not in ("", self.tag_name):
+            faults.append(f"it is the tag {self.inner} under another name")
+        return [*faults, *self.record.faults]
 
 
 def parse_version_text(text: str) -> VersionText | None:
@@ -235,101 +238,82 @@ def parse_version_text(text: str) -> VersionText | None:
     None if it is invalid.
     """
     request = parse_version_request(text)
+    if request is None or request.is_range:
+        return None
     number = text.removeprefix("v").partition("-")[0]
-    if (
-        request is None or request.is_range or number != ".".join(map(str, request.parts))
-    ):  # 01 is no number
+    if number != ".".join(map(str, request.parts)):  # like 01.2.3
         return None
     major, minor, patch = request.parts
     return VersionText((major, minor, patch), request.pre)
 
 
+def _parse_parts(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
 def parse_version_request(text: str) -> VersionRequest | None:
     """Return the version request of a text after an @; None if it can only be a revision."""
-    if "-" not in text:
+    if "-" not in text:  # the common case, without compiling a pattern
         parts = text.removeprefix("v").split(".")
         is_plain = len(parts) <= 3 and all(
             has_only_digits(part) and len(part) <= 9 for part in parts
         )
         return VersionRequest(tuple(map(int, parts))) if is_plain else None
-    match = re.fullmatch(_ASKED, text, re.ASCII)
-    return (
-        VersionRequest(
-            tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or ""
-        )
-        if match
-        else None
-    )
+    match = re.fullmatch(_PRE_RELEASE, text, re.ASCII)
+    if match is None:
+        return None
+    return VersionRequest(_parse_parts(match["number"]), match["pre"])
 
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
     """Return a tag with the name of a version; None for all others."""
     match = None if ref.endswith(YANKED) else re.fullmatch(_TAG, ref, re.ASCII)
-    return (
-        TagRef(
-            match[1],
-            VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""),
-            oid,
-        )
-        if match
-        else None
-    )
+    if match is None:
+        return None
+    major, minor, patch = _parse_parts(match["number"])
+    return TagRef(match["name"], VersionText((major, minor, patch), match["pre"] or ""), oid)
 
 
 def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     """Return the version of an annotated tag, from its git object."""
     head, _, message = raw.decode(errors="replace").partition("\n\n")
-    fields = dict(line.partition(" ")[::2] for line in head.split("\n"))
+    headers = dict(line.partition(" ")[::2] for line in head.split("\n"))
     tagger = re.search(_TAGGER, head, re.MULTILINE)
-    date = format_tag_date(int(tagger[1]), tagger[2]) if tagger else ""
-    commit, name = fields.get("object", ""), fields.get("tag", "")
     return Version(
-        ref.name, ref.text.number, ref.oid, commit, date, message.rstrip("\n"), ref.text.pre, name
+        name=ref.name,
+        number=ref.text.number,
+        tag=ref.oid,
+        commit=headers.get("object", ""),
+        date=format_tag_date(int(tagger["seconds"]), tagger["zone"]) if tagger else "",
+        message=message.rstrip("\n"),
+        pre=ref.text.pre,
+        inner=headers.get("tag", ""),
     )
 
 
 @cache
 def parse_release_record(message: str) -> ReleaseRecord:
     """Return the record in a tag's message: its last paragraph with any facts."""
-    unsigned = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
-    paragraphs = re.split(r"\n[ \t]*\n", unsigned.replace("\r\n", "\n"))
-    lines = next(
-        (
-            record_lines
-            for part in reversed(paragraphs)
-            if (record_lines := _find_record_lines(part))
-        ),
-        [],
-    )
+    lines = _find_record_lines(message)
     texts: dict[str, str] = {}
     parents: list[ParentRecord] = []
+    targets: set[tuple[str, str]] = set()
     faults: list[str] = []
     for name, text in lines:
-        parent = re.fullmatch(_PARENT, text) if name == "Parent" else None
-        fits = {"Parent": parent, "Digest-Form": re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)}.get(
-            name, re.fullmatch(_HEX, text)
-        )
-        if not fits:
+        parent = _parse_parent(text) if name == "Parent" else None
+        if parent:
+            if (parent.view, parent.reference) in targets:
+                faults.append(f"{parent.reference} is recorded twice")
+            targets.add((parent.view, parent.reference))
+            parents.append(parent)
+        elif name == "Parent" or not re.fullmatch(_VALUES[name], text, re.ASCII):
             faults.append(f"{name}: {text!r} cannot be understood")
-        elif parent:
-            record = ParentRecord(
-                parent[4] or "",
-                _unquote(parent[1]),
-                parent[2] if parent[2] != "-" else "",
-                parent[3],
-            )
-            if any(
-                (known.view, known.reference) == (record.view, record.reference)
-                for known in parents
-            ):
-                faults.append(f"{record.reference} is recorded twice")
-            parents.append(record)
         elif texts.setdefault(name, text) != text:
             faults.append(f"{name} is recorded twice")
     form = int(texts["Digest-Form"]) if "Digest-Form" in texts else None
-    if texts.get("Preset-Digest") and form is None:
+    if "Preset-Digest" in texts and form is None:
         faults.append("Digest-Form is missing")
-    if not texts.get("Preset-Digest") and (form is not None or parents):
+    if "Preset-Digest" not in texts and (form is not None or parents):
         faults.append("Preset-Digest is missing")
     if lines and "Digest" not in texts:
         faults.append("Digest is missing")
@@ -342,6 +326,14 @@ def parse_release_record(message: str) -> ReleaseRecord:
     )
 
 
+def _parse_parent(text: str) -> ParentRecord | None:
+    match = re.fullmatch(_PARENT, text)
+    if match is None:
+        return None
+    version = match["version"] if match["version"] != "-" else ""
+    return ParentRecord(match["view"] or "", _unquote(match["reference"]), version, match["commit"])
+
+
 def _unquote(text: str) -> str:
     if "%" not in text:
         return text
@@ -350,12 +342,17 @@ def _unquote(text: str) -> str:
     return unquote(text)
 
 
-def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:
-    return [
-        (match[1], match[2])
-        for line in paragraph.split("\n")
-        if (match := re.fullmatch(_LINE, line))
-    ]
+def _find_record_lines(message: str) -> list[tuple[str, str]]:
+    """Return the facts, name and value, of the last paragraph of a message that has any.
+
+    A signature may follow it.
+    """
+    unsigned = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
+    for paragraph in reversed(re.split(r"\n[ \t]*\n", unsigned.replace("\r\n", "\n"))):
+        matches = [re.fullmatch(_LINE, line) for line in paragraph.split("\n")]
+        if any(matches):
+            return [(match["name"], match["value"]) for match in matches if match]
+    return []
 
 
 def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRef]:
@@ -371,7 +368,9 @@ def format_tag_date(stamp: int, zone: str) -> str:
     """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's time zone."""
     from datetime import datetime, timedelta, timezone
 
-    minutes = int(f"{zone[0]}1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
+    minutes = int(zone[1:3]) * 60 + int(zone[3:5])  # of +HHMM or -HHMM
+    if zone.startswith("-"):
+        minutes = -minutes
     try:
         return datetime.fromtimestamp(stamp, timezone(timedelta(minutes=minutes))).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -379,10 +378,8 @@ def format_tag_date(stamp: int, zone: str) -> str:
 
 
 def is_version_tag(tag: str) -> bool:
-    """Return whether a tag names a version: ``v2.1.0`` of a whole store,
-    ``base/v2.1.0`` of a preset.
-    """
-    number = tag.rpartition("/")[2]
+    """Return whether a tag names a version: ``v2.1.0`` of a store, ``base/v2.1.0`` of a preset."""
+    _, _, number = tag.rpartition("/")
     return number.startswith("v") and parse_version_text(number) is not None
 
 
@@ -403,30 +400,29 @@ class Bound(Record):
         """Return the first version after the span of the bound."""
         major, minor, patch = self.text.number
         count = len(self.parts)
-        if self.operator == "^":
+        if self.operator == "^":  # up to the next change of the first part that is not 0
             if major or count == 1:
                 return VersionText((major + 1, 0, 0))
-            return (
-                VersionText((0, minor + 1, 0))
-                if minor or count == 2
-                else VersionText((0, 0, patch + 1))
-            )
-        count = min(count, 2) if self.operator == "~" else count
-        return VersionText((major + 1, 0, 0)) if count == 1 else VersionText((major, minor + 1, 0))
+            if minor or count == 2:
+                return VersionText((0, minor + 1, 0))
+            return VersionText((0, 0, patch + 1))
+        if count == 1:
+            return VersionText((major + 1, 0, 0))
+        return VersionText((major, minor + 1, 0))
 
     def accepts(self, version: VersionText) -> bool:
         """Return whether a version satisfies the condition."""
-        order, here = version.order, self.text.order
-        is_whole = len(self.parts) == 3
-        if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not is_whole):
-            return here <= order < self._end().order
-        if (
-            self.operator in (">", "<=") and not is_whole
-        ):  # beyond, or up to, all versions with this prefix
-            return (order >= self._end().order) == (self.operator == ">")
-        if order == here:
+        order, bound = version.order, self.text.order
+        is_complete = len(self.parts) == 3
+        if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not is_complete):
+            return bound <= order < self._end().order
+        if self.operator == ">" and not is_complete:  # beyond all versions with this prefix
+            return order >= self._end().order
+        if self.operator == "<=" and not is_complete:  # up to all versions with this prefix
+            return order < self._end().order
+        if order == bound:
             return self.operator not in (">", "<")
-        return self.operator.startswith(">" if order > here else "<")
+        return self.operator.startswith(">" if order > bound else "<")
 
 
 class VersionRange(Record):
@@ -439,10 +435,10 @@ class VersionRange(Record):
 
         A pre-release is only if a bound has the same number.
         """
-        if version.pre and not any(
-            bound.pre and bound.text.number == version.number for bound in self.bounds
-        ):
-            return False
+        if version.pre:
+            numbers = [bound.text.number for bound in self.bounds if bound.pre]
+            if version.number not in numbers:
+                return False
         return all(bound.accepts(version) for bound in self.bounds)
 
     @property
@@ -462,9 +458,10 @@ def parse_version_range(text: str) -> VersionRange | None:
         match = re.fullmatch(_BOUND, part, re.ASCII)
         if match is None:
             return None
-        parts = tuple(int(number) for number in match.groups()[1:4] if number is not None)
-        written = f"{'.'.join(map(str, (*parts, 0, 0)[:3]))}-{match[5]}"
-        if match[5] and (len(parts) < 3 or parse_version_text(written) is None):
-            return None
-        bounds.append(Bound(match[1], parts, match[5] or ""))
+        parts, pre = _parse_parts(match["parts"]), match["pre"] or ""
+        if pre:
+            written = f"{'.'.join(map(str, parts))}-{pre}"
+            if len(parts) < 3 or parse_version_text(written) is None:
+                return None
+        bounds.append(Bound(match["operator"], parts, pre))
     return VersionRange(tuple(bounds))

@@ -1,25 +1,22 @@
-"""The state of a work tree in git: files that differ from the last commit, are excluded, or are
-converted.
-"""
+"""The state of a work tree in git: files that are changed, excluded, or converted."""
 
 from __future__ import annotations
 
 import os
 import posixpath
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
+from npuprof.model import Record
 from npuprof.store import is_profile_name
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.layout import Layout, list_project_paths
 
-_KEPT_OUT = b"S "
+#: The status of files that git keeps out of the work tree (skip-worktree), in ls-files -t.
+_SKIPPED = b"S "
 
 
-class ChangedPaths(NamedTuple):
-    """The paths of files, from the top, that differ from the last commit, and the untracked ones
-    among them.
-    """
+class ChangedPaths(Record):
+    """The paths from the top of files that differ from the last commit; some are untracked."""
 
     changed: list[str]
     untracked: list[str]
@@ -31,32 +28,29 @@ def list_changed_paths(repository: Repository, layout: Layout) -> ChangedPaths:
     If the repository's git runs no filters, a filtered file counts as changed unless its size and
     time are unchanged.
     """
-    changed = _list_changed(repository, layout.pathspecs)
-    return _sort_paths(
-        {
-            path: new
-            for path, new in changed.items()
-            if (name := layout.name_of(path)) and is_profile_name(name)
-        }
-    )
+    profiles = {}
+    for path, is_new in _list_changed(repository, layout.pathspecs).items():
+        name = layout.name_of(path)
+        if name and is_profile_name(name):
+            profiles[path] = is_new
+    return _sort_paths(profiles)
 
 
 def list_changed_beside(repository: Repository, copies: Collection[str]) -> ChangedPaths:
-    """Return the changed files that decide the origin of presets: npuprof.toml, the lock, files in
-    vendored copies.
+    """Return the changed npuprof.toml, lock and files in vendored copies.
 
-    ``copies`` are the folders of vendored stores, relative to npuprof.toml.
+    They decide the origin of presets. ``copies`` are the folders of vendored stores, relative to
+    npuprof.toml.
     """
     files = list_project_paths(repository.prefix)
-    paths = [*files, *(posixpath.join(posixpath.dirname(files[0]), folder) for folder in copies)]
+    base = posixpath.dirname(files[0])
+    paths = [*files, *(posixpath.join(base, folder) for folder in copies)]
     return _sort_paths(_list_changed(repository, [f":(top,literal){path}" for path in paths]))
 
 
 def _list_changed(repository: Repository, pathspecs: Iterable[str]) -> dict[str, bool]:
-    """Return the paths of files that differ from the last commit, and whether they are
-    untracked.
-    """
-    words = (
+    """Return the files that differ from the last commit, and whether they are untracked."""
+    output = repository.git.run_command(
         "status",
         "--porcelain=v1",
         "-z",
@@ -64,13 +58,15 @@ def _list_changed(repository: Repository, pathspecs: Iterable[str]) -> dict[str,
         "--untracked-files=all",
         "--ignore-submodules=all",
         "--",
+        *pathspecs,
     )
     changed: dict[str, bool] = {}
-    for record in filter(
-        None, os.fsdecode(repository.git.run_command(*words, *pathspecs)).split("\0")
-    ):
+    for record in os.fsdecode(output).split("\0"):
+        if not record:
+            continue
+        status, path = record[:2], record[3:]
         # a file removed from the index but not from the folder is listed twice, also as untracked
-        changed[record[3:]] = changed.get(record[3:], False) or record.startswith("??")
+        changed[path] = changed.get(path, False) or status == "??"
     return changed
 
 
@@ -83,8 +79,8 @@ def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeF
     listed = repository.git.run_command("ls-files", "-t", "--stage", "-z", "--", *layout.pathspecs)
     files = {}
     for record in listed.split(b"\0"):
-        if record.startswith(_KEPT_OUT):
-            head, _, path = record.removeprefix(_KEPT_OUT).partition(b"\t")
+        if record.startswith(_SKIPPED):
+            head, _, path = record.removeprefix(_SKIPPED).partition(b"\t")
             mode, oid, _ = head.decode().split(" ")
             if located := layout.locate(os.fsdecode(path)):
                 files[located.name] = TreeFile(mode, oid, located.outside)
@@ -94,8 +90,9 @@ def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeF
 def find_converted_files(
     repository: Repository, names: Collection[str], then: dict[str, TreeFile]
 ) -> set[str]:
-    """Return the presets that equal ``then`` in the work tree although their bytes differ, without
-    running filters.
+    """Return the presets that equal ``then`` in the work tree although their bytes differ.
+
+    No filters are run.
     """
     head = repository.git.read_objects(["HEAD"])[0]
     if head is None:

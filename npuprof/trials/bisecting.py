@@ -11,7 +11,7 @@ from npuprof.model import Finding
 from npuprof.resolve.config import Config
 from npuprof.trials.combinations import Combinations
 from npuprof.trials.journal import Result
-from npuprof.trials.outcomes import UNTOLD, Judgement, measure_ends
+from npuprof.trials.outcomes import UNAVAILABLE, Judgement, measure_ends
 from npuprof.trials.running import Runner
 from npuprof.trials.search import BAD, UNKNOWN, Cause, Pending, find_cause
 
@@ -61,7 +61,9 @@ class Bisection:
         Undecided runs are replaced by others.
         """
         counted = self._runner.journal.results.get(self.find_digest(mask), [])
-        return sorted(counted, key=lambda result: result.exit == UNTOLD)[: self.judgement.repeat]
+        return sorted(counted, key=lambda result: result.exit == UNAVAILABLE)[
+            : self.judgement.repeat
+        ]
 
     def find_verdict(self, mask: int) -> str | None:
         """Return whether a combination is good, bad, or undecided; None if it must be run first.

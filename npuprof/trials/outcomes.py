@@ -16,7 +16,7 @@ from npuprof.trials.process_groups import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
 #: The exit code of an undecided run, as for ``git bisect run``.
-UNTOLD = 125
+UNAVAILABLE = 125
 #: The relative rounding error of binary numbers at an edge.
 _ROUNDING = 1e-9
 
@@ -63,7 +63,7 @@ class Judgement(Record):
             if self.signal != BAD:
                 raise _build_stop(result, "use --signal bad if you are looking for that")
             return BAD
-        if code == UNTOLD:
+        if code == UNAVAILABLE:
             return UNKNOWN
         if self.effect is not None:
             value = result.metrics.get(self.metric)
@@ -250,5 +250,5 @@ def describe_run(result: Result) -> str:
     if result.signal is not None:
         return name_signal(result.signal)
     values = ", ".join(f"{value:g}" for value in result.metrics.values())
-    where = f" on device {result.device}" if result.exit == UNTOLD and result.device else ""
+    where = f" on device {result.device}" if result.exit == UNAVAILABLE and result.device else ""
     return f"exit code {result.exit}{where}" + (f" and the value {values}" if values else "")

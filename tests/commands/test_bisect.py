@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.store.trust_state import Trusted, keep_trusted
+from npuprof.store.trust_state import Trusted, store_trusted
 from support.building import build_store
 from support.captured import capture
 from support.running import Run, Store
@@ -49,7 +49,7 @@ def trust(tmp_path: Path) -> None:
         | set(string.ascii_uppercase)
         | {*OWN_NAMES}
     )
-    keep_trusted(os.path.realpath(tmp_path / "profiles"), Trusted(frozenset(names)))
+    store_trusted(os.path.realpath(tmp_path / "profiles"), Trusted(frozenset(names)))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from npuprof import catalog
 from npuprof.catalog import load_built_part
 from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable
 from npuprof.renderers.trusting import find_need
-from npuprof.store.trust_state import Trusted, find_trust_file, keep_trusted
+from npuprof.store.trust_state import Trusted, find_trust_file, store_trusted
 from support.running import Result, Run, Store
 
 CATALOG = Path(npuprof.__file__).parent / "catalog"
@@ -475,7 +475,7 @@ def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(
     assert run("env", "a", "--no-check").code == 0
     assert run("trust", "profiles", "--revoke").code == 0
     if name == "MY_SWITCH":
-        keep_trusted(os.path.realpath("profiles"), Trusted(frozenset([name])))
+        store_trusted(os.path.realpath("profiles"), Trusted(frozenset([name])))
     refused = run("env", "b", "--no-check")
     assert refused.code == 2, refused.err
     assert "NP930" in refused.err, refused.err

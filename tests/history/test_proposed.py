@@ -283,7 +283,8 @@ def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
     (repo.folder / "profiles/turned.toml").symlink_to("b.toml")
     repository = StoreRepository("profiles")
     repository = repository.with_git(repository.git.with_filters())
-    changed, untracked = list_changed_paths(repository, Layout("profiles/"))
+    paths = list_changed_paths(repository, Layout("profiles/"))
+    changed, untracked = paths.changed, paths.untracked
     head = repo.head
     with propose_commit(repository, head, changed) as proposed:
         expected = git_writing.ExpectedCommit(head, proposed.commit)

@@ -17,7 +17,7 @@ from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.store import spec
 from npuprof.store.checked import CheckedStore
 from npuprof.store.lock_sync import sync_sources
-from npuprof.store.problems import is_untold
+from npuprof.store.problems import lacks_source
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_standard_input
 
@@ -56,7 +56,7 @@ class Receive(Verb):
                     errors = [
                         item
                         for item in errors
-                        if is_untold([item]) or not _identify_errors([item]) <= known
+                        if lacks_source([item]) or not _identify_errors([item]) <= known
                     ]
             if errors:
                 code = 1

@@ -14,7 +14,7 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.store import is_profile_name
-from npuprof.store.base import CachedStore
+from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding
@@ -239,9 +239,9 @@ class Revision(CachedStore):
         """Return whether there is such a file."""
         return name in self.files
 
-    def _find_pinned(self, reference: str, requested: Origin | None) -> tuple[Revision, str, str]:
+    def _find_pinned(self, reference: str, requested: Origin | None) -> PinTarget:
         pin = self.pin_parent(reference, requested)
-        return pin.home, pin.name, pin.commit
+        return PinTarget(pin.home, pin.name, pin.commit)
 
     @property
     def layout(self) -> Layout:

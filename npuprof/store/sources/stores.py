@@ -13,7 +13,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
 from npuprof.store import FILE, is_profile_name, read_revision
 from npuprof.store import project as projects
-from npuprof.store.base import CachedStore
+from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.gitstore.revisions import Pin, Revision
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
@@ -293,12 +293,10 @@ class SourceStore(CachedStore):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
 
-    def _find_pinned(
-        self, reference: str, requested: Origin | None
-    ) -> tuple[None, str, str] | None:
+    def _find_pinned(self, reference: str, requested: Origin | None) -> PinTarget | None:
         """Return the lock's target, which need not be opened: keys of presets have the commit."""
         pin = self.locked.versions.get(reference)
-        return (None, reference, pin.commit) if pin is not None else None
+        return PinTarget(None, reference, pin.commit) if pin is not None else None
 
     def find_version(
         self, reference: str, requested: Origin | None = None, is_own: bool = False

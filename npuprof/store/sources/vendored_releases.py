@@ -23,7 +23,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import FORM
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
-from npuprof.store.base import CachedStore
+from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.folder import Folder
 from npuprof.store.problems import build_missing_finding, place_error, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
@@ -92,11 +92,9 @@ class KeptRelease(CachedStore):
         """Return whether there is such a file."""
         return self._copy.read_text(name) is not None
 
-    def _find_pinned(
-        self, reference: str, requested: Origin | None
-    ) -> tuple[KeptRelease, str, str] | None:
+    def _find_pinned(self, reference: str, requested: Origin | None) -> PinTarget | None:
         release = self.find_nested(reference)
-        return (release, release.record.name, release.record.commit) if release else None
+        return PinTarget(release, release.record.name, release.record.commit) if release else None
 
     def find_nested(self, reference: str) -> KeptRelease | None:
         """Return the target of a reference of its own presets, None if it was not vendored.
