@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.output import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -29,20 +30,18 @@ from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import parse_version_text
 
 
-class Digests(NamedTuple):
+class Digests(NamedTuple):  # a tuple, because it is hashed for each state
     """The digests of a preset: of its layers, and of its resolved values in each context."""
 
     preset: str
     resolved: tuple[str, ...]
 
-    def match(self, wanted: str) -> bool:
+    def match(self, prefix: str) -> bool:
         """Return whether one of them starts with a prefix."""
-        return self.preset.startswith(wanted) or any(
-            digest.startswith(wanted) for digest in self.resolved
-        )
+        return any(digest.startswith(prefix) for digest in (self.preset, *self.resolved))
 
 
-class State(NamedTuple):
+class State(Record):
     """Commits with equal presets, and the differences from the previous state.
 
     The difference of a removed preset is None.
@@ -64,11 +63,10 @@ class Index:
         self.states: list[State] = []
         #: whether some preset could not be resolved because a source is missing on this machine
         self.untold = False
-        self.lacking: Finding | None = (
-            None  #: objects missing in a partial clone, which may be fetched later
-        )
+        #: objects missing in a partial clone, which may be fetched later
+        self.lacking: Finding | None = None
 
-    def find(self, wanted: str) -> dict[str, list[str]]:
+    def find(self, prefix: str) -> dict[str, list[str]]:
         """Return the presets that had a digest with a prefix.
 
         Each has those commits, newest first.
@@ -77,7 +75,7 @@ class Index:
         commits_of: dict[str, list[str]] = {}
         for state in self.states:
             for name, digests in state.changed.items():
-                if digests is not None and digests.match(wanted):
+                if digests is not None and digests.match(prefix):
                     holding.add(name)
                 else:
                     holding.discard(name)
@@ -110,7 +108,7 @@ class Index:
 _MOST_MOVES = 8
 
 
-class _Place(NamedTuple):
+class _Location(Record):
     """The location of a commit's presets.
 
     It has the store folder, and the ids of everything they depend on.
@@ -127,19 +125,18 @@ def list_commits(repository: StoreRepository) -> dict[str, int]:
     """
     head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
     out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
-    return {oid: place for place, oid in enumerate(out.decode().split())}
+    return {oid: index for index, oid in enumerate(out.decode().split())}
 
 
 def load_index(repository: StoreRepository, order: dict[str, int]) -> Index:
     """Return the index of some commits of a repository. Raises NpuprofError."""
     index = Index(repository, order)
-    _Builder(index).add_commits(
-        list(reversed(order))
-    )  # oldest first: each is similar to the previous one
+    # oldest first: each is similar to the previous one
+    _Builder(index).add_commits(list(reversed(order)))
     return index
 
 
-class _Known(NamedTuple):
+class _Known(Record):
     """What is known of a preset: its digests and the files it depends on.
 
     Without them, it could not be resolved.
@@ -166,24 +163,24 @@ class _Builder:
     def add_commits(self, commits: list[str]) -> None:
         """Add commits, with progress on a terminal. Raises NpuprofError."""
         states: dict[str, State] = {}
-        for commit, place in track_items(list(self._locate(commits)), "commits looked at"):
-            if place.key in states and not self._has_moved:
-                states[place.key].commits.append(commit)
+        for commit, location in track_items(list(self._locate(commits)), "commits looked at"):
+            if location.key in states and not self._has_moved:
+                states[location.key].commits.append(commit)
                 continue
-            states[place.key] = State([commit], self._compare(commit, place))
-            self._index.states.append(states[place.key])
+            states[location.key] = State([commit], self._compare(commit, location))
+            self._index.states.append(states[location.key])
 
-    def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
+    def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Location]]:
         """Yield commits with the locations of their presets.
 
         The store may have had another folder.
         """
         prefix = self._repository.prefix
-        places: dict[str, _Place] = {}
+        locations: dict[str, _Location] = {}
         missing = commits
         for _ in range(_MOST_MOVES):
-            places |= self._look_up(missing, prefix)
-            missing = [commit for commit in missing if commit not in places]
+            locations |= self._look_up(missing, prefix)
+            missing = [commit for commit in missing if commit not in locations]
             head = self._repository.git.read_objects(["HEAD"])[0]
             if not missing or head is None:
                 break
@@ -194,30 +191,29 @@ class _Builder:
             if former is None or former == prefix:
                 break
             prefix = former
-        yield from ((commit, places[commit]) for commit in commits if commit in places)
+        for commit in commits:
+            if commit in locations:
+                yield commit, locations[commit]
 
-    def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Place]:
+    def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Location]:
         """Return the locations of presets of commits with a store in a folder, or with globs.
 
         One process for all.
         """
-        names = (prefix.rstrip("/"), *list_project_paths(prefix), "")
+        names = (prefix.rstrip("/"), *list_project_paths(prefix), "")  # four names
         request = "".join(f"{commit}:{name}\n" for commit in commits for name in names)
         out = self._repository.git.run_command(
             "cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(request)
         ).split(b"\n")
-        places = {}
-        for place, commit in enumerate(commits):
-            ids = [
-                row.decode(errors="replace") if not row.endswith(b" missing") else ""
-                for row in out[4 * place : 4 * place + 4]
-            ]
-            store, project, lock, root = ids
+        ids = ("" if row.endswith(b" missing") else row.decode(errors="replace") for row in out)
+        locations = {}
+        for commit in commits:
+            store, project, lock, root = islice(ids, len(names))
             if project and prefix and self._leads_outside(project):
                 store = root
             if store:
-                places[commit] = _Place(prefix, f"{prefix}:{store}:{project}:{lock}")
-        return places
+                locations[commit] = _Location(prefix, f"{prefix}:{store}:{project}:{lock}")
+        return locations
 
     def _leads_outside(self, project: str) -> bool:
         if project not in self._outside:
@@ -227,11 +223,11 @@ class _Builder:
             )
         return self._outside[project]
 
-    def _compare(self, commit: str, place: _Place) -> dict[str, Digests | None]:
+    def _compare(self, commit: str, location: _Location) -> dict[str, Digests | None]:
         """Return the changes of a commit's presets relative to the previous state."""
         repository = self._repository
-        if place.prefix != repository.prefix:
-            repository = repository.with_store_prefix(place.prefix)
+        if location.prefix != repository.prefix:
+            repository = repository.with_store_prefix(location.prefix)
         store = Revision(repository, commit)
         files = store.files
         touched = {
@@ -239,26 +235,25 @@ class _Builder:
         }
         linked = any(file.is_link for file in files.values())
         known = {name: self._known.get(name, _Known()) for name in sorted(files)}
-        wanted = [
-            name
-            for name, old in known.items()
-            if (
+        outdated = []
+        for name, old in known.items():
+            may_differ = (
                 linked
                 or name in touched
                 or old.is_moving
                 or old.digests is None
                 or not old.members.isdisjoint(touched)
             )
-            and is_profile_name(name)  # last, as it checks every character
-        ]
+            if may_differ and is_profile_name(name):  # last, as it checks every character
+                outdated.append(name)
         changed: dict[str, Digests | None] = {
             name: None for name, old in self._known.items() if old.digests and name not in files
         }
-        ahead = {name for member in wanted for name in (member, *known[member].members)}
+        ahead = {name for member in outdated for name in (member, *known[member].members)}
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
         resolver = Resolver(Lookups())
-        for name in wanted:
+        for name in outdated:
             new = self._resolve(store, resolver, name)
             self._has_moved |= new.is_moving
             if new.digests != known[name].digests:

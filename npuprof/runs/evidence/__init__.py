@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof.catalog.wire import Generation
+from npuprof.model import Record
 
 #: The maximum number of different maps of a stage per epoch; beyond it, the stage is undecided.
 MOST_MAPS = 64
 
 
-class Text(NamedTuple):
+class Text(NamedTuple):  # a tuple, because there is one for each line of a block
     """The text of a key.
 
     ``cut`` if its line may continue, ``followed`` if the next line has no head and may belong to
@@ -32,7 +33,7 @@ class Text(NamedTuple):
 Values = dict[str, Text]
 
 
-class Map(NamedTuple):
+class Map(NamedTuple):  # a tuple, because each block is compared with all others of its stage
     """The texts of one block.
 
     ``engine`` maps use the engine's own format; ``whole`` ones ended regularly.
@@ -163,7 +164,7 @@ class Process:
         self.pending.append((stage, texts))
 
 
-class Evidence(NamedTuple):
+class Evidence(Record):
     """All processes with logs, in order of discovery, and the number of files read."""
 
     processes: list[Process]

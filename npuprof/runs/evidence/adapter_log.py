@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from npuprof.catalog.wire import (
     Generation,
@@ -16,17 +17,20 @@ from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import Line
 from npuprof.runs.evidence.option_blocks import Block, BlockLog, Tail
 
-_PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
+_PAIR = re.compile(r"(?P<key>[A-Za-z_][\w.]*):(?: (?P<text>.*))?", re.ASCII | re.DOTALL)
 #: The source file in block lines, and the start of a line that ends before its text.
 _LISTS = "npu_attrs.cc"
 _KEY = re.compile(r"[\w.]*", re.ASCII)
 #: Engine lines have a blank before the text, operator lines none: there, a blank belongs to the
 #: text.
 _SINGLE = re.compile(
-    r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL
+    r"\[(?:(?P<engine>GePlugin)|GEOP)\] (?P<name>[A-Za-z][\w ]{0,60}?) ?:(?(engine)[ ]?)(?P<text>.*)",
+    re.ASCII | re.DOTALL,
 )
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
-_ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
+_ADD_GRAPH = re.compile(
+    r"\[GEOP\] call ge session add graph (?P<key>\w+): (?P<text>\w+), graph_id: \d+", re.ASCII
+)
 _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: The start of a field in a line; its text extends to the next field. The line may end early.
 _FIELD = re.compile(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
@@ -49,9 +53,10 @@ def _index_titles() -> dict[str, tuple[Generation, str]]:
     titles = {}
     for generation in load_generations():
         if not generation.tf2:
-            for stage in ("init", "session", "graph"):
-                if title := getattr(generation, stage):
-                    titles[title] = (generation, stage)
+            titles[generation.init] = (generation, "init")
+            titles[generation.session] = (generation, "session")
+            titles[generation.graph] = (generation, "graph")
+    del titles[""]  # adapters without such a block
     return titles
 
 
@@ -66,14 +71,12 @@ class AdapterLog(BlockLog):
         )
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
-        self._started: dict[
-            tuple[Process, str], str
-        ] = {}  # observed parts of a start since the last block of init options
+        #: by process and thread: why the start since its last block of init options was dropped
+        self._started: dict[tuple[Process, str], str] = {}
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
-        self._foreign = {
-            stage: self._keys - known[stage] for stage in ("init", "session")
-        }  # (a graph may receive any of them)
+        # a graph may receive any of them
+        self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}
         self.is_truncated = False  # whether a line ends before its text
 
     @property
@@ -87,14 +90,14 @@ class AdapterLog(BlockLog):
         block = self._blocks.get((process, line.thread))
         if block is not None:
             pair = _PAIR.fullmatch(text)
-            if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
-                block.add(pair[1], Text(pair[2] or "", line.is_cut))
+            key = pair["key"] if pair is not None else ""
+            if pair is not None and block.takes(key) and text.rstrip() not in self._titles:
+                block.add(key, Text(pair["text"] or "", line.is_cut))
                 process.informed = True
-                self._tail.set(block.values, pair[1])
+                self._tail.set(block.values, key)
                 return
-            if (
-                line.origin == _LISTS and _KEY.fullmatch(text) is not None
-            ):  # cut, and more lines may follow
+            # cut, and more lines may follow
+            if line.origin == _LISTS and _KEY.fullmatch(text) is not None:
                 self.is_truncated = block.lost = True
                 return
             self._close(process, line.thread, whole=pair is None)
@@ -116,9 +119,9 @@ class AdapterLog(BlockLog):
         elif (
             line.origin == _LISTS
             and (pair := _PAIR.fullmatch(text)) is not None
-            and pair[1] in self._keys
+            and pair["key"] in self._keys
         ):
-            process.keys_without_header.add(pair[1])
+            process.keys_without_header.add(pair["key"])
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -139,7 +142,9 @@ class AdapterLog(BlockLog):
             process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line)))
             process.informed = True
         elif match := _ADD_GRAPH.match(text):
-            process.settle().add("add graph", Map({match[1]: Text(match[2], not line.ended)}))
+            process.settle().add(
+                "add graph", Map({match["key"]: Text(match["text"], not line.ended)})
+            )
         elif match := _DEVICE.match(text):
             process.device = match[1]
             self._note_start(process, line.thread)
@@ -152,14 +157,15 @@ class AdapterLog(BlockLog):
         self._started.setdefault((process, thread), "")
 
     def _take_single(self, process: Process, match: re.Match[str], line: Line) -> None:
-        if match[1]:
+        name = match["name"]
+        if match["engine"]:
             self._note_start(process, line.thread)
-        option = self._singles.get(match[2]) or self._singles.get(match[2].replace(" ", "_"))
+        option = self._singles.get(name) or self._singles.get(name.replace(" ", "_"))
         if option is None:
             return
         process.informed = True
-        stage = "single init" if match[1] else "single session"
-        single = Map({option: Text(match[3], line.is_cut)})
+        stage = "single init" if match["engine"] else "single session"
+        single = Map({option: Text(match["text"], line.is_cut)})
         if process.generation and stage == "single init":  # the block of this start comes later
             process.note(stage, single)
             self._tail.set(single.values, option, lambda: process.note(stage, single))
@@ -182,28 +188,30 @@ class AdapterLog(BlockLog):
 
         Only the last one can be cut.
         """
-        places = list(_FIELD.finditer(text))
+        fields = list(_FIELD.finditer(text))
         texts = {}
-        for place, following in zip(places, [*places[1:], None], strict=False):
-            if place[1] in self._fields[stage]:
-                if following is not None:
-                    texts[place[1]] = Text(text[place.end() : following.start()])
-                else:
-                    value, broken = _BROKEN_FIELD.subn("", text[place.end() :])
-                    texts[place[1]] = Text(value, line.is_cut or bool(broken))
+        for field, following in zip_longest(fields, fields[1:]):
+            name = field[1]
+            if name not in self._fields[stage]:
+                continue
+            if following is not None:
+                texts[name] = Text(text[field.end() : following.start()])
+            else:
+                value, broken = _BROKEN_FIELD.subn("", text[field.end() :])
+                texts[name] = Text(value, line.is_cut or bool(broken))
         return texts
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop((process, thread), None)
         if block is None or not block.values:
             return
-        if not self._foreign.get(block.stage, frozenset()).isdisjoint(
-            block.values
-        ):  # the end of another block without its title
+        # the end of another block without its title
+        if not self._foreign.get(block.stage, frozenset()).isdisjoint(block.values):
             process.keys_without_header |= block.values.keys()
             return
         closed = block.close(whole)
-        if (generation := block.generation) is None:
+        generation = block.generation
+        if generation is None:
             self._close_operator_block(process, closed, self._started.pop((process, thread), None))
             return
         process.threaded |= bool(thread)

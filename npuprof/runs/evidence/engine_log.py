@@ -8,7 +8,7 @@ from npuprof.runs.evidence import Map, Process, Text
 from npuprof.runs.evidence.lines import Line
 from npuprof.runs.evidence.option_blocks import Block, BlockLog
 
-_OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
+_OPTION = re.compile(r"GE(?:Session)? ?option: (?P<key>\S+), value: (?P<text>.*)", re.DOTALL)
 _OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
 
@@ -27,22 +27,21 @@ class EngineLog(BlockLog):
             if "GEInit" in line.text:  # a new series
                 self._close(process, line.thread)
             return
-        text = match[2]
+        key, text = match["key"], match["text"]
         of_graph = _OF_GRAPH.search(text)
-        plain = (
-            text[: of_graph.start()] if of_graph else text.removesuffix(".")
-        )  # without the engine's suffix
+        # without the engine's suffix
+        plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")
         stage = "graph" if of_graph else _find_stage(line.origin, line.text)
         if not stage:
             return
         block = self._blocks.get((process, line.thread))
-        if block is None or block.stage != stage or not block.takes(match[1]):
+        if block is None or block.stage != stage or not block.takes(key):
             self._close(process, line.thread)
             block = Block(stage)
             self._open(process, line.thread, block)
-        block.add(match[1], Text(plain, plain == text or line.is_cut))
+        block.add(key, Text(plain, plain == text or line.is_cut))
         if plain == text:
-            self._tail.set(block.values, match[1])
+            self._tail.set(block.values, key)
         process.informed = True
 
     def _close(self, process: Process, thread: str, whole: bool = True) -> None:

@@ -33,10 +33,10 @@ def read_evidence(
     for source in sources:
         with open_source(source.path) as (stream, most):
             if source.is_dump:
-                place = source.place if source.pid is not None else source.path
-                scan_dump(stream, processes.find_dumped(place, source.pid), add, most)
+                machine = source.machine if source.pid is not None else source.path
+                scan_dump(stream, processes.find_dumped(machine, source.pid), add, most)
             else:
-                reader = LogReader(source.place, processes)
+                reader = LogReader(source.machine, processes)
                 scan_stream(stream, reader, add, most)
                 of_tf2 += reader.finish()
     for process in processes.found.values():
@@ -45,12 +45,12 @@ def read_evidence(
     reporting = [
         process
         for process in (*processes.found.values(), *of_tf2)
-        if process.variables or _says_anything(process)
+        if process.variables or _has_options(process)
     ]
     return Evidence(reporting, len(sources))
 
 
-def _says_anything(process: Process) -> bool:
+def _has_options(process: Process) -> bool:
     return bool(process.dumps or process.warned) or any(
         epoch.maps or epoch.requested or epoch.late for epoch in process.epochs
     )
@@ -68,9 +68,7 @@ def read_logs(
     """
     evidence = read_with_progress(paths)
     if not with_variables:
-        evidence = evidence._replace(
-            processes=[process for process in evidence.processes if _says_anything(process)]
-        )
+        evidence = evidence._replace(processes=[*filter(_has_options, evidence.processes)])
     if not evidence.processes:
         names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
         what = f"nothing in {names} was written by an adapter or by the engine of Ascend"
@@ -84,9 +82,8 @@ def read_logs(
                 "let the run have TORCH_NPU_LOGS=env, and "
                 "name the file that its standard error goes to"
             )
-        raise build_error(
-            "NP970", what, why, hint, where=Place(paths[0]) if paths[0] != "-" else None
-        )
+        where = Place(paths[0]) if paths[0] != "-" else None
+        raise build_error("NP970", what, why, hint, where=where)
     return evidence
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from npuprof.catalog.wire import load_attribute_names
+from npuprof.model import Record
 from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.line_splitting import read_pieces
 from npuprof.runs.evidence.lines import decode_text
@@ -20,15 +21,20 @@ _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b
 #: The start of an attribute, and a complete attribute with its text, if any.
 _OPENING = b"\n  attr {\n"
 _ATTRIBUTE = re.compile(
-    rb'\n  attr \{\n    key: "([\w.:/+-]+)"\n    value \{\n'
-    rb'(?:      s: "((?:[^"\\\n]|\\[abfnrtv\\\'"?]|\\[0-3][0-7]{2})*)"\n    \}\n  \}(?=\n|$))?'
+    rb'\n  attr \{\n    key: "(?P<name>[\w.:/+-]+)"\n    value \{\n'
+    rb'(?:      s: "(?P<text>(?:[^"\\\n]|\\[abfnrtv\\\'"?]|\\[0-3][0-7]{2})*)"\n    \}\n  \}(?=\n|$))?'
 )
 #: Nodes with fewer option attributes do not carry all options.
 LEAST_ATTRIBUTES = 20
 _MOST_NODES = 64
 
-#: The kind of a node, its option texts, and whether all its attribute lines are intact.
-_Node = tuple[str, Values, bool]
+
+class _Node(Record):
+    """The option texts of a node; it is intact if all its attribute lines are."""
+
+    kind: str
+    values: Values
+    is_intact: bool
 
 
 def scan_dump(
@@ -51,8 +57,9 @@ def scan_dump(
     if rest.endswith(_END[:-1]):  # the last newline may be missing
         _add_node(rest[: 1 - len(_END)], nodes)
         rest = b""
+    is_whole = not rest.strip()
     process.dumps += [
-        (kind, Map(values, whole=intact and not rest.strip())) for kind, values, intact in nodes
+        (node.kind, Map(node.values, whole=node.is_intact and is_whole)) for node in nodes
     ]
 
 
@@ -65,18 +72,24 @@ def _add_node(block: bytes, nodes: list[_Node]) -> None:
     if count < LEAST_ATTRIBUTES:
         return
     known = load_attribute_names()
-    texts = [(match[1].decode(), match[2]) for match in _ATTRIBUTE.finditer(block)]
-    values = {
-        name: Text(decode_text(codecs.escape_decode(raw)[0]))
-        for name, raw in texts
-        if name in known and raw is not None
-    }
-    is_alone = block.startswith(b"node {\n") and b"\nnode {" not in block
-    intact = (
-        is_alone
-        and count == len(texts) == block.count(b'\n    key: "')
-        and all(name in values for name, _ in texts if name in known)
+    values: Values = {}
+    without_text: set[str] = set()
+    complete_count = 0
+    for match in _ATTRIBUTE.finditer(block):
+        complete_count += 1
+        name, raw = match["name"].decode(), match["text"]
+        if name not in known:
+            continue
+        if raw is not None:
+            values[name] = Text(decode_text(codecs.escape_decode(raw)[0]))
+        else:
+            without_text.add(name)
+    is_intact = (
+        block.startswith(b"node {\n")
+        and b"\nnode {" not in block
+        and count == complete_count == block.count(b'\n    key: "')
+        and without_text <= values.keys()
     )
-    node = ("operator" if b'\n  op: "GeOp"\n' in block else "node", values, intact)
+    node = _Node("operator" if b'\n  op: "GeOp"\n' in block else "node", values, is_intact)
     if len(values) >= LEAST_ATTRIBUTES and node not in nodes and len(nodes) < _MOST_NODES:
         nodes.append(node)

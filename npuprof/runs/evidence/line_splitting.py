@@ -52,16 +52,16 @@ def scan_stream(
 
 def _scan_lines(data: bytes, reader: Reader) -> None:
     """Pass the relevant lines of complete lines, or of the last line of a stream, to a reader."""
-    place = 0
-    while place < len(data):
+    start = 0
+    while start < len(data):
         if reader.wants is not None:
-            hit = reader.wants.search(data, place)
+            hit = reader.wants.search(data, start)
             if hit is None:
                 return
-            place = max(data.rfind(b"\n", place, hit.start()) + 1, place)
-        end = data.find(b"\n", place)
-        reader.take(data[place : end if end >= 0 else None].rstrip(b"\r"), end >= 0)
-        place = end + 1 if end >= 0 else len(data)
+            start = max(data.rfind(b"\n", start, hit.start()) + 1, start)
+        end = data.find(b"\n", start)
+        reader.take(data[start : end if end >= 0 else None].rstrip(b"\r"), end >= 0)
+        start = end + 1 if end >= 0 else len(data)
 
 
 def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:

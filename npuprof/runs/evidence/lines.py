@@ -10,11 +10,14 @@ is the rest of a cut line.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import NamedTuple
 
+from npuprof.model import Record
+
 #: Lazy, so that the first head of the line follows.
-LABEL = rb"((?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
+LABEL = rb"(?P<label>(?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
 #: Text that occurs only in heads: a label that contains it is the rest of another line.
 HEAD_PARTS = (
     rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\] "
@@ -30,33 +33,47 @@ _TIME = (
 )
 #: Parts of a label that vary between lines of one writer: a time, a line number.
 _VARYING = re.compile(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
-_PLACE = "\0"
+#: Takes the place of a varying part in a writer's identity.
+_VARIABLE_PART = "\0"
 
 
 def name_writer(label: bytes) -> str:
     """Return a label without its varying parts, as an identity of its writer."""
-    return _VARYING.sub(_PLACE.encode(), label).decode("ascii", "replace") if label else ""
+    return _VARYING.sub(_VARIABLE_PART.encode(), label).decode("ascii", "replace") if label else ""
 
 
 def show_writer(writer: str) -> str:
     """Return the writer's name in a label, empty if there is none."""
-    return writer.replace(_PLACE, "").strip(" \t|:")
+    return writer.replace(_VARIABLE_PART, "").strip(" \t|:")
 
 
 #: The maximum length of a plog line in bytes; cut lines have this length, without a mark.
 LONGEST_LINE = 1022
-_PLOG = re.compile(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
-_TENSORFLOW = re.compile(
-    LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII
+_PLOG = re.compile(
+    LABEL + rb"\[(?P<level>\w+)\] ?(?P<module>\w+)\((?P<pid>\d+),[^)]*\): ?[\d:.-]{19,29} ?",
+    re.ASCII,
 )
-_ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
-_ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
+_TENSORFLOW = re.compile(
+    LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: (?P<level>[IWEF]) (?P<file>[\w./-]+):\d+\] ?",
+    re.ASCII,
+)
+_ADAPTER = re.compile(
+    rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[(?P<file>[^\]:]+):\d+\](?P<thread>\d*) ?", re.ASCII
+)
+_ENGINE = re.compile(
+    rb"(?:\[[\w:]+\] ?)?\[[^\]:]+:\d+\](?P<thread>\d+) (?P<function>\w+):", re.ASCII
+)
 #: The head of a second line inside one: the first writer was interrupted.
 _SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 #: Heads of torch_npu and torch's logger on standard error, with the rank in different places.
-_TORCH_HEAD = rb"(?:\[rank(\d+)\]:)?[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+)(?: [^\]\n]*?:\d+)?\]"
+_TORCH_HEAD = (
+    rb"(?:\[rank(?P<rank>\d+)\]:)?[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} (?P<pid>\d+)"
+    rb"(?: [^\]\n]*?:\d+)?\]"
+)
 _VARIABLE = re.compile(
-    LABEL + _TORCH_HEAD + rb" (?:\[rank:(\d+)\] )?(?:\[[^\]]*\] )*get env (\w+) = (.*)",
+    LABEL
+    + _TORCH_HEAD
+    + rb" (?:\[rank:(?P<later_rank>\d+)\] )?(?:\[[^\]]*\] )*get env (?P<name>\w+) = (?P<text>.*)",
     re.ASCII | re.DOTALL,
 )
 _ANY_SECOND = re.compile(
@@ -78,7 +95,7 @@ _REMNANT = re.compile(
 )
 
 
-class Line(NamedTuple):
+class Line(NamedTuple):  # a tuple, because logs have millions of lines
     """A relevant line of the adapter or engine.
 
     ``writer`` is ``adapter``, ``engine`` or ``tf2``, ``origin`` the source file or function.
@@ -106,35 +123,38 @@ class Line(NamedTuple):
 
 def parse_line(raw: bytes) -> Line | None:
     """Return a parsed line, None if neither an adapter nor the engine wrote it."""
-    match = _match_head(_PLOG, raw) if b"FMK(" in raw or b"GE(" in raw else None
-    if match is not None:
-        return _parse_plog(match, raw)
-    match = (
-        _match_head(_TENSORFLOW, raw) if b"npu_wrapper.cpp" in raw or b"tf_adapter" in raw else None
-    )
+    match = None
+    if b"FMK(" in raw or b"GE(" in raw:
+        match = _match_head(_PLOG, raw)
+        if match is not None:
+            return _parse_plog(match, raw)
+    if b"npu_wrapper.cpp" in raw or b"tf_adapter" in raw:
+        match = _match_head(_TENSORFLOW, raw)
     if match is None:
         return None
-    origin = match[3].decode("ascii", "replace")
-    named = "tf_adapter/" in origin or raw.startswith(_WARNING, match.end())
-    writer = "tf2" if origin.endswith("npu_wrapper.cpp") else "adapter" if named else ""
-    if not writer:
+    file = match["file"].decode("ascii", "replace")
+    if file.endswith("npu_wrapper.cpp"):
+        writer = "tf2"
+    elif "tf_adapter/" in file or raw.startswith(_WARNING, match.end()):
+        writer = "adapter"
+    else:
         return None
     second = _SECOND_TIME.search(raw, match.end())
     text = decode_text(raw[match.end() : second.start() if second is not None else len(raw)])
     return Line(
         writer,
-        name_writer(match[1]),
+        name_writer(match["label"]),
         None,
         "",
-        origin.rpartition("/")[2],
+        os.path.basename(file),
         text,
         0,
-        match[2].decode(),
+        match["level"].decode(),
         second is not None,
     )
 
 
-class ReadVariable(NamedTuple):
+class ReadVariable(Record):
     """A variable that torch_npu read.
 
     ``cut`` is set if its text may continue.
@@ -151,49 +171,48 @@ class ReadVariable(NamedTuple):
 def parse_variable(raw: bytes, ended: bool) -> ReadVariable | None:
     """Return the variable of a line ``get env NAME = VALUE``, None for any other line."""
     match = _match_head(_VARIABLE, raw) if b"get env " in raw else None
-    if match is None or len(match[3]) >= _LONGEST_PID:
+    if match is None or len(match["pid"]) >= _LONGEST_PID:
         return None
-    second = _ANY_SECOND.search(match[6])
-    text = decode_text(match[6][: second.start() if second is not None else None])
-    rank = (match[2] or match[4] or b"").decode()
+    raw_text = match["text"]
+    second = _ANY_SECOND.search(raw_text)
     return ReadVariable(
-        name_writer(match[1]),
-        int(match[3]),
-        rank,
-        match[5].decode(),
-        text,
-        second is not None or not ended,
+        before=name_writer(match["label"]),
+        pid=int(match["pid"]),
+        rank=(match["rank"] or match["later_rank"] or b"").decode(),
+        name=match["name"].decode(),
+        text=decode_text(raw_text[: second.start() if second is not None else None]),
+        cut=second is not None or not ended,
     )
 
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
-    module, pid, level = (
-        match[3],
-        int(match[4]) if len(match[4]) < _LONGEST_PID else -1,
-        match[2].decode(),
-    )
-    start, size = match.end(), len(raw) - match.start(2) + 1
-    if (second := _SECOND_HEAD.search(raw, start)) is not None:
+    start = match.end()
+    size = len(raw) - match.start("level") + 1  # from the bracket on, without the label
+    second = _SECOND_HEAD.search(raw, start)
+    if second is not None:
         raw, size = raw[: second.start()], LONGEST_LINE
-    glued = second is not None
-    is_engine = module == b"GE"
-    head = (
-        _ENGINE.match(raw, start)
-        if is_engine
-        else _ADAPTER.match(raw, start)
-        if module == b"FMK"
-        else None
-    )
+    if match["module"] == b"GE":
+        writer, head = "engine", _ENGINE.match(raw, start)
+    elif match["module"] == b"FMK":
+        writer, head = "adapter", _ADAPTER.match(raw, start)
+    else:
+        return None
     if head is None:
         return None
-    writer, origin = (
-        ("engine", head[3].decode())
-        if is_engine
-        else ("adapter", head[1].decode("ascii", "replace").rpartition("/")[2])
-    )
-    text = decode_text(raw[head.end() :])
+    if writer == "engine":
+        origin = head["function"].decode()
+    else:
+        origin = os.path.basename(head["file"].decode("ascii", "replace"))
     return Line(
-        writer, name_writer(match[1]), pid, head[2].decode(), origin, text, size, level, glued
+        writer,
+        name_writer(match["label"]),
+        int(match["pid"]) if len(match["pid"]) < _LONGEST_PID else -1,
+        head["thread"].decode(),
+        origin,
+        decode_text(raw[head.end() :]),
+        size,
+        match["level"].decode(),
+        second is not None,
     )
 
 
@@ -203,7 +222,10 @@ def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
     None if its label is the rest of a cut line that runs into the next one.
     """
     match = head.match(raw)
-    return match if match is not None and not (match[1] and _REST.search(match[1])) else None
+    if match is None:
+        return None
+    label = match["label"]
+    return None if label and _REST.search(label) else match
 
 
 def strip_colours(raw: bytes) -> bytes:

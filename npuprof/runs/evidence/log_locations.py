@@ -13,9 +13,9 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, NamedTuple, Protocol, cast
+from typing import IO, Protocol, cast
 
-from npuprof.model import NpuprofError, Place, build_error
+from npuprof.model import NpuprofError, Place, Record, build_error
 from npuprof.runs.evidence.lines import parse_line
 from npuprof.system.files import (
     HAND_OVER,
@@ -35,14 +35,15 @@ _PLOG = re.compile(r"plog-\d+_(\d+)\.log(?:\.gz)?")
 _OF_PROCESS = re.compile(r"(\d+)_\d+")
 
 
-class Source(NamedTuple):
+class Source(Record):
     """One file.
 
-    ``place`` is shared by the processes of one machine; ``pid`` is the process of its folder.
+    ``machine`` is the folder that the processes of one machine share; ``pid`` is the process of its
+    folder, ``stamp`` the time in the name of a plog.
     """
 
     path: str
-    place: str
+    machine: str
     pid: int | None
     stamp: str
     is_dump: bool
@@ -72,7 +73,7 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
         order,
         key=lambda source: (
             source.is_dump,
-            source.place if source.stamp else "",
+            source.machine if source.stamp else "",
             source.stamp,
             order[source],
         ),
@@ -90,11 +91,9 @@ def _walk(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             suffix = os.path.splitext(name.removesuffix(_PACKED))[1]
-            if (
-                not name.startswith(".")
-                and suffix in _SUFFIXES
-                and (suffix or not name.endswith(_PACKED))
-            ):
+            if name.startswith(".") or suffix not in _SUFFIXES:
+                continue
+            if suffix or not name.endswith(_PACKED):
                 yield os.path.join(above, name)
 
 
@@ -142,11 +141,11 @@ class _Unpacked:
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes. Raises OSError for an unknown compression."""
-        pieces, wanted = [], size
+        pieces, remaining = [], size
         with suppress(EOFError, zlib.error):
-            while wanted > 0 and (piece := self._file.read1(wanted)):
+            while remaining > 0 and (piece := self._file.read1(remaining)):
                 pieces.append(piece)
-                wanted -= len(piece)
+                remaining -= len(piece)
         return b"".join(pieces)
 
 
@@ -215,9 +214,8 @@ def is_evidence(path: str, head: bytes | None) -> bool:
     ``head`` are the first bytes of a file, None for a folder.
     """
     if head is None:
-        return any(
-            os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS
-        ) or _holds_evidence(path)
+        folders = [os.path.join(path, *parts) for parts in _FOLDERS]
+        return any(map(os.path.isdir, folders)) or _contains_evidence(path)
     return path.endswith(SUFFIXES) or _has_lines(head)
 
 
@@ -235,7 +233,7 @@ def is_log(head: bytes) -> bool:
     return _ANY_HEAD.match(first) is not None or _has_lines(head)
 
 
-def _holds_evidence(folder: str) -> bool:
+def _contains_evidence(folder: str) -> bool:
     """Return whether a folder contains logs, by file names or by the first bytes of some files."""
     try:
         names = sorted(os.listdir(folder))

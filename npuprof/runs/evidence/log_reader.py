@@ -26,19 +26,21 @@ from npuprof.system import group_pairs
 
 
 class Processes:
-    """The processes by place, launcher label, and number."""
+    """The processes by machine, launcher label, and number."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, int | None], Process] = {}
 
-    def get(self, place: str, before: str, pid: int | None) -> Process:
+    def get(self, machine: str, before: str, pid: int | None) -> Process:
         """Return the process with a number, on one machine and with one label before its lines.
 
         The label is needed because each container counts its processes from 1.
         """
-        return self.found.setdefault((place, before, pid), Process(place, pid, show_writer(before)))
+        return self.found.setdefault(
+            (machine, before, pid), Process(machine, pid, show_writer(before))
+        )
 
-    def find_dumped(self, place: str, pid: int | None) -> Process:
+    def find_dumped(self, machine: str, pid: int | None) -> Process:
         """Return the process of a dump.
 
         It is the one with its number and a log, in the nearest folder if there are several.
@@ -49,47 +51,46 @@ class Processes:
             if process.pid is not None and (process.epochs or process.pending)
         ]
         by_distance = group_pairs(
-            (_count_common(process.place, place), process)
+            (_count_common(process.place, machine), process)
             for process in logged
             if process.pid == pid
         )
-        nearest = by_distance[max(by_distance)] if by_distance else []
-        return nearest[0] if len(nearest) == 1 else self.get(place, "", pid)
+        nearest = by_distance[max(by_distance)] if by_distance else []  # most folders in common
+        return nearest[0] if len(nearest) == 1 else self.get(machine, "", pid)
 
 
-def _count_common(place: str, other_place: str) -> int:
-    """Return the number of folders that two places share."""
-    pairs = zip(place.split(os.sep), other_place.split(os.sep), strict=False)
+def _count_common(machine: str, other_machine: str) -> int:
+    """Return the number of folders that two machines' paths share."""
+    pairs = zip(machine.split(os.sep), other_machine.split(os.sep), strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 class LogReader:
     """The parsers for the lines of one log."""
 
-    def __init__(self, place: str, processes: Processes) -> None:
-        self._place = place
+    def __init__(self, machine: str, processes: Processes) -> None:
+        self._machine = machine
         self._processes = processes
         self._tail = Tail()
         self._adapter = AdapterLog(self._tail)
         self._engine = EngineLog(self._tail)
         self._tf2: dict[str, Tf2Log] = {}
         self._met: dict[Process, None] = {}
-        self._spoilt = False
+        self._is_truncated = False
         self.wants: re.Pattern[bytes] | None = SAYING
 
     def take(self, raw: bytes, ended: bool) -> None:
         """Parse a line; without a head, it may continue the previous text."""
         plain = strip_colours(raw)
-        if (variable := parse_variable(plain, ended)) is not None:
+        variable = parse_variable(plain, ended)
+        if variable is not None:
             self._tail.clear()
             self._take_variable(variable)
             return
         line = parse_line(plain)
-        self._spoilt = (
-            self._spoilt
-            or b"\0" in plain
-            or (line.glued if line is not None else is_remnant(plain))
-        )
+        if not self._is_truncated:
+            is_damaged = line.glued if line is not None else is_remnant(plain)
+            self._is_truncated = is_damaged or b"\0" in plain
         if line is None and not has_head(plain):
             self._tail.go_on()
         else:
@@ -100,22 +101,20 @@ class LogReader:
 
     def _take_variable(self, variable: ReadVariable) -> None:
         """Record the text of a variable once, with the line's facts about the process."""
-        process = self._processes.get(self._place, variable.before, variable.pid)
+        process = self._processes.get(self._machine, variable.before, variable.pid)
         self._met.setdefault(process)
         process.rank = process.rank or variable.rank
-        texts, text = (
-            process.variables.setdefault(variable.name, []),
-            Text(variable.text, variable.cut),
-        )
+        texts = process.variables.setdefault(variable.name, [])
+        text = Text(variable.text, variable.cut)
         if text not in texts and len(texts) < MOST_MAPS:
             texts.append(text)
 
     def _take_parsed(self, line: Line) -> None:
         if line.writer == "tf2":
             log = self._tf2.setdefault(line.before, Tf2Log(self._tail, show_writer(line.before)))
-            log.take(self._place, line)
+            log.take(self._machine, line)
             return
-        process = self._processes.get(self._place, line.before, line.pid)
+        process = self._processes.get(self._machine, line.before, line.pid)
         self._met.setdefault(process)
         (self._engine if line.writer == "engine" else self._adapter).take(process, line)
 
@@ -128,7 +127,7 @@ class LogReader:
             log.finish()
         of_tf2 = [process for log in self._tf2.values() for process in log.found]
         if (
-            self._spoilt
+            self._is_truncated
             or self._adapter.is_truncated
             or any(log.is_truncated for log in self._tf2.values())
         ):

@@ -12,11 +12,11 @@ from npuprof.runs.evidence import Process, Text
 from npuprof.runs.evidence.lines import Line
 from npuprof.runs.evidence.option_blocks import Block, Tail
 
-_PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_PAIR = re.compile(r"  (?P<key>[\w.]+):(?P<text>.*)", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"  [\w.]*", re.ASCII)
 _GRAPH = re.compile(r"Add ge graph \S+ with options:")
 _WARNING = "Unrecognized graph engine option "
-_WARNED = re.compile(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_WARNED = re.compile(rf"{_WARNING}(?P<leaf>[\w.]+):(?P<text>.*)", re.ASCII | re.DOTALL)
 #: The end of a block.
 _SUCCEED = "Start graph engine succeed"
 #: The maximum number of different texts kept per attribute: several are undecided anyway.
@@ -33,9 +33,8 @@ class Tf2Log:
         self._titles = {generation.init for generation in load_generations() if generation.tf2}
         self._tail = tail
         self._warned: dict[str, list[Text]] = {}
-        self._mixed = (
-            False  # whether blocks of several processes are mixed, or lines of one are out of order
-        )
+        #: whether blocks of several processes are mixed, or lines of one are out of order
+        self._mixed = False
         self.found: list[Process] = []
         self.is_truncated = False  # whether a line is cut before its text, or is outside a block
 
@@ -44,9 +43,10 @@ class Tf2Log:
         pair = _PAIR.fullmatch(line.text)
         title = line.text.rstrip()
         if pair is not None and self._block is not None:
-            self._mixed |= not self._block.takes(pair[1])
-            self._block.add(pair[1], Text(pair[2], line.glued or not line.ended))
-            self._tail.set(self._block.values, pair[1])
+            key = pair["key"]
+            self._mixed |= not self._block.takes(key)
+            self._block.add(key, Text(pair["text"], line.glued or not line.ended))
+            self._tail.set(self._block.values, key)
             return
         self.is_truncated |= pair is not None or (
             self._block is not None and _KEY.fullmatch(line.text) is not None
@@ -64,11 +64,10 @@ class Tf2Log:
                 self._start(place)
             self._block = Block("graph")
         elif match := _WARNED.fullmatch(line.text):
-            self._warn(place, match[1], Text(match[2], line.glued or not line.ended))
-        elif line.level == "W":
-            self.is_truncated |= line.text.startswith(
-                _WARNING[: len(line.text)]
-            )  # ends before its text
+            text = Text(match["text"], line.glued or not line.ended)
+            self._warn(place, match["leaf"], text)
+        elif line.level == "W":  # it may end before its text
+            self.is_truncated |= line.text.startswith(_WARNING[: len(line.text)])
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
         """Record a warning, which may come before the block of its process."""
@@ -124,24 +123,14 @@ def _find_generation(values: dict[str, Text], is_whole: bool) -> Generation | No
 
     None if the block ends before the keys that such a map always has.
     """
-    apart = {
-        wire.tf2["session"]
-        for wire in load_wires().values()
-        if "session" in wire.tf2 and "global" not in wire.tf2
-    }
-    double, single = (
-        next(
-            generation
-            for generation in load_generations()
-            if generation.tf2 and generation.maps == maps
-        )
-        for maps in (2, 1)
-    )
-    if apart & values.keys():
-        return single
+    by_maps = {row.maps: row for row in load_generations() if row.tf2}
+    for wire in load_wires().values():
+        if "global" not in wire.tf2 and wire.tf2.get("session") in values:
+            return by_maps[1]
+    last_key = max(values)
     passed = [
         key
-        for key, alone in list_tf2_standing_keys(single.name).items()
-        if alone and key < max(values)
+        for key, only_sessions in list_tf2_standing_keys(by_maps[1].name).items()
+        if only_sessions and key < last_key
     ]
-    return double if is_whole or len(passed) > 1 else None
+    return by_maps[2] if is_whole or len(passed) > 1 else None
