@@ -217,16 +217,16 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
     A linker may merge a string with the end of a longer one: of ``_NAME``, a graph attribute, of
     ``ge.NAME``, or of another name.
     """
-    wanted = {name: name.encode() + b"\0" for name in names}
-    missing = dict(wanted)
-    longest = max(map(len, wanted.values()), default=0) + 1
+    raw_names = {name: name.encode() + b"\0" for name in names}
+    missing = dict(raw_names)
+    longest = max(map(len, raw_names.values()), default=0) + 1
     rest = b"\0"
     for piece in pieces:
         text = rest + piece
         for name in [name for name, word in missing.items() if _holds_word(text, word)]:
             del missing[name]
         rest = text[-longest:]
-    present = wanted.keys() - missing.keys()
+    present = raw_names.keys() - missing.keys()
     return frozenset(
         present
         | {name for name in missing if any(longer.endswith(f"_{name}") for longer in present)}

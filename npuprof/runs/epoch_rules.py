@@ -268,46 +268,39 @@ def _judge_effective(case: EpochCase) -> Verdict | None:
     return case.decide(IN_FORCE, case.joined.note)
 
 
-class _Rule(Record):
-    """A rule for cases in which the stages together say one of ``says``."""
-
-    says: tuple[str, ...]
-    judge: Callable[[EpochCase], Verdict | None]
-
-
-#: The rules, in the order in which they are tried; for each of ``says``, the last always applies.
-_RULES = (
-    # before UNSURE: that only some stages have the value does not matter if it is overridden
-    _Rule((SAME, UNSURE), _judge_overridden),
-    _Rule((UNSURE,), _judge_contradiction),
-    _Rule((_SILENT,), _judge_lost_lines),
-    _Rule((_SILENT,), _judge_unset_default),
-    _Rule((_SILENT,), _judge_late_option),
-    _Rule((_SILENT,), _judge_absent),
-    # before all texts: that of an option which is not passed on means nothing
-    _Rule((OTHER,), _judge_unpassed),
-    _Rule((OTHER,), _judge_late_start),
-    _Rule((OTHER,), _judge_graph_mode),
-    # before empty texts: those of an unread option do not show that it is absent
-    _Rule((OTHER,), _judge_unread),
-    _Rule((OTHER,), _judge_empty),
-    _Rule((OTHER,), _judge_other_value),
-    _Rule((SAME,), _judge_unlogged_start),
-    _Rule((SAME,), _judge_unlogged_sessions),
-    _Rule((SAME,), _judge_crowded),
-    _Rule((SAME,), _judge_default),
-    _Rule((SAME,), _judge_effective),
-)
+#: The rules by what the stages say together, in the order in which they are tried.
+_RULES: dict[str, tuple[Callable[[EpochCase], Verdict | None], ...]] = {
+    # first: that only some stages have the value does not matter if it is overridden
+    UNSURE: (_judge_overridden, _judge_contradiction),
+    _SILENT: (_judge_lost_lines, _judge_unset_default, _judge_late_option, _judge_absent),
+    OTHER: (
+        # first: the text of an option that is not passed on means nothing
+        _judge_unpassed,
+        _judge_late_start,
+        _judge_graph_mode,
+        # before empty texts: that of an unread option does not show that it is absent
+        _judge_unread,
+        _judge_empty,
+        _judge_other_value,
+    ),
+    SAME: (
+        _judge_overridden,
+        _judge_unlogged_start,
+        _judge_unlogged_sessions,
+        _judge_crowded,
+        _judge_default,
+        _judge_effective,
+    ),
+}
 
 
 def judge_case(case: EpochCase) -> Verdict:
-    """Return the verdict of the first rule that applies."""
+    """Return the verdict of the first rule that applies; the last one always does."""
     says = case.joined.says if case.outcomes else _SILENT
-    for rule in _RULES:
-        if says in rule.says:
-            verdict = rule.judge(case)
-            if verdict is not None:
-                return verdict
+    for judge in _RULES[says]:
+        verdict = judge(case)
+        if verdict is not None:
+            return verdict
     raise AssertionError(f"no rule applies to {says}")
 
 

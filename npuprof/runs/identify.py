@@ -91,12 +91,12 @@ class Identifier:
             return Identified(clue, tuple(fits), tuple(self._list_doubts(bool(fits))))
         if clue.record and (repeated := self._repeat(clue)) is not None:
             matches[repeated.name, repeated.config.digest] = repeated
-        for wanted in clue.digests:
-            current = (self._find_current(name, wanted) for name in self._list_names())
+        for prefix in clue.digests:
+            current = (self._find_current(name, prefix) for name in self._list_names())
             for match in (
                 *filter(None, current),
-                *self._search_history(wanted),
-                *self._search_composed(clue.name, wanted),
+                *self._search_history(prefix),
+                *self._search_composed(clue.name, prefix),
             ):
                 known = matches.get((match.name, match.config.digest))
                 matches[match.name, match.config.digest] = (
@@ -139,8 +139,8 @@ class Identifier:
 
     # -- the work tree ----------------------------------------------------------------------------
 
-    def _find_current(self, name: str, wanted: str) -> Match | None:
-        match = _find_match(name, self._load_current(name), wanted)
+    def _find_current(self, name: str, prefix: str) -> Match | None:
+        match = _find_match(name, self._load_current(name), prefix)
         return match._replace(in_work_tree=True) if match else None
 
     def _list_names(self) -> list[str]:
@@ -158,18 +158,18 @@ class Identifier:
 
     # -- history ----------------------------------------------------------------------------------
 
-    def _search_history(self, wanted: str) -> Iterator[Match]:
+    def _search_history(self, prefix: str) -> Iterator[Match]:
         repository = self._repository
         if repository is None or not self._order or self.index is None:
             return
         versions: Sequence[Version] = ()
         with suppress(NpuprofError):
             versions = repository.load_versions()
-        for name, commits in self.index.find(wanted).items():
+        for name, commits in self.index.find(prefix).items():
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
                 match = _find_match(
-                    name, list_configs(self._load_past(repository, name, commits[0])), wanted
+                    name, list_configs(self._load_past(repository, name, commits[0])), prefix
                 )
             if match:
                 known = set(commits)
@@ -186,12 +186,12 @@ class Identifier:
             repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}"
         )
 
-    def _search_composed(self, name: str, wanted: str) -> Iterator[Match]:
+    def _search_composed(self, name: str, prefix: str) -> Iterator[Match]:
         """Yield composed presets by name, ``A+B``, with the commits at which they had a digest."""
         parts = self._workspace.split_spec(name) if "+" in name else []
         if len(parts) < 2:
             return
-        if match := self._find_current(name, wanted):
+        if match := self._find_current(name, prefix):
             yield match
         if self._repository is None or self.index is None:
             return
@@ -200,7 +200,7 @@ class Identifier:
         ):
             with suppress(NpuprofError):
                 resolved = self._workspace.open_beside().resolve_spec(self._pin(name, commits[0]))
-                if match := _find_match(name, list_configs(resolved), wanted):
+                if match := _find_match(name, list_configs(resolved), prefix):
                     yield _add_commits(match, self._repository, commits)
 
     # -- evidence ---------------------------------------------------------------------------------
@@ -289,9 +289,9 @@ class Identifier:
         renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
             workspace = self._workspace.open_beside(match.config.context._replace(target=None))
-            wanted = renamed or name
+            spec = renamed or name
             now = workspace.resolve_spec(
-                wanted if workspace.store.in_work_tree else self._pin(wanted, "HEAD")
+                spec if workspace.store.in_work_tree else self._pin(spec, "HEAD")
             )
         except NpuprofError:
             return match
@@ -323,26 +323,26 @@ def _is_fixed(part: str) -> bool:
     return "@" in part or ":" in part or part.endswith(".toml")
 
 
-def _match(config: Config, wanted: str) -> str:
+def _match(config: Config, prefix: str) -> str:
     """Return which digest of a config starts with a prefix.
 
     It is ``resolved``, ``preset``, or empty.
     """
-    if config.digest.startswith(wanted):
+    if config.digest.startswith(prefix):
         return "resolved"
-    if config.preset_digest.startswith(wanted):
+    if config.preset_digest.startswith(prefix):
         return "preset"
     return (
         "resolved"
-        if any(digest.startswith(wanted) for digest in list_digests(config.settings))
+        if any(digest.startswith(prefix) for digest in list_digests(config.settings))
         else ""
     )
 
 
-def _find_match(name: str, configs: Iterable[Config], wanted: str) -> Match | None:
+def _find_match(name: str, configs: Iterable[Config], prefix: str) -> Match | None:
     """Return the match of the first config that has a digest; None if none has it."""
     return next(
-        (Match(name, kind, config) for config in configs if (kind := _match(config, wanted))), None
+        (Match(name, kind, config) for config in configs if (kind := _match(config, prefix))), None
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
-from npuprof.model import build_error, build_usage_error
+from npuprof.model import Record, build_error, build_usage_error
 from npuprof.renderers.flattened import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
@@ -25,6 +25,7 @@ from npuprof.runs.log_values import (
     ABSENT,
     CANNOT_TELL,
     DEFAULT_OR_SET,
+    EFFECTIVE,
     IN_FORCE,
     NOT_IN_FORCE,
     find_texts,
@@ -58,7 +59,7 @@ _VALUES: dict[str, dict[str, Any]] = {
 _CLOSING = re.compile(r";?forbidden_close_pass:on$")
 
 
-class ImportedRun(NamedTuple):
+class ImportedRun(Record):
     """The settings of a run.
 
     ``settings`` are common to all processes, ``differing`` have their texts, ``unknown`` have
@@ -83,42 +84,36 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
     unknown = {}
     for name, wire in load_wires().items():
         candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
-        texts = [pair for process in evidence.processes for pair in _find_texts(wire, process)]
-        for key, text in texts:
-            if (value := _read_value(wire, key, text)) is not None:
-                candidates.setdefault(keys.format_toml_value(value), value)
+        for process in evidence.processes:
+            for key, text in _find_texts(wire, process):
+                value = _read_value(wire, key, text)
+                if value is not None:
+                    candidates.setdefault(keys.format_toml_value(value), value)
         states = {
             shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()
         }
-        proven = [
-            shown
-            for shown, seen in states.items()
-            if IN_FORCE in seen and seen <= {IN_FORCE, DEFAULT_OR_SET}
-        ]
+        partly = {shown: seen for shown, seen in states.items() if IN_FORCE in seen}
+        proven = [shown for shown, seen in partly.items() if seen <= set(EFFECTIVE)]
+        is_default = any(DEFAULT_OR_SET in seen for seen in states.values())
         if len(proven) == 1:
             settings[name] = candidates[proven[0]]
-        elif partly := [shown for shown, seen in states.items() if IN_FORCE in seen]:
+        elif partly:
             differing[name] = "differs between processes: " + ", ".join(partly)
-            if all(
-                states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly
-            ):  # undecided for the other processes
+            # undecided for the other processes
+            if all(seen <= {IN_FORCE, CANNOT_TELL} for seen in partly.values()):
                 differing[name] += ", not known of all processes"
-        elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(
-            wire, evidence.processes
-        ):
+        elif not is_default and not _is_unset(wire, evidence.processes):
             unknown[name] = _explain(wire, candidates, evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
 
 
 def _find_scenario(processes: Sequence[Process]) -> str:
     """Return the scenario of a run, empty if its logs do not contain it or disagree."""
-    wires = [wire for wire in load_wires().values() if wire.scenarios]
-    scenarios = {
-        wire.scenarios.get(text.text, "")
-        for wire in wires
-        for process in processes
-        for _, text in _find_texts(wire, process)
-    }
+    scenarios = set()
+    for wire in load_wires().values():
+        for process in processes if wire.scenarios else ():
+            for _, text in _find_texts(wire, process):
+                scenarios.add(wire.scenarios.get(text.text, ""))
     return scenarios.pop() if len(scenarios) == 1 else ""
 
 
@@ -127,28 +122,23 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
     if process.tf2:
         for epoch in process.epochs:
             for block in epoch.blocks("init"):
-                yield from (
-                    (key, block.values[key])
-                    for field, key in wire.tf2.items()
-                    if field != "unset" and key in block.values
-                )
+                for field, key in wire.tf2.items():
+                    if field != "unset" and key in block.values:
+                        yield key, block.values[key]
         if "leaf" in wire.tf2 and "global" not in wire.tf2:
-            yield from (
-                (wire.tf2["leaf"], text) for text in process.warned.get(wire.tf2["leaf"], ())
-            )
+            leaf = wire.tf2["leaf"]
+            yield from ((leaf, text) for text in process.warned.get(leaf, ()))
         return
     for epoch in process.epochs:
         for stage in STAGES:
-            read = (
-                "graph" if stage == "session" and not (wire.init or wire.session) else stage
-            )  # early adapters passed it to the session
+            # early adapters passed options of graphs to the session
+            read = "graph" if stage == "session" and not (wire.init or wire.session) else stage
             for block in epoch.blocks(stage):
                 yield from find_texts(wire, read, block.values).items()
         for stage, field in wire.lines.items():
             yield from ((field, text) for text in epoch.texts(field, stage))
-        yield from (
-            (wire.name, text) for text in epoch.texts(wire.name, "single init", "single session")
-        )
+        for text in epoch.texts(wire.name, "single init", "single session"):
+            yield wire.name, text
     for _, texts in list_dumped(wire, process):
         yield from ((name.removeprefix("_"), text) for name, text in texts.items())
 
@@ -213,10 +203,8 @@ def _explain(wire: Wire, candidates: dict[str, Any], processes: Sequence[Process
     value = next(iter(candidates.values()), _guess(wire))
     verdicts = [judge_process({wire.name: value}, process)[0] for process in processes]
     if candidates:
-        return (
-            f"perhaps {keys.format_short_value(value)}: "
-            f"{next((verdict.note for verdict in verdicts if verdict.note), 'not proven')}"
-        )
+        note = next((verdict.note for verdict in verdicts if verdict.note), "not proven")
+        return f"perhaps {keys.format_short_value(value)}: {note}"
     tell = next((verdict.tell for verdict in verdicts if verdict.tell), "")
     return f"{tell} would log it" if tell else "the log has no line of it that can be read"
 
@@ -342,13 +330,12 @@ def answer_import(
     """
     evidence = read_logs(paths)
     run = import_evidence(evidence)
-    first = (
-        "standard input"
-        if paths[0] == "-"
-        else "a pipe"
-        if is_handed_over(paths[0])
-        else os.path.basename(os.path.normpath(paths[0]))
-    )
+    if paths[0] == "-":
+        first = "standard input"
+    elif is_handed_over(paths[0]):
+        first = "a pipe"
+    else:
+        first = os.path.basename(os.path.normpath(paths[0]))
     label = first + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     if not run.settings and not run.differing:
         what = f"nothing that differs from a default is proven by {', '.join(paths[:3])}"
@@ -384,9 +371,8 @@ def _format_text(run: ImportedRun) -> str:
         f"in force: {name} = {keys.format_short_value(value)}"
         for name, value in run.settings.items()
     ]
-    lines += [
-        f"{why.partition(':')[0]}: {name}: {why.partition(': ')[2]}"
-        for name, why in run.differing.items()
-    ]
+    for name, why in run.differing.items():
+        summary, _, texts = why.partition(": ")
+        lines.append(f"{summary}: {name}: {texts}")
     lines += [f"not known: {name}: {why}" for name, why in run.unknown.items()]
     return "".join(f"{escape_controls(line)}\n" for line in lines)

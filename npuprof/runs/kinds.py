@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
 
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Place, build_error
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.report.output import print_note
 from npuprof.report.text import count_rest
 from npuprof.runs import imported, ranks, run_records
@@ -34,7 +33,7 @@ EVIDENCE = "evidence of a run"
 _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
 
 
-class Kind(NamedTuple):
+class Kind(Record):
     """One kind of run file: how it is recognised, and how it is read as a profile.
 
     Reading may raise NpuprofError.

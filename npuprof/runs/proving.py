@@ -168,24 +168,14 @@ class _Proof:
         """Return the settings whose proven verdicts differ between processes."""
         names = []
         for number, name in enumerate(self.judged):
-            known = [
-                verdicts[number]
-                for _, verdicts in self.runs
-                if verdicts[number].state != CANNOT_TELL
-            ]
-            # the value itself is effective for both states
-            if (
-                len(
-                    {
-                        (
-                            IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state,
-                            verdict.found,
-                        )
-                        for verdict in known
-                    }
-                )
-                > 1
-            ):
+            effects = set()
+            for _, verdicts in self.runs:
+                state, texts = verdicts[number].state, verdicts[number].found
+                if state == DEFAULT_OR_SET:
+                    state = IN_FORCE  # the value itself is effective for both states
+                if state != CANNOT_TELL:
+                    effects.add((state, texts))
+            if len(effects) > 1:
                 names.append(name)
         return names
 
@@ -213,22 +203,22 @@ class _Proof:
                     "place": process.place,
                     "adapter": describe_names(process) or None,
                     "starts": len(process.epochs),
-                    "verdicts": [
-                        {
-                            "setting": verdict.setting,
-                            "state": verdict.state,
-                            "value": self.judged[verdict.setting],
-                            "found": list(verdict.found),
-                            "note": verdict.note or None,
-                            "tell": verdict.tell or None,
-                        }
-                        for verdict in verdicts
-                    ],
+                    "verdicts": list(map(self._build_verdict_fields, verdicts)),
                 }
                 for process, verdicts in self.runs
             ],
             "disagree": self._find_disagreeing(),
             "left_out": self._list_others(),
+        }
+
+    def _build_verdict_fields(self, verdict: Verdict) -> dict[str, Any]:
+        return {
+            "setting": verdict.setting,
+            "state": verdict.state,
+            "value": self.judged[verdict.setting],
+            "found": list(verdict.found),
+            "note": verdict.note or None,
+            "tell": verdict.tell or None,
         }
 
     def build_findings(self) -> Iterator[Finding]:
@@ -294,21 +284,19 @@ def name_processes(processes: Sequence[Process]) -> str:
 
 
 def _describe(verdict: Verdict, value: Any) -> str:
-    texts = [
-        text
-        for text in verdict.found
-        if not any(longer != text and longer.startswith(text) for longer in verdict.found if text)
-    ]
-    shown = [text or "(empty)" for text in texts]
-    wanted = keys.format_short_value(value)
+    """Return a verdict as text, without texts that are cut forms of another one."""
+    shown = []
+    for text in verdict.found:
+        if not text:
+            shown.append("(empty)")
+        elif not any(longer != text and longer.startswith(text) for longer in verdict.found):
+            shown.append(text)
+    expected = keys.format_short_value(value)
     if verdict.state in NOT_IN_FORCE:
-        summary = f"{' and '.join(shown)}, not {wanted}" if shown else f"not {wanted}"
+        summary = f"{' and '.join(shown)}, not {expected}" if shown else f"not {expected}"
     elif verdict.state == CANNOT_TELL:
-        summary = (
-            f"the log has {' and '.join(keys.format_short_value(text) for text in shown)}"
-            if shown
-            else ""
-        )
+        texts = " and ".join(map(keys.format_short_value, shown))
+        summary = f"the log has {texts}" if texts else ""
     else:
-        summary = wanted
+        summary = expected
     return "; ".join(part for part in (summary, verdict.note) if part)

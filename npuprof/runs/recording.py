@@ -158,7 +158,7 @@ def build_fields(
 ) -> Fields:
     """Return the facts known before a run.
 
-    ``given`` are the variables of the preset, ``environment`` all variables.
+    ``variables`` are those of the preset, ``environment`` all variables.
 
     ``with_arguments`` keeps the arguments of the command, redacted by name.
     """
@@ -172,11 +172,7 @@ def build_fields(
         "preset": {
             "name": config.name,
             "description": config.description or None,
-            **{
-                name: value
-                for name in INHERITED_KEYS
-                if (value := config.find_profile_value(name)) is not None or name != "versions"
-            },
+            **_list_claims(config),
             "digest": config.digest,
             "preset_digest": config.preset_digest,
             "digest_form": FORM,
@@ -200,6 +196,13 @@ def build_fields(
         "exit": None,
     }
     return fields
+
+
+def _list_claims(config: Config) -> Fields:
+    claims = {name: config.find_profile_value(name) for name in INHERITED_KEYS}
+    return {
+        name: claim for name, claim in claims.items() if claim is not None or name != "versions"
+    }
 
 
 def _describe_profiles(config: Config) -> Iterator[Fields]:
@@ -246,7 +249,7 @@ def _describe_command(command: Sequence[str], with_arguments: bool) -> Fields:
     """Return the program, the first argument that is a file, and a digest of all arguments."""
     program, *arguments = command
     script = next(
-        (word for word in arguments if not word.startswith("-") and os.path.isfile(word)), None
+        (item for item in arguments if not item.startswith("-") and os.path.isfile(item)), None
     )
     fields = {"program": program, "script": script, "digest": digest_arguments(arguments)}
     return {**fields, "arguments": hide_arguments(arguments)} if with_arguments else fields
@@ -406,23 +409,23 @@ def hide_text(name: str, text: str) -> str:
     return hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
 
 
-def hide_arguments(words: Sequence[str]) -> list[str]:
+def hide_arguments(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a command, redacted for a record.
 
     Values after secret names are left out.
     """
     return [
-        HIDDEN if _is_secret_value(word, before) else hide_text("", word)
-        for before, word in zip(["", *words], words, strict=False)
+        HIDDEN if _is_secret_value(argument, before) else hide_text("", argument)
+        for before, argument in zip(["", *arguments], arguments, strict=False)
     ]
 
 
-def _is_secret_value(word: str, before: str) -> bool:
+def _is_secret_value(argument: str, before: str) -> bool:
     """Return whether the argument before another names it as a secret.
 
     It is an option, or a name with ``:`` or ``=``.
     """
-    is_option = before.startswith("-") and "=" not in before and not word.startswith("-")
+    is_option = before.startswith("-") and "=" not in before and not argument.startswith("-")
     return is_secret_name(before) and (
         is_option or before.endswith((":", "=")) or before.lower() == "bearer"
     )

@@ -59,7 +59,7 @@ def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
 
 def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) -> Verdict:
     key, texts = keys.format_full_key("env", name), variables.get(name, ())
-    wanted = format_exported_text(name, value)
+    expected = format_exported_text(name, value)
     shown = tuple(dict.fromkeys(text.text for text in texts))
     unknown = partial(Verdict, key, CANNOT_TELL, shown)
     if not texts:
@@ -68,13 +68,13 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
             if variables
             else unknown("", SHOWN)
         )
-    if wanted is None or "\n" in wanted:
+    if expected is None or "\n" in expected:
         return unknown(
             "each process has a value of its own"
-            if wanted is None
+            if expected is None
             else "the log has one line of it"
         )
-    says = {_judge_text(name, wanted, text) for text in texts}
+    says = {_judge_text(name, expected, text) for text in texts}
     if says == {SAME}:
         return Verdict(key, IN_FORCE)
     if says == {OTHER}:
@@ -86,17 +86,20 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
     )
 
 
-def _judge_text(name: str, wanted: str, shown: Text) -> str:
-    """Return the comparison of a text with the wanted one; the order of pairs does not matter."""
+def _judge_text(name: str, expected: str, shown: Text) -> str:
+    """Return the comparison of a text with the expected one; the order of pairs does not matter."""
     if shown.cut:
-        return UNSURE if wanted.startswith(shown.text) or shown.text.startswith(wanted) else OTHER
+        return (
+            UNSURE if expected.startswith(shown.text) or shown.text.startswith(expected) else OTHER
+        )
     if is_unreadable(shown.text):
-        return SAME if shown.text == wanted else UNSURE
+        return SAME if shown.text == expected else UNSURE
     form = find_pairs_form(name)
-    pairs = form.parse(wanted) if form else None
+    pairs = form.parse(expected) if form else None
     return (
         SAME
-        if shown.text == wanted or (form and pairs is not None and pairs == form.parse(shown.text))
+        if shown.text == expected
+        or (form and pairs is not None and pairs == form.parse(shown.text))
         else OTHER
     )
 

@@ -91,11 +91,12 @@ class Process:
     """One process with logs.
 
     ``place`` is the folder of its machine's logs, or the path of its log. ``pid`` is None if its
-    lines lack the number, ``label`` is what the launcher writes before them. ``tf2`` marks the adapter for TensorFlow 2, ``generation`` is the matching row of
-    ``catalog.wire``, ``threaded`` is set if its lines name threads. ``warned`` are texts by
-    attribute from warnings of TF 2, ``dumps`` maps of graph dump attributes by kind (``node``,
-    ``operator``). ``is_truncated`` is set if lines are cut or merged, ``keys_without_header`` are keys of lines
-    without the title of their block. ``variables`` are the texts that torch_npu read, by variable.
+    lines lack the number, ``label`` is what the launcher writes before them. ``tf2`` marks the
+    adapter for TensorFlow 2, ``generation`` is the matching row of ``catalog.wire``, ``threaded``
+    is set if its lines name threads. ``warned`` are texts by attribute from warnings of TF 2,
+    ``dumps`` maps of graph dump attributes by kind (``node``, ``operator``). ``is_truncated`` is
+    set if lines are cut or merged, ``keys_without_header`` are keys of lines without the title of
+    their block. ``variables`` are the texts that torch_npu read, by variable.
     """
 
     def __init__(self, place: str, pid: int | None, label: str = "") -> None:

@@ -24,7 +24,8 @@ _KEY = re.compile(r"[\w.]*", re.ASCII)
 #: Engine lines have a blank before the text, operator lines none: there, a blank belongs to the
 #: text.
 _SINGLE = re.compile(
-    r"\[(?:(?P<engine>GePlugin)|GEOP)\] (?P<name>[A-Za-z][\w ]{0,60}?) ?:(?(engine)[ ]?)(?P<text>.*)",
+    r"\[(?:(?P<engine>GePlugin)|GEOP)\] (?P<name>[A-Za-z][\w ]{0,60}?) ?:"
+    r"(?(engine)[ ]?)(?P<text>.*)",
     re.ASCII | re.DOTALL,
 )
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)

@@ -22,7 +22,8 @@ _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b
 _OPENING = b"\n  attr {\n"
 _ATTRIBUTE = re.compile(
     rb'\n  attr \{\n    key: "(?P<name>[\w.:/+-]+)"\n    value \{\n'
-    rb'(?:      s: "(?P<text>(?:[^"\\\n]|\\[abfnrtv\\\'"?]|\\[0-3][0-7]{2})*)"\n    \}\n  \}(?=\n|$))?'
+    rb'(?:      s: "(?P<text>(?:[^"\\\n]|\\[abfnrtv\\\'"?]|\\[0-3][0-7]{2})*)"\n'
+    rb"    \}\n  \}(?=\n|$))?"
 )
 #: Nodes with fewer option attributes do not carry all options.
 LEAST_ATTRIBUTES = 20
