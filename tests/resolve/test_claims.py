@@ -103,7 +103,8 @@ def test_where_nothing_is_left_both_sides_are_named(
     with pytest.raises(npuprof.NpuprofError) as caught:
         resolve(tmp_path, heads, how)
     (finding,) = caught.value.findings
-    assert (finding.code, finding.line) == ("NP108", 2)
+    assert finding.code == "NP108"
+    assert finding.line == 2
     assert what in finding.message
     assert all(f"{tmp_path}/{name}.toml:2" in finding.message for name in "ab")
 

@@ -248,9 +248,10 @@ def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path
     path.write_text(write_run({}, one) + write_run({}, one, two))
     (process,) = read_evidence([str(path)]).processes
     (verdict,) = judge_process({"stream_max_parallel_num": "/a"}, process)
-    assert (verdict.state, verdict.note) == (
-        "in force",
-        "at start 2 of 2 of the engine: not in all of its sessions; in the others it is unset",
+    assert verdict.state == "in force"
+    assert (
+        verdict.note
+        == "at start 2 of 2 of the engine: not in all of its sessions; in the others it is unset"
     )
 
 

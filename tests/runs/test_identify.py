@@ -58,9 +58,13 @@ def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_
         (f"sha256:{preset}", "preset"),
     ):
         (match,) = identify(run, wanted)
-        assert (match["name"], match["matched"], match["commits"]) == ("bert", kind, 3)
-        assert (match["first"]["commit"], match["newest"]["commit"]) == (first, last)
-        assert (match["first"]["author"], match["first"]["subject"]) == ("Ada Lovelace", "make it")
+        assert match["name"] == "bert"
+        assert match["matched"] == kind
+        assert match["commits"] == 3
+        assert match["first"]["commit"] == first
+        assert match["newest"]["commit"] == last
+        assert match["first"]["author"] == "Ada Lovelace"
+        assert match["first"]["subject"] == "make it"
         assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
             ("hccl_timeout", 600, 700)
         ]
@@ -86,10 +90,8 @@ def test_a_preset_that_is_gone_or_in_a_store_that_was_moved_is_found(repo: Repo,
     repo.git("commit", "-qm", "move")
     Path("presets/base.toml").write_text(BASE.format(700))
     (moved,) = identify(run, digest, "--store", "presets")
-    assert (moved["commits"], [(one["key"], one["after"]) for one in moved["changes_since"]]) == (
-        3,
-        [("hccl_timeout", 700)],
-    )
+    assert moved["commits"] == 3
+    assert [(one["key"], one["after"]) for one in moved["changes_since"]] == [("hccl_timeout", 700)]
     assert [
         (one["name"], one["changes_since"]) for one in identify(run, gone, "--store", "presets")
     ] == [("gone", None)]
@@ -101,18 +103,19 @@ def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, r
     repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
     repo.git("commit", "-qm", "rename")
     moved = next(one for one in identify(run, digest) if one["name"] == "bert")
-    assert (moved["renamed_to"], moved["changes_since"]) == ("large", [])
+    assert moved["renamed_to"] == "large"
+    assert moved["changes_since"] == []
     assert "now      renamed to large, the same" in run("whatran", digest).out
     repo.commit({"base": BASE.format(700)})
     repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
     repo.git("commit", "-qm", "rename again")
     moved = next(one for one in identify(run, digest) if one["name"] == "bert")
-    assert (moved["renamed_to"], len(moved["changes_since"])) == ("huge", 1)
+    assert moved["renamed_to"] == "huge"
+    assert len(moved["changes_since"]) == 1
     repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
     other = next(one for one in identify(run, digest) if one["name"] == "bert")
-    assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), (
-        "a name that is there again is the name that is meant"
-    )
+    assert other["renamed_to"] is None, "a name that is there again is the name that is meant"
+    assert other["changes_since"], "a name that is there again is the name that is meant"
 
 
 def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(
@@ -122,7 +125,8 @@ def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(
     repo.write({"base": BASE.format(650)})
     digest, _ = digests_of(run, "bert")
     (match,) = identify(run, digest)
-    assert (match["work_tree"], match["commits"]) == (True, 0)
+    assert match["work_tree"] is True
+    assert match["commits"] == 0
     done = run("whatran", "0" * 64)
     assert done.code == 1
     assert "not committed" in done.out
@@ -132,7 +136,8 @@ def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Store
     store({"base": BASE.format(600)})
     digest, _ = digests_of(run, "base")
     done = run("whatran", digest)
-    assert (done.code, "not in a git repository" in done.err) == (0, True)
+    assert done.code == 0
+    assert "not in a git repository" in done.err
 
 
 @pytest.mark.parametrize(
@@ -178,11 +183,9 @@ def test_what_was_edited_since_is_told_beside_what_it_was_made_of(repo: Repo, ru
         assert "edited it" not in run("whatran", path).err
         edit(path)
         result = run("whatran", path)
-        assert (result.code, "bert" in result.out, "somebody edited it" in result.err) == (
-            0,
-            True,
-            True,
-        ), path
+        assert result.code == 0, path
+        assert "bert" in result.out, path
+        assert "somebody edited it" in result.err, path
 
 
 def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Run) -> None:
@@ -213,15 +216,16 @@ def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(
     assert run(*f"env bert+{over}{product} --format slurm-job -o job.sh".split()).code == 0
     last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
     (match,) = identify(run, "job.sh")
-    assert (match["name"], match["work_tree"]) == (f"bert+{over}", True)
-    assert (match["commits"], match["first"]["commit"], match["newest"]["commit"]) == (
-        2,
-        first,
-        last,
-    )
+    assert match["name"] == f"bert+{over}"
+    assert match["work_tree"] is True
+    assert match["commits"] == 2
+    assert match["first"]["commit"] == first
+    assert match["newest"]["commit"] == last
     repo.commit({"base": BASE.format(700)}, "raise it")
     (match,) = identify(run, "job.sh")
-    assert (match["commits"], match["newest"]["commit"], match["work_tree"]) == (2, last, False)
+    assert match["commits"] == 2
+    assert match["newest"]["commit"] == last
+    assert match["work_tree"] is False
     assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
         ("hccl_timeout", 600, 700)
     ]
@@ -256,11 +260,9 @@ def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run:
     path = record("--set", "hccl_timeout=650", "--with", "mix")
     repo.commit({"base": BASE.format(700)})
     (match,) = identify(run, path)
-    assert (match["name"], match["asked"], match["newest"]["commit"]) == (
-        "bert",
-        ["--with mix", "--set hccl_timeout=650"],
-        first,
-    )
+    assert match["name"] == "bert"
+    assert match["asked"] == ["--with mix", "--set hccl_timeout=650"]
+    assert match["newest"]["commit"] == first
     assert {one["key"] for one in match["changes_since"]} == {
         "hccl_timeout",
         "enable_data_pre_proc",
@@ -273,11 +275,9 @@ def test_what_was_laid_over_a_preset_is_told_where_only_the_preset_is_found(
     store({"bert": BASE.format(600)})
     record("--set", "hccl_timeout=5")
     (match,) = identify(run, "out/bert.0.run.json")
-    assert (match["matched"], match["asked"], match["work_tree"]) == (
-        "preset",
-        ["--set hccl_timeout=5"],
-        True,
-    )
+    assert match["matched"] == "preset"
+    assert match["asked"] == ["--set hccl_timeout=5"]
+    assert match["work_tree"] is True
     assert "bert --set hccl_timeout=5" in run("whatran", "out/bert.0.run.json").out
 
 
@@ -310,7 +310,9 @@ def test_what_is_no_clue_is_an_error_of_usage(
     Path("short").write_text("NPUPROF_DIGEST=12\n")
     Path("environ").write_text("\0\0NPUPROF_X=1\0")
     done = run("whatran", *words)
-    assert (done.code, done.out, said in done.err) == (2, "", True), done.err
+    assert done.code == 2, done.err
+    assert done.out == "", done.err
+    assert said in done.err, done.err
 
 
 # -- evidence -------------------------------------------------------------------------------------
@@ -341,18 +343,17 @@ def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_again
         },
     )
     (match,) = identify(run, "logs")
-    assert (match["name"], match["matched"], match["in_force"], match["newest"]["commit"]) == (
-        "bert",
-        "fits",
-        3,
-        first,
-    )
+    assert match["name"] == "bert"
+    assert match["matched"] == "fits"
+    assert match["in_force"] == 3
+    assert match["newest"]["commit"] == first
     assert [one["key"] for one in match["changes_since"]] == ["hccl_timeout"]
     # The options stand in the debug log; the order in which a file system lists a folder is its
     # own.
     log = next(Path("logs/debug").rglob("plog-42_*"))
     said = run("whatran", str(log))
-    assert (said.code, "3 of 3 options in force" in said.out) == (0, True)
+    assert said.code == 0
+    assert "3 of 3 options in force" in said.out
     write_log(Path("strange"), {"precision_mode": "allow_fp32_to_fp16", "hccl_timeout": 5})
     assert run("whatran", "strange").code == 1
     shown = subprocess.run(
@@ -420,7 +421,8 @@ def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_ag
     )
     there = ("whatran", digest, "--store", str(tmp_path / "partial" / "profiles"))
     told = run(*there)
-    assert (told.code, "git fetch --refetch" in told.err) == (1, True), told
+    assert told.code == 1, told
+    assert "git fetch --refetch" in told.err, told
     repo.git("-C", str(tmp_path / "partial"), "fetch", "-q", "--refetch", "--no-filter")
     assert run(*there).code == 0
 
@@ -434,4 +436,5 @@ def test_in_a_bare_repository_now_is_the_last_commit(
     repo.git("clone", "-q", "--bare", str(repo.folder), str(tmp_path / "bare"))
     monkeypatch.chdir(tmp_path / "bare")
     told = run("whatran", digest)
-    assert (told.code, "600 → 700" in told.out) == (0, True), told
+    assert told.code == 0, told
+    assert "600 → 700" in told.out, told

@@ -83,17 +83,21 @@ def test_what_the_log_proves_is_the_exit_code_of_a_command_that_ends_well(
     used: dict[str, object], code: int, said: str, prove: Prove
 ) -> None:
     done = prove(used)
-    assert (done.returncode, said in done.stderr, done.stdout) == (code, True, ""), done.stderr
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr, done.stderr
+    assert done.stdout == "", done.stderr
 
 
 def test_a_command_that_fails_keeps_its_own_code_and_is_told_of_all_the_same(prove: Prove) -> None:
     done = prove({**GOOD, "precision_mode": "force_fp16"}, code=7)
-    assert (done.returncode, "force_fp16, not" in done.stderr) == (7, True)
+    assert done.returncode == 7
+    assert "force_fp16, not" in done.stderr
 
 
 def test_a_run_that_wrote_nothing_proves_nothing(prove: Prove) -> None:
     done = prove(GOOD, environ={"ASCEND_MODULE_LOG_LEVEL": "FMK=3:GE=1"})
-    assert (done.returncode, "NP970" in done.stderr) == (2, True)
+    assert done.returncode == 2
+    assert "NP970" in done.stderr
 
 
 def test_the_log_lies_beside_the_record_which_says_what_was_proven(
@@ -116,10 +120,8 @@ def test_in_a_folder_that_the_user_named_each_run_has_its_own(prove: Prove, tmp_
         == 1
     )
     done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)})
-    assert (done.returncode, f"the log of this run goes to {logs}/bert." in done.stderr) == (
-        0,
-        True,
-    ), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert f"the log of this run goes to {logs}/bert." in done.stderr, done.stderr
     assert len(list(logs.iterdir())) == 2
 
 
@@ -155,4 +157,5 @@ os.kill(os.getpid(), signal.SIGTERM)
 os.write(2, b"not reached")
 """
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (-15, b"on")
+    assert done.returncode == -15
+    assert done.stderr == b"on"

@@ -87,11 +87,9 @@ def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -
     assert fields["states"] == [
         dict.fromkeys(("TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "HCCL_BUFFSIZE"), "in force")
     ]
-    assert (fields["processes"][0]["pid"], fields["processes"][0]["rank"], fields["left_out"]) == (
-        100,
-        None,
-        [],
-    )
+    assert fields["processes"][0]["pid"] == 100
+    assert fields["processes"][0]["rank"] is None
+    assert fields["left_out"] == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,8 @@ def test_processes_are_judged_apart_by_number_and_label_and_named_by_rank(verify
         "changed",
         "changed",
     ]
-    assert (fields["code"], fields["disagree"]) == (1, ["env.TASK_QUEUE_ENABLE"])
+    assert fields["code"] == 1
+    assert fields["disagree"] == ["env.TASK_QUEUE_ENABLE"]
 
 
 def test_a_value_that_each_process_has_of_its_own_cannot_be_told(verify: Any) -> None:
@@ -205,7 +204,8 @@ def test_lines_are_read_from_files_folders_and_standard_input(
         "packed": folder / "a.err.gz",
     }[where]
     result = run("verify", tmp_path / "job.toml", path, stdin=GOOD.encode())
-    assert (result.code, result.out.count("in force")) == (0, 3)
+    assert result.code == 0
+    assert result.out.count("in force") == 3
 
 
 def test_a_log_without_lines_says_what_to_switch_on(tmp_path: Path, run: Run) -> None:
@@ -218,7 +218,8 @@ def test_a_log_without_lines_says_what_to_switch_on(tmp_path: Path, run: Run) ->
     assert "no line of it: torch" in result.out
     (tmp_path / "b.err").write_text("step 1\n")
     silent = run("verify", tmp_path / "job.toml", tmp_path / "b.err")
-    assert (silent.code, "TORCH_NPU_LOGS=env" in silent.err) == (2, True)
+    assert silent.code == 2
+    assert "TORCH_NPU_LOGS=env" in silent.err
 
 
 def test_lines_of_variables_alone_are_no_run_of_tensorflow(tmp_path: Path, run: Run) -> None:
@@ -238,7 +239,9 @@ def test_a_value_is_read_as_it_was_written_or_not_at_all(text: str) -> None:
     for line in (write_cpp("NAME", text, 7, 1), write_python("NAME", text, 7, 1)):
         read = parse_variable(line.removesuffix("\n").encode(), True)
         assert read is not None
-        assert (read.pid, read.rank, read.name) == (7, "1", "NAME")
+        assert read.pid == 7
+        assert read.rank == "1"
+        assert read.name == "NAME"
         assert read.text == text or read.cut
 
 
@@ -290,4 +293,5 @@ if "env" in os.environ.get("TORCH_NPU_LOGS", "").split(","):
         done = subprocess.run(
             words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
         )
-        assert (done.returncode, state in done.stderr) == (code, True), done.stderr
+        assert done.returncode == code, done.stderr
+        assert state in done.stderr, done.stderr

@@ -107,4 +107,5 @@ def test_a_result_that_an_older_npuprof_kept_counts() -> None:
     older = {name: value for name, value in WHOLE.items() if name not in ("device", "files")}
     found = _read_result(older)
     assert found is not None
-    assert (found.device, found.files) == ("", {})
+    assert found.device == ""
+    assert found.files == {}
