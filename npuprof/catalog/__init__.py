@@ -379,7 +379,7 @@ def load_excuses() -> dict[tuple[str, str], Any]:
 
 
 @cache
-def load_env_twins() -> dict[str, tuple[str, ...]]:
+def load_equivalent_variables() -> dict[str, tuple[str, ...]]:
     """Return the equivalent environment variables of each option."""
     equivalents: dict[str, tuple[str, ...]] = load_built_part("rules")["equivalents"]
     return equivalents

@@ -246,7 +246,10 @@ def _list_usage_facts(
             f"{_SURFACES[surface]} {name}" for surface, name in spellings if surface in _SURFACES
         ),
     )
-    yield "environment", catalog.load_env_twins().get(record.name) if section == "options" else ()
+    yield (
+        "environment",
+        catalog.load_equivalent_variables().get(record.name) if section == "options" else (),
+    )
     yield "risk", find_unit_and_risk(format_full_key(section, record.name))[1]
     yield "may be set by", _SETTERS.get(fields.get("freeze", ""), "")
     yield "instead", fields.get("advice")

@@ -42,43 +42,37 @@ _REQUIRED = {
 
 def render_atc(config: Config, inline: bool) -> Rendered:
     """Return one command line, a flag on each line; with ``inline`` on a single line."""
-    words, findings = _format_atc_words(config)
-    line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
-    return finish_code(config, "atc", f"{'' if inline else chr(10)}{line}\n", *findings)
+    arguments, findings = _format_atc_arguments(config)
+    if inline:
+        return finish_code(config, "atc", f"{' '.join(['atc', *arguments])}\n", *findings)
+    lines = " \\\n    ".join(["atc", *arguments])
+    return finish_code(config, "atc", f"\n{lines}\n", *findings)
 
 
 def write_flags_onto(config: Config, onto: str) -> Rendered:
-    """Return only the flags, for an existing command line: an array for ``atc "${ONTO[@]}"``, a
-    string for ``atc $ONTO``.
+    """Return only the flags, as a variable for an existing command line.
 
+    It is an array for ``atc "${ONTO[@]}"``, a string for ``atc $ONTO`` if ``onto`` begins with $.
     bash and zsh have arrays; other shells split a string at blanks. Raises NpuprofError (NP902) for
     a flag that a string cannot contain.
     """
-    words, findings = _format_atc_words(config)
+    arguments, findings = _format_atc_arguments(config)
     if not onto.startswith("$"):
-        return finish_code(
-            config,
-            "atc",
-            "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]),
-            *findings,
-        )
-    plain = [" ".join(shlex.split(word)) for word in words]
-    for word, text in zip(words, plain, strict=True):
-        if "$" in word or not is_plain_flag(text):
+        rows = "".join(f"    {argument}\n" for argument in arguments)
+        return finish_code(config, "atc", f"{onto}=(\n{rows})\n", *findings)
+    rows = ""
+    for argument in arguments:
+        text = " ".join(shlex.split(argument))
+        if "$" in argument or not is_plain_flag(text):
             what = f"{text.partition('=')[0]} cannot be passed in a variable"
             why = (
                 "A shell without arrays takes a variable apart at "
                 "blanks, and reads *, ? and [ in it as names of files."
             )
-            raise build_usage_error(
-                what, "begin the script with #!/bin/bash, and inject again", why
-            )
-    return finish_code(
-        config,
-        "atc",
-        "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]),
-        *findings,
-    )
+            hint = "begin the script with #!/bin/bash, and inject again"
+            raise build_usage_error(what, hint, why)
+        rows += f"    {text}\n"
+    return finish_code(config, "atc", f"{onto.removeprefix('$')}='\n{rows}'\n", *findings)
 
 
 def is_plain_flag(text: str) -> bool:
@@ -86,31 +80,25 @@ def is_plain_flag(text: str) -> bool:
     return not set(text) & set("*?[\\'\"") and text.split() == [text]
 
 
-def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
-    """Return the flags as shell words, with findings.
+def _format_atc_arguments(config: Config) -> tuple[list[str], list[Finding]]:
+    """Return the flags as quoted arguments, with findings.
 
     Raises NpuprofError for options without a flag.
     """
     flags, keys = _collect_atc_flags(config)
     findings = [*_check_atc_flags(config, flags, keys)]
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
-    refused = [
-        (flag, reason)
-        for flag, value in flags.items()
-        if (reason := _explain_flag_refusal(flag, format_plain_value(value)))
-    ]
-    if refused:
-        hint = "keep long values in a file"
-        raise NpuprofError(
-            [
-                build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint)
-                for flag, reason in refused
-            ]
-        )
-    return [
-        f"--{flag}={_format_atc_argument(value, keys[flag], files)}"
-        for flag, value in flags.items()
-    ], findings
+    arguments = []
+    rejected = []
+    for flag, value in flags.items():
+        key = keys[flag]
+        if reason := _explain_flag_fault(flag, format_plain_value(value)):
+            hint = "keep long values in a file"
+            rejected.append(build_unstartable_finding(config, key, f"{key} {reason}", hint))
+        arguments.append(f"--{flag}={_format_flag_value(value, key, files)}")
+    if rejected:
+        raise NpuprofError(rejected)
+    return arguments, findings
 
 
 def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
@@ -138,26 +126,20 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     if lost:
         raise build_not_carried_error(config, lost, "atc")
     for name, value in config.shared_sections["atc"].items():
-        if catalog.find_flag(name) is None or isinstance(value, (dict, list)):
-            key = f"atc.{name}"
+        key = f"atc.{name}"
+        is_known = catalog.find_flag(name) is not None
+        if not is_known or isinstance(value, (dict, list)):
             what = f"{key} cannot be carried by the target atc"
-            why = (
-                "ATC knows no such flag."
-                if catalog.find_flag(name) is None
-                else "A flag takes one string or number."
-            )
-            raise NpuprofError(
-                build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them")
-            )
+            why = "A flag takes one string or number." if is_known else "ATC knows no such flag."
+            hint = "npuprof options lists them"
+            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, hint))
         if name in flags and format_plain_value(flags[name]) != format_plain_value(value):
             raise NpuprofError(
                 _build_duplicate_flag_finding(config, name, flags[name], value, keys[name])
             )
-        flags[name], keys[name] = value, f"atc.{name}"
-    return {
-        flag: flags[flag]
-        for flag in sorted(flags, key=catalog.load_sections()["atc"].find_position)
-    }, keys
+        flags[name], keys[name] = value, key
+    in_order = sorted(flags, key=catalog.load_sections()["atc"].find_position)
+    return {flag: flags[flag] for flag in in_order}, keys
 
 
 def encode_flag(
@@ -169,9 +151,10 @@ def encode_flag(
     """
     carried, written = option.write_on("atc", encode_fitting_value(config, option, value, target))
     if carried and option.structure == "shapes":
-        written = ";".join(
-            f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";")
-        )  # a scalar
+        # a scalar, whose shape is written name:0 elsewhere, has no sizes in a flag
+        parts = written.split(";")
+        parts = [part.removesuffix("0") if part.endswith(":0") else part for part in parts]
+        written = ";".join(parts)
     return carried, written
 
 
@@ -185,17 +168,14 @@ def _build_duplicate_flag_finding(
     return build_setting_finding(config, "NP912", f"atc.{flag}", what, why, hint)
 
 
-def _explain_flag_refusal(flag: str, value: str) -> str:
+def _explain_flag_fault(flag: str, value: str) -> str:
     if "\0" in value:
         return "contains a NUL character"
-    return (
-        f"is longer than {LONGEST_WORD} bytes"
-        if len(f"--{flag}={value}".encode()) > LONGEST_WORD
-        else ""
-    )
+    size = len(f"--{flag}={value}".encode())
+    return f"is longer than {LONGEST_WORD} bytes" if size > LONGEST_WORD else ""
 
 
-def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
+def _format_flag_value(value: Any, key: str, files: dict[str, str]) -> str:
     if key in files:
         return f'"$(dirname "$0")"/{quote_posix(files[key], bare=True)}'
     return quote_posix(format_plain_value(value), bare=True)
@@ -205,16 +185,16 @@ def _check_atc_flags(
     config: Config, flags: dict[str, Any], keys: dict[str, str]
 ) -> Iterator[Finding]:
     mode = flags.get("mode", 0)
-    required = [flag.name for flag in catalog.list_records(catalog.Flag, "atc") if flag.required]
-    if missing := [
-        flag for flag in (required if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags
-    ]:
+    required = _REQUIRED.get(mode, ())
+    if mode == 0:
+        records = catalog.list_records(catalog.Flag, "atc")
+        required = tuple(flag.name for flag in records if flag.required)
+    missing = [flag for flag in required if flag not in flags]
+    if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
-        hint = (
-            "add them to the command, or give "
-            f"{format_set_command(f'atc.{missing[0]}', config.resolver.in_python)}"
-        )
+        command = format_set_command(f"atc.{missing[0]}", config.resolver.in_python)
+        hint = f"add them to the command, or give {command}"
         yield build_render_finding(config, "NP911", "", what, why, hint)
     if "op_select_implmode" in flags:
         value = flags["op_select_implmode"]

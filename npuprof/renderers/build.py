@@ -11,18 +11,11 @@ from npuprof.system.checkout import import_attributes
 
 
 def build_parts() -> dict[str, Any]:
-    """Return the index: the targets by name in the order of their places, with module, surface and
-    sections.
-    """
-    tables = import_attributes("npuprof.renderers", "TARGETS")
-    targets = [
-        (target.place, name, module, target)
-        for module, table in tables
-        for name, target in table.items()
-    ]
-    return {
-        "targets": {
-            name: (module, target.surface, target.sections)
-            for _, name, module, target in sorted(targets)
-        }
-    }
+    """Return the rows of ``catalog.targets.TargetRow`` by name, in the order of their places."""
+    rows = {}
+    places = {}
+    for module, targets in import_attributes("npuprof.renderers", "TARGETS"):
+        for name, target in targets.items():
+            places[name] = target.place
+            rows[name] = (module, target.surface, target.sections)
+    return {"targets": {name: rows[name] for name in sorted(rows, key=lambda n: (places[n], n))}}

@@ -1,6 +1,4 @@
-"""A config as environment variables: its own, the documented equivalents of options, and every
-option by name.
-"""
+"""A config as environment variables: its own, the equivalents of options, and options by name."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_
 
 def collect_env_variables(
     config: Config,
-    tell: Callable[[str], str | None] | None,
+    find_fact: Callable[[str], str | None] | None,
     folder: str,
     trusting: bool = False,
     asked_later: Container[str] = (),
@@ -47,7 +45,7 @@ def collect_env_variables(
 ) -> tuple[dict[str, str], list[str]]:
     """Return names and values in output order, and notes.
 
-    ``tell`` returns the launcher facts of this process; None is for files read by many processes.
+    ``find_fact`` returns the launcher facts of this process; None is for files that many read.
     ``asked_later`` are the facts that such a file queries itself. ``folder`` contains the sidecar
     files. Raises NpuprofError for values that cannot be environment variables, and, unless
     ``trusting``, for variables that need trust; ``allowing_unknown`` accepts variables unknown to
@@ -61,79 +59,81 @@ def collect_env_variables(
         text, fact = format_exported_text(name, value), ""
         if text is None:
             fact = str(value.get("launcher"))
-            text = tell(fact) if tell and fact in FACTS else None
+            text = find_fact(fact) if find_fact and fact in FACTS else None
         if text is not None:
             variables[name] = text
         elif fact in asked_later:
             later[name] = ""
-        elif tell:
+        elif find_fact:
             notes.append(f"{name} is omitted: no launcher has set its {fact} here")
         else:
             notes.append(
                 f"{name} is omitted: it differs from process to process; npuprof run sets it"
             )
-    paths = place_sidecars(config, folder) if with_options else {}
-    for name, value in config.options.items() if with_options else ():
-        wired = paths.get(name) or encode_field_value(name, value)
-        if isinstance(wired, (dict, list)):
-            raise NpuprofError(build_unfit_finding(config, name, "env"))
-        text = format_variable_text(wired)
-        for twin in catalog.load_env_twins().get(name, ()):
-            if twin in variables:
-                order = catalog.find_record_texts("env", twin).get("precedence")
-                notes.append(
-                    (
-                        f"{twin} keeps the value of [env]; the option "
-                        f"{name} wins where the script sets it"
-                    )
-                    + (f" ({order})" if order else "")
-                )
-            else:
-                variables[twin] = format_twin_text(twin, value, text)
-        variables[f"NPUPROF_{name.upper()}"] = text
-    if with_options and not trusting:
-        _refuse_active_options(config, variables)
-    marks = (config.name, config.digest, config.preset_digest, config.context.describe())
-    variables |= dict(zip(MARKS, marks, strict=True))
+    if with_options:
+        _add_option_variables(config, folder, variables, notes)
+        if not trusting:
+            _reject_active_options(config, variables)
+    identity = (config.name, config.digest, config.preset_digest, config.context.describe())
+    variables |= dict(zip(MARKS, identity, strict=True))
     _require_exportable(config, variables | later)
     return variables, notes
 
 
+def _add_option_variables(
+    config: Config, folder: str, variables: dict[str, str], notes: list[str]
+) -> None:
+    """Add the variables of options that [env] does not set, and notes on those that it does."""
+    paths = place_sidecars(config, folder)
+    for name, value in config.options.items():
+        encoded = paths.get(name) or encode_field_value(name, value)
+        if isinstance(encoded, (dict, list)):
+            raise NpuprofError(build_unfit_finding(config, name, "env"))
+        text = format_variable_text(encoded)
+        for variable in catalog.load_equivalent_variables().get(name, ()):
+            if variable not in variables:
+                variables[variable] = format_equivalent_text(variable, value, text)
+                continue
+            order = catalog.find_record_texts("env", variable).get("precedence")
+            reason = f" ({order})" if order else ""
+            notes.append(
+                f"{variable} keeps the value of [env]; the option "
+                f"{name} wins where the script sets it{reason}"
+            )
+        variables[f"NPUPROF_{name.upper()}"] = text
+
+
 def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
-    """Return the variables that ``unset`` removes from the environment, and those whose removal
-    needs trust.
+    """Return the variables that ``unset`` removes, and those whose removal needs trust.
 
     npuprof's own variables are in neither list. Arguments of the user (``--unset``) need no trust.
     """
     steps = [step for profile in config.lineage for step in profile.steps]
-    overrides = [override for profile in config.lineage for override in profile.overrides]
-    steps += [
-        step
-        for override in overrides
-        if is_override_active(override, config.context, config.scenario)
-        for step in override.steps
-    ]
+    for profile in config.lineage:
+        for override in profile.overrides:
+            if is_override_active(override, config.context, config.scenario):
+                steps += override.steps
     typed = {step.key for step in config.changes if step.op == "unset"}
     removed: list[str] = []
     untrusted: list[str] = []
     for key in dict.fromkeys((*(step.key for step in steps if step.op == "unset"), *typed)):
         section, name = keys.split_section_and_name(key)
-        if (
-            section != "env"
-            or key in config.settings
-            or is_own_variable(name)
-            or not (name.isascii() and name.isidentifier())
-        ):
+        if section != "env" or key in config.settings or is_own_variable(name):
             continue
-        is_rejected = find_weakening(name)  # an export without that trust is rejected as a whole
-        needs = (
-            not is_rejected
-            and (find_execution(name) or is_unknown_variable(name))
-            and key not in typed
-            and not trusting
-        )
-        (untrusted if needs else removed).append(name)
+        if not (name.isascii() and name.isidentifier()):
+            continue
+        if trusting or key in typed or not _needs_trust_to_unset(name):
+            removed.append(name)
+        else:
+            untrusted.append(name)
     return removed, untrusted
+
+
+def _needs_trust_to_unset(name: str) -> bool:
+    """Return whether only a trusted preset removes a variable from the environment."""
+    if find_weakening(name):
+        return False  # an export without that trust is rejected as a whole
+    return bool(find_execution(name)) or is_unknown_variable(name)
 
 
 def describe_kept_variables(names: Iterable[str], environ: Container[str]) -> list[str]:
@@ -150,30 +150,28 @@ def format_variable_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def format_twin_text(twin: str, value: Any, text: str) -> str:
+def format_equivalent_text(variable: str, value: Any, text: str) -> str:
     """Return the value of an option's equivalent variable; ``text`` is the option's own text."""
-    record = catalog.find_variable(twin)
+    record = catalog.find_variable(variable)
     assert record is not None
     spelled = str(value).lower() if isinstance(value, bool) else text
     return record.twin_values.get(spelled, spelled)
 
 
-def _refuse_active_options(config: Config, variables: Mapping[str, str]) -> None:
-    """Raise NpuprofError (NP930) for options of presets on whose equivalent variables a shell would
-    act.
-    """
+def _reject_active_options(config: Config, variables: Mapping[str, str]) -> None:
+    """Raise NpuprofError (NP930) for options on whose equivalent variables a shell would act."""
     problems = []
     for name in config.options:
-        twins = (twin for twin in catalog.load_env_twins().get(name, ()) if twin not in config.env)
-        effect = next(filter(None, (find_text_effect(twin, variables[twin]) for twin in twins)), "")
         origin = config.origin(name)
-        if effect and origin is not None and origin.document.text:
-            hint = "write it without such characters, or pass --trust for this once"
-            problems.append(
-                build_setting_finding(
-                    config, "NP930", name, f"{name} is not trusted: {effect}", "", hint
-                )
-            )
+        if origin is None or not origin.document.text:
+            continue  # an argument of the user
+        for variable in catalog.load_equivalent_variables().get(name, ()):
+            effect = variable not in config.env and find_text_effect(variable, variables[variable])
+            if effect:
+                what = f"{name} is not trusted: {effect}"
+                hint = "write it without such characters, or pass --trust for this once"
+                problems.append(build_setting_finding(config, "NP930", name, what, "", hint))
+                break
     if problems:
         raise NpuprofError(problems)
 
@@ -181,14 +179,11 @@ def _refuse_active_options(config: Config, variables: Mapping[str, str]) -> None
 def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     problems = []
     for name, text in variables.items():
-        if what := _explain_unfit_variable(name, text):
-            key, hint = (
-                find_variable_key(config, name),
-                "store long and binary values in a file and pass its path",
-            )
-            problems.append(
-                build_unstartable_finding(config, key, f"{ascii(name)[1:-1]} {what}", hint)
-            )
+        if reason := _explain_unfit_variable(name, text):
+            key = find_variable_key(config, name)
+            what = f"{ascii(name)[1:-1]} {reason}"
+            hint = "store long and binary values in a file and pass its path"
+            problems.append(build_unstartable_finding(config, key, what, hint))
     if problems:
         raise NpuprofError(problems)
 
@@ -198,17 +193,12 @@ def _explain_unfit_variable(name: str, text: str) -> str:
         return "is not a variable name: use letters, digits and '_'"
     if "\0" in text or not is_utf8(text):
         return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"
-    return (
-        f"is longer than {LONGEST_WORD} bytes"
-        if len(f"{name}={text}".encode()) > LONGEST_WORD
-        else ""
-    )
+    size = len(f"{name}={text}".encode())
+    return f"is longer than {LONGEST_WORD} bytes" if size > LONGEST_WORD else ""
 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
-    """Return the finding for a setting whose variable or argument would prevent a program from
-    starting.
-    """
+    """Return the finding for a setting with which no program can be started."""
     return build_setting_finding(
         config, "NP903", key, what, "No program could be started with it.", hint
     )
@@ -219,21 +209,18 @@ def find_variable_key(config: Config, name: str) -> str:
     key = keys.format_full_key("env", name)
     if key in config.settings:
         return key
-    return next(
-        (
-            option
-            for option in config.options
-            if name in (f"NPUPROF_{option.upper()}", *catalog.load_env_twins().get(option, ()))
-        ),
-        name,
-    )
+    for option in config.options:
+        if name in (
+            f"NPUPROF_{option.upper()}",
+            *catalog.load_equivalent_variables().get(option, ()),
+        ):
+            return option
+    return name
 
 
 def build_export_finding(config: Config, name: str, reason: str) -> Finding:
     """Return the finding for a variable that a shell or format cannot express."""
-    what, why = (
-        f"{name} cannot be exported: {reason}",
-        "A value comes back byte for byte or not at all.",
-    )
+    what = f"{name} cannot be exported: {reason}"
+    why = "A value comes back byte for byte or not at all."
     hint = "use another shell or format, or write the value without it"
     return build_setting_finding(config, "NP903", find_variable_key(config, name), what, why, hint)

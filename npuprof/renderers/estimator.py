@@ -319,7 +319,7 @@ def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
     for option in _list_special_options():
         needed = option.needs_argument
         if needed and option.name in config.settings and needed not in config.settings:
-            for twin in catalog.load_env_twins().get(needed, ()):
+            for twin in catalog.load_equivalent_variables().get(needed, ()):
                 if f"env.{twin}" in config.settings:
                     what = (
                         f"{option.name} is lost: NPUEstimator passes "

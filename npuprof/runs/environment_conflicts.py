@@ -13,7 +13,7 @@ from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import encode_field_value
-from npuprof.renderers.environment import format_twin_text, format_variable_text
+from npuprof.renderers.environment import format_equivalent_text, format_variable_text
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
 
@@ -113,13 +113,13 @@ def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
 
 def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:
     """Yield the variables that npuprof sets for a preset's options: option, name and text."""
-    twins = catalog.load_env_twins()
+    twins = catalog.load_equivalent_variables()
     for option, value in config.options.items():
         for name in twins.get(option, ()):
             yield (
                 option,
                 name,
-                format_twin_text(
+                format_equivalent_text(
                     name, value, format_variable_text(encode_field_value(option, value))
                 ),
             )

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from npuprof.catalog import find_variable, load_env_twins
+from npuprof.catalog import find_variable, load_equivalent_variables
 from npuprof.catalog.launchers import FACTS
 from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.document import keys
@@ -294,7 +294,7 @@ def _select_shared(fields: Fields) -> dict[str, str]:
         repeated.update(
             (name,)
             if section == "env"
-            else load_env_twins().get(name, ())
+            else load_equivalent_variables().get(name, ())
             if section == "options"
             else ()
         )

@@ -293,7 +293,7 @@ def test_what_an_option_names_on_other_surfaces_exists() -> None:
                 str(value) for value in record.surface_values.get("atc", plain).values()
             } <= {*map(str, flag.choices)}
             flags += 1
-        for variable in (*record.env, *catalog.load_env_twins().get(name, ())):
+        for variable in (*record.env, *catalog.load_equivalent_variables().get(name, ())):
             found = catalog.find_variable(variable)
             assert found is not None, variable
             assert variable in record.env or found.session_option == name

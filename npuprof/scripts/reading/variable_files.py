@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place, is_utf8
-from npuprof.renderers.environment import format_twin_text
+from npuprof.renderers.environment import format_equivalent_text
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import (
     explain_other_variable,
@@ -173,7 +173,7 @@ def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
     carried = {(item.key, item.scope): item for item in options}
     by_twin = {
         f"env.{twin}": option
-        for option, twins in catalog.load_env_twins().items()
+        for option, twins in catalog.load_equivalent_variables().items()
         for twin in twins
     }
     pairs = (
@@ -185,7 +185,7 @@ def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
         id(item)
         for item, option in pairs
         if option
-        and item.value == format_twin_text(item.name, option.value, option.assigned.written)
+        and item.value == format_equivalent_text(item.name, option.value, option.given.written)
     }
 
 
