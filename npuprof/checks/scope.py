@@ -150,7 +150,7 @@ def _find_context_faults(
                     claim,
                     Fault(
                         "NP406",
-                        f"the profile is meant for {what} {named}, not for {release}",
+                        f"the preset is meant for {what} {named}, not for {release}",
                         "",
                         hint,
                     ),
@@ -173,7 +173,7 @@ def _find_context_faults(
                 "products",
                 Fault(
                     "NP407",
-                    f"the profile is meant for {', '.join(meant)}, not for {product}",
+                    f"the preset is meant for {', '.join(meant)}, not for {product}",
                     "",
                     hint,
                 ),

@@ -468,7 +468,7 @@ def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable
     )
     hint = did_you_mean(step.key, (*before, *known), "remove it from unset")
     what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
-    fault = Fault("NP702", what, "Nothing that the profile extends sets it.", hint)
+    fault = Fault("NP702", what, "Nothing that the preset extends sets it.", hint)
     return view.build_finding(fault, step.key, profile.origin(*step.path))
 
 
@@ -535,7 +535,7 @@ def _check_repeated_values(
             f"{keys.format_key_path(step.key, tail)} = "
             f"{format_short_value(value)} is what is inherited anyway"
         )
-        why = "When the parent changes, this profile would silently keep the old value."
+        why = "When the parent changes, this preset would silently keep the old value."
         yield view.build_finding(
             Fault("NP701", what, why, "remove the line"),
             step.key,

@@ -68,7 +68,7 @@ class Commit(StoreVerb):
         paths = changes.choose_files(self.names)
         with propose_commit(changes.repository, changes.head.commit, paths.changed) as after:
             if not paths.changed or changes.is_same_tree(after):
-                return Answer(None, ("no profile file differs from the last commit",), 1)
+                return Answer(None, ("no preset differs from the last commit",), 1)
             found = survey.compare_store_states(
                 changes.head, after, ("HEAD", "the commit"), Context()
             )

@@ -146,7 +146,7 @@ def _build_missing_finding(home: Folder, repository: Repository, name: str, tip:
         known,
         f"commit it first: npuprof commit {name}" if there else "npuprof list shows the presets",
     )
-    return Finding("NP023", f"no commit has a profile {name!r}", "", hint)
+    return Finding("NP023", f"no commit has a preset {name!r}", "", hint)
 
 
 def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:

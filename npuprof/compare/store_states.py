@@ -39,7 +39,7 @@ def compare_revisions(
         else store.repository.load_named_revision(left)
     )
     if not start.files and not after.names():
-        what = f"there are no profiles in {start.label}, nor in {after.label}"
+        what = f"there are no presets in {start.label}, nor in {after.label}"
         raise build_error("NP023", what, "", "name the store with --store")
     here = (
         after

@@ -38,8 +38,12 @@ class CheckedStore:
             home = workspace.store
             revision = home.repository.load_revision(home.repository.resolve_commit(rev))
             if not revision.files:
-                what = f"there are no profiles in {revision.label}"
-                raise build_error("NP023", what, "", "name the store with --store")
+                raise build_error(
+                    "NP023",
+                    f"there are no presets in {revision.label}",
+                    "",
+                    "name the store with --store",
+                )
             if plainly:
                 revision.shown = None
             self.use_revision(revision)

@@ -79,9 +79,7 @@ def build_bad_new_name_finding(name: str) -> Finding:
 
 
 def _build_name_finding(name: str, hint: str) -> Finding:
-    what = (
-        f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
-    )
+    what = f"{name!r} cannot be the name of a preset" if name else "the name of a preset is missing"
     return Finding("NP004", what, _NAME_RULE, hint)
 
 
@@ -149,7 +147,7 @@ def build_missing_finding(
     if requested is None:
         return Finding(code, f"no preset {name!r} in {label}", "", hint)
     what = f"{requested.profile} extends {name!r}, which is not in {label}"
-    why = "Without its parent a profile has no meaning."
+    why = "Without its parent a preset has no meaning."
     return Finding("NP101", what, why, hint, requested, "profile.extends", (requested.profile,))
 
 

@@ -601,7 +601,7 @@ def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
     name = path.removesuffix(".toml")
     if isinstance(home, Folder) and name in home.names():
         return f"did you mean the preset {name!r}? It is named without .toml"
-    return "give a path to a TOML file, or a profile's name"
+    return "give a path to a TOML file, or a preset's name"
 
 
 def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:

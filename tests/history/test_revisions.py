@@ -278,7 +278,7 @@ def test_a_store_at_the_top_of_its_repository_is_one(tmp_path: Path) -> None:
     expected = (
         "NP023",
         "error",
-        f"there are no profiles in the repository at {none[:7]}",
+        f"there are no presets in the repository at {none[:7]}",
         "",
         "name a later revision",
         NOWHERE,
@@ -333,7 +333,7 @@ def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
             "NP101",
             "error",
             f"<text> extends 'bose', which is not in {label}",
-            "Without its parent a profile has no meaning.",
+            "Without its parent a preset has no meaning.",
             "did you mean 'base'?",
             ("<text>", 2, 12),
             "profile.extends",

@@ -356,7 +356,7 @@ def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that
         ),
         (
             ["check", "q", "--framework", "torch_npu=7.2"],
-            "warning NP406: the profile is meant for torch_npu >=7.3, not for 7.2.0",
+            "warning NP406: the preset is meant for torch_npu >=7.3, not for 7.2.0",
         ),
     ],
 )

@@ -55,7 +55,7 @@ ASKED = {
     "check --rev HEAD leaf": (0, "1 preset checked"),
     "check --rev main --store team/presets": (0, "1 preset checked"),
     "show own@main --store team/presets": (0, "hccl_timeout = 7"),
-    "check --rev main --store nowhere": (2, "there are no profiles in nowhere at"),
+    "check --rev main --store nowhere": (2, "there are no presets in nowhere at"),
     "list": (2, "has no work tree"),
     "show leaf": (2, "npuprof show leaf@HEAD"),
     "check": (2, "npuprof check --rev HEAD"),

@@ -341,7 +341,7 @@ class Revision(CachedStore):
     def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
         if requested is None and not self.files:
             return Finding(
-                "NP023", f"there are no profiles in {self.label}", "", "name a later revision"
+                "NP023", f"there are no presets in {self.label}", "", "name a later revision"
             )
         hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
         return build_missing_finding("NP023", name, self.label, hint, requested)
