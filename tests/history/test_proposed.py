@@ -203,7 +203,7 @@ HOOKS: dict[str, tuple[str, tuple[int, int], str, str]] = {
         "git checkout HEAD -- profiles/base.toml",
         (2, 1),
         "1",
-        "no profile file differs",
+        "no preset differs",
     ),
     "leaves it alone": ("true", (0, 1), "2", "hccl_timeout 1 → 2"),
 }

@@ -35,7 +35,7 @@ SHIPPED = "builtin:bert-training"
             2,
             "npuprof list --store builtin: lists the presets of builtin:",
         ),
-        (("show", "builtin:"), 2, "the name of a profile is missing"),
+        (("show", "builtin:"), 2, "the name of a preset is missing"),
         (("show", f"{SHIPPED}@1.0.0"), 2, "write builtin:bert-training;"),
         (
             ("source", "add", "odd", "file:///nowhere.git", "--store", "builtin:"),
