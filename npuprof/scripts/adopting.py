@@ -223,9 +223,9 @@ def _exclude_changed_callees(
 ) -> Adoption:
     """Return an adoption without blocks in scripts whose callers would get other settings."""
     texts = {script.path: script.data for script in adoption.adopted}
-    files = {os.path.normpath(path): path for path in texts}
-    shown = modules.replace_texts(texts)
-    is_truncated: dict[str, list[Finding]] = {}
+    path_of_file = {os.path.normpath(path): path for path in texts}
+    modules_with_blocks = modules.replace_texts(texts)
+    excluded: dict[str, list[Finding]] = {}
     faults = list(adoption.faults)
     for script in scripts.values():
         files = {os.path.normpath(followed.file) for followed in script.imported.followed}

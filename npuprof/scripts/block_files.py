@@ -40,7 +40,7 @@ class PlannedBlocks(Record):
     ``rejections`` are findings that prevent the writes.
     """
 
-    writes: dict[str, Wanted]
+    writes: dict[str, PlannedWrite]
     shown: str
     left_out: tuple[str, ...]
     rejections: list[Finding]
@@ -49,7 +49,7 @@ class PlannedBlocks(Record):
 def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> PlannedBlocks:
     """Return the planned writes of files with refreshed blocks. Raises NpuprofError."""
     rejections: list[Finding] = []
-    writes: dict[str, Wanted] = {}
+    writes: dict[str, PlannedWrite] = {}
     shown: list[str] = []
     left_out: dict[str, None] = {}
     for path, file in files.items():
@@ -62,7 +62,7 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         new = blocks.replace_blocks(file.data, due)
         if new != file.known:
             _require_encodable(path, file.data, due)
-            writes[path] = Wanted(path, new, file.known, below)
+            writes[path] = PlannedWrite(path, new, file.known, below)
             shown.append(
                 format_difference(
                     path, file.known.decode(errors="replace"), new.decode(errors="replace")
@@ -115,7 +115,9 @@ def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
     ]
 
 
-def _list_clashes(path: str, sidecars: list[Wanted], writes: dict[str, Wanted]) -> list[Finding]:
+def _list_clashes(
+    path: str, sidecars: list[PlannedWrite], writes: dict[str, PlannedWrite]
+) -> list[Finding]:
     """Return findings about sidecar files that two blocks need with different contents."""
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from npuprof.model import Finding, Record
@@ -61,7 +63,14 @@ Converted = tuple[Any, str]
 
 def find_position(text: str, offset: int) -> Position:
     """Return the line and column of an offset in a text."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    starts = _find_line_starts(text)
+    line = bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1
+
+
+@lru_cache(1)  # a text is asked for many offsets, one after the other
+def _find_line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
 def are_exclusive(branches: Branches, other: Branches) -> bool:

@@ -67,7 +67,7 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
         "import subprocess\nsubprocess.run(['atc', '--model=' + name, f'--output={out}', "
         "'--framework=5', *more, extra])\n"
     )
-    read = imported(script).found
+    read = imported(script).settings
     assert [setting.name for setting in read] == ["--model", "--output", "--framework", "", ""]
     assert [setting.value for setting in read if not setting.reason] == [5]
     assert [setting.value for setting in read if setting.reason] == [None] * 4
@@ -101,7 +101,7 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
 )
 def test_a_conversion_that_is_computed_is_noted(script: str) -> None:
     read = imported(script)
-    assert not read.found
+    assert not read.settings
     (problem,) = read.problems
     assert problem.code == "NP801"
     assert problem.severity == "info"
@@ -125,6 +125,6 @@ def test_a_conversion_that_is_computed_is_noted(script: str) -> None:
 )
 def test_other_programs_are_none_of_ours(script: str) -> None:
     read = imported(script)
-    assert read.found == ()
+    assert read.settings == ()
     assert read.sites == ()
     assert read.problems == ()

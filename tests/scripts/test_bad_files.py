@@ -35,7 +35,7 @@ def test_there_is_one_file_of_every_kind() -> None:
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_file_of_every_kind_is_read(kind: str) -> None:
     name, text = GOOD[kind]
-    (setting,) = imported(text, name).found
+    (setting,) = imported(text, name).settings
     assert setting.key == "env.HCCL_CONNECT_TIMEOUT"
     assert setting.value == "600"
 

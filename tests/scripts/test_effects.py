@@ -220,7 +220,7 @@ def test_what_may_be_passed_over_or_comes_late_is_in_no_preset(
     drafts = build_drafts(imported(HEAD + text, "x.py"))
     assert {key for draft in drafts for key in draft.settings} == keys
     late = ("profiling_mode", "env.HCCL_CONNECT_TIMEOUT")
-    reasons = [note.why for note in list_notes(drafts) if note.found.key in late]
+    reasons = [note.why for note in list_notes(drafts) if note.setting.key in late]
     if why:
         assert why in reasons[0]
     else:

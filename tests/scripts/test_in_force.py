@@ -41,7 +41,7 @@ def describe_drafts(drafts: list[Any]) -> tuple[set[str], dict[str, str]]:
     for draft in drafts:
         keys.update(draft.settings)
         for note in draft.notes:
-            key = note.found.key
+            key = note.setting.key
             reasons[key] = f"{reasons.get(key, '')}{note.why}; "
     return keys, reasons
 

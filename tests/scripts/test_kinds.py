@@ -35,7 +35,7 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
     text, expected = KUBERNETES[case]
     assert settings(text, "a.yaml") == expected
-    other_names = [variable.name for variable in imported(text, "a.yaml").others]
+    other_names = [variable.name for variable in imported(text, "a.yaml").other_variables]
     assert all(map(str.isidentifier, other_names)), "a file name is no variable"
 
 
@@ -44,7 +44,7 @@ def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carrie
     case: str, run: Run, tmp_path: Path
 ) -> None:
     name, text, keys = CONFIGS[case]
-    read = imported(text, name).found
+    read = imported(text, name).settings
     assert [setting.key for setting in read] == keys
     assert {setting.surface for setting in read} <= {"config"}
     for setting in read:
@@ -125,7 +125,7 @@ LOCATED = [
 def test_places_are_those_of_the_names(
     name: str, text: str, positions: list[tuple[int, int]]
 ) -> None:
-    read = imported(text, name).found
+    read = imported(text, name).settings
     assert [(setting.line, setting.column) for setting in read] == positions
 
 

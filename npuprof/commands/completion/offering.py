@@ -130,7 +130,7 @@ def _list_source_specs(store: str | None, current: str) -> Iterator[str]:
     from npuprof.store.sources.released import read_cached_tags
 
     locked = source_store.locked
-    tags = read_kept_tags(locked)  # versions as of the time when the source was locked
+    tags = read_cached_tags(locked)  # versions as of the time when the source was locked
     if tags is not None:
         refs = sorted(item.tag for item in tags)
     else:

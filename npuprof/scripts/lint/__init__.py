@@ -131,7 +131,7 @@ def _check_launch(
 ) -> Iterator[Finding]:
     """Yield the findings about one launch: about all its settings together, and about each."""
     for view in configure_launch(imported.file, launch, requested):
-        yield from _sift_findings(view, (finding for finding, _ in judge_together(view, team)))
+        yield from _sift_findings(view, (item.finding for item in judge_together(view, team)))
     by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }

@@ -66,7 +66,7 @@ def _list_arguments(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word
         for command in parse_shell_commands(text):
             words = list(dropwhile(lambda word: word.text in _BEFORE, command))
             if words and _ATC.fullmatch(words[0].text):
-                return [word.with_place(line, column) for word in words[1:]]
+                return [word.with_position(line, column) for word in words[1:]]
     return None if reason else []
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import Any, cast
 
 from npuprof import catalog
@@ -22,7 +23,7 @@ from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.run_config_calls import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.script_records import UNSET, Converted, Placed, Site
+from npuprof.scripts.script_records import UNSET, Converted, LocatedRecord, Site
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
@@ -32,7 +33,7 @@ _NAMED = re.compile(r"(?<![\w.])(\w+)[ \t]*=[ \t]*[\w.]*global_options\(\)")
 _DEEPEST = 10
 
 
-class ReplacedGroup(Placed):
+class ReplacedGroup(LocatedRecord):
     """An option group that a script assigns as a whole, by its path."""
 
     path: str
@@ -124,9 +125,9 @@ def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
 
     It follows from the single value in the file.
     """
+    values = visitor.module.index.attributes.get(text, ())
     return _join_paths(
-        _find_path(visitor, value, visitor.module.scope, depth + 1)
-        for value in visitor.module.index.attributes.get(text, ())
+        _find_path(visitor, value, visitor.module.scope, depth + 1) for value in values
     )
 
 
@@ -141,13 +142,24 @@ def _find_path_of_name(
     if not bindings:
         value, caller_scope = home.bound[cast("ast.Name", node).id]
         return _find_path(visitor, value, caller_scope, depth + 1)
-    paths = set()
-    for binding in bindings:
-        if binding.kind == "assign":
-            paths.add(_find_path(visitor, binding.node, home, depth + 1))
-        elif binding.kind != "parameter":
+    given = [binding for binding in bindings if binding.kind != "parameter"]
+    return _join_paths(
+        _find_path(visitor, binding.node, home, depth + 1) if binding.kind == "assign" else None
+        for binding in given
+    )
+
+
+def _join_paths(paths: Iterable[str | None]) -> str | None:
+    """Return the path that all values have, None if they differ or one has none.
+
+    Values after the first without a path are not read: generated code assigns thousands.
+    """
+    joined = None
+    for path in paths:
+        if path is None or joined not in (None, path):
             return None
-    return paths.pop() if len(paths) == 1 else None
+        joined = path
+    return joined
 
 
 def is_options_function(call: ast.Call, scope: Scope) -> bool:

@@ -11,7 +11,7 @@ from npuprof.scripts.python.expressions import format_expression, write_source
 from npuprof.scripts.python.loops import iterate_keywords
 from npuprof.scripts.python.returned_values import find_only_return
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.python.visitor import NestedConfig, TakenConfig, Visitor
+from npuprof.scripts.python.visitor import CallLocation, NestedConfig, TakenConfig, Visitor
 from npuprof.scripts.script_records import Branch, ScriptSetting, are_exclusive
 
 #: The maximum number of objects followed into one NPURunConfig.
@@ -142,18 +142,19 @@ def _find_takers(
 def _link_setting(
     visitor: Visitor, setting: ScriptSetting, config: NestedConfig, taker: TakenConfig
 ) -> ScriptSetting:
-    test = ""
-    site = visitor.sites[home.scope]
-    is_inside = (
-        bool(setting.branches) and setting.branches == site.branches[: len(setting.branches)]
-    )
-    if not home.alone and not is_inside:
-        own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
-        if not own or config.line > site.line:  # its own conditions do not decide it
-            test = f"the argument is the {config.made} of line {config.line}"
-    more = (
-        (Branch(-config.line, 0, test),)
-        if test and all(test != text for _, _, text in setting.branches)
-        else ()
-    )
-    return setting._replace(scope=home.scope, branches=(*setting.branches, *more))
+    """Return a setting in the scope of an NPURunConfig.
+
+    With a condition if other objects may be passed.
+    """
+    site = visitor.sites[taker.scope]
+    branches = setting.branches
+    line = config.location.line
+    is_inside = bool(branches) and branches == site.branches[: len(branches)]
+    if not taker.alone and not is_inside:
+        tests = [text for _, _, text in branches]
+        own_tests = set(tests) - {text for _, _, text in site.branches}
+        test = f"the argument is the {config.class_name} of line {line}"
+        # its own conditions decide it if the NPURunConfig comes later
+        if (not own_tests or line > site.line) and test not in tests:
+            branches = (*branches, Branch(-line, 0, test))
+    return setting._replace(scope=taker.scope, branches=branches)

@@ -12,7 +12,7 @@ from npuprof.scripts.python.visitor import Visitor
 from npuprof.scripts.script_records import Branches, LocatedRecord
 
 
-class AddedEntry(Placed):
+class AddedEntry(LocatedRecord):
     """An optimizer entry added to a configuration in the function ``scope``.
 
     ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is its
@@ -31,7 +31,7 @@ class AddedEntry(Placed):
         return self.owner.partition(".graph_options")[0]
 
 
-class NamedEntry(Placed):
+class NamedEntry(LocatedRecord):
     """The naming of an optimizer entry.
 
     ``site`` is its configuration, empty if it is created elsewhere.

@@ -51,7 +51,7 @@ _READERS = frozenset(("print", "len", "dict", "list", "sorted", "str", "repr", "
 _WRITING = frozenset(("CopyFrom", "MergeFrom", "ParseFromString", "__setattr__"))
 
 
-class Rewrite(Placed):
+class Rewrite(LocatedRecord):
     """A TensorFlow rewriter setting of a script and its value.
 
     ``name`` is ``remapping`` or ``memory_optimization``.
@@ -294,7 +294,7 @@ def _read_comment(module: Module, line: int, match: re.Match[str]) -> list[Scrip
     column = match.start("comment") + 1
     return [
         setting._replace(
-            place=ScriptPlace(module.path, line, column), scope="", order=0, commented=True
+            location=ScriptLocation(module.path, line, column), scope="", order=0, commented=True
         )
         for setting in visitor.settings
         if setting.key

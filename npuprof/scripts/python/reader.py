@@ -132,7 +132,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         tuple(site for scope, site in visitor.sites.items() if scope not in foreign),
         tuple(script.problems),
         script.text,
-        notes=(*visitor.notes, *idle),
+        other_records=(*visitor.notes, *idle),
         followed=tuple(visitor.functions),
     )
 

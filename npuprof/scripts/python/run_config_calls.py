@@ -19,7 +19,7 @@ from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import CallLocation, NestedConfig, Surface, Visitor
-from npuprof.scripts.script_records import UNSET, Converted, Placed
+from npuprof.scripts.script_records import UNSET, Converted, LocatedRecord
 
 
 class GivenCall(LocatedRecord):
@@ -109,7 +109,7 @@ def _report_argument(
     read = visitor.read_value(
         value, scope, lambda got: _read_argument_value(config_class, name, option, got)
     )
-    visitor.add_setting(node, "run_config", option or key, name, read, scope=owner, made=cls)
+    visitor.add_setting(node, "run_config", option or key, name, read, scope=owner, class_name=cls)
 
 
 def _is_other_literal(node: ast.expr) -> bool:

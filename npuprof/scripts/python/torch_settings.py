@@ -344,7 +344,7 @@ def _report(
     key = f"{_SECTION}.{name if is_path else format_key_segment(name)}" if name else ""
     _, _, setter = function.rpartition(".")
     visitor.add_setting(
-        node, _SECTION, key, name, value, scope=OWNER, function=scope.name, made=setter
+        node, _SECTION, key, name, value, scope=OWNER, function=scope.name, class_name=setter
     )
 
 

@@ -203,8 +203,10 @@ class Visitor:
 
     @property
     def branches(self) -> Branches:
-        """The conditions around the current statement, with their tests as text."""
-        return tuple([Branch(number, arm, _format_test(test)) for number, arm, test in self.tests])
+        """The conditions of the current statement, with their tests as text."""
+        return tuple(
+            [Branch(number, arm, _format_test(test)) for number, arm, test in self.conditions]
+        )
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -472,7 +474,7 @@ class Visitor:
         line, column = position
         for name, site in list(islice(self.sites.items(), site_count, None)):
             self.sites[name] = site._replace(line=line, column=column)
-        self.settings += [setting.with_place(call=position) for setting in settings]
+        self.settings += [setting.with_location(call=position) for setting in settings]
         if settings:
             first, last = function.lineno, function.end_lineno or function.lineno
             self.functions.setdefault(Followed(module.path, first, last, function.name))
@@ -547,7 +549,7 @@ class Visitor:
             value = ScriptValue(reason="depends on the folder of the script", default=value.default)
         self.settings.append(
             ScriptSetting(
-                ScriptPlace(self.module.path, *self.locate(node)),
+                ScriptLocation(self.module.path, *self.locate(node)),
                 surface,
                 key,
                 name,
@@ -713,11 +715,11 @@ def _get_called_name(entry: PendingFunction) -> str:
 
 
 #: Place, surface, scope and name of a setting: a tuple, as each setting is grouped by it.
-_LocationKey = tuple[ScriptPlace, str, str, str]
+_LocationKey = tuple[ScriptLocation, str, str, str]
 
 
 def _get_location_key(setting: ScriptSetting) -> _LocationKey:
-    return setting.place, setting.surface, setting.scope, setting.name
+    return setting.location, setting.surface, setting.scope, setting.name
 
 
 def _get_target(setting: ScriptSetting) -> tuple[str, str]:
@@ -781,26 +783,31 @@ def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSett
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
-def unite_tests(several: list[Branches]) -> Branches:
-    """Return the conditions common to several places."""
-    length = len(
-        list(
-            takewhile(
-                lambda same: len(set(same)) == 1,
-                zip(*(tests[::-1] for tests in several), strict=False),
-            )
-        )
-    )
-    before = [tests[: len(tests) - length] for tests in several]
-    inner = several[0][len(several[0]) - length :]
-    if not all(before):
-        return inner
-    texts = list(dict.fromkeys(" and ".join(text for _, _, text in tests) for tests in before))
-    return (
-        Branch(
-            before[0][0].number,
-            before[0][0].arm,
-            texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts),
-        ),
-        *inner,
-    )
+def unite_branches(several: list[Branches]) -> Branches:
+    """Return the conditions common to several places.
+
+    The outer conditions that differ become one, if each place has some.
+    """
+    length = _count_common_end(several)
+    outer = [branches[: len(branches) - length] for branches in several]
+    common = several[0][len(several[0]) - length :]
+    if not all(outer):
+        return common
+    texts = list(dict.fromkeys(_join_tests(branches) for branches in outer))
+    text = texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)
+    number, arm, _ = outer[0][0]
+    return (Branch(number, arm, text), *common)
+
+
+def _count_common_end(several: list[Branches]) -> int:
+    """Return the number of innermost conditions that all places share."""
+    count = 0
+    for same in zip(*(reversed(branches) for branches in several), strict=False):
+        if len(set(same)) > 1:
+            break
+        count += 1
+    return count
+
+
+def _join_tests(branches: Branches) -> str:
+    return " and ".join(text for _, _, text in branches)

@@ -185,7 +185,7 @@ def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
         id(item)
         for item, option in pairs
         if option
-        and item.value == format_equivalent_text(item.name, option.value, option.given.written)
+        and item.value == format_equivalent_text(item.name, option.value, option.assigned.written)
     }
 
 
