@@ -62,89 +62,120 @@ def compare_pairs(
     are compared without order; any other list is one value. A value that is replaced by another
     type is one difference: DeepDiff is called only if both sides have members.
     """
-    deep = {
-        place: pair
-        for place, pair in pairs.items()
-        if all(isinstance(side, (dict, list) if place in unordered else dict) for side in pair)
-    }
-    differences: dict[Path, list[Difference]] = {place: [] for place in deep}
-    forms = [
-        {place: _build_form(pair[index], place in unordered) for place, pair in deep.items()}
-        for index in (0, 1)
-    ]
-    for place in deep:
-        if (plain := _compare_plain_tables(forms[0][place], forms[1][place])) is not None:
-            is_list = isinstance(forms[0][place], _Elements)
-            sides = [form.pop(place) for form in forms]
-            for kind, name in plain:
-                was, now = (side.get(name) for side in (sides if is_list else deep[place]))  # type: ignore[union-attr]
-                differences[place].append(
-                    _build_difference(kind, () if is_list else (name,), was, now, is_list)
-                )
-    for kind, level in _find_levels(forms) if forms[0] else ():
-        place, *tail = level.path(output_format="list")
-        if isinstance(_list_parents(level)[-1].t1, _Elements):
-            differences[place].append(_build_difference(kind, tail[:-1], level.t1, level.t2, True))
+    nested = {path: pair for path, pair in pairs.items() if _has_members(pair, path in unordered)}
+    differences = _compare_nested_pairs(nested, unordered)
+    for path, (was, now) in pairs.items():
+        if differences.get(path):
+            yield from ((path, difference) for difference in differences[path])
+        elif was is None:
+            yield path, Difference("added", (), was, now)
+        elif now is None:
+            yield path, Difference("removed", (), was, now)
         else:
-            differences[place].append(
-                _build_difference(
-                    kind, tail, *(values.find_value("", side, tail)[1] for side in deep[place])
-                )
-            )
-    for place, (was, now) in pairs.items():
-        # If DeepDiff finds nothing, the values are tables in another key order.
-        kind_of_pair = "added" if was is None else "removed" if now is None else "changed"
-        yield from (
-            (place, difference)
-            for difference in differences.get(place) or [Difference(kind_of_pair, (), was, now)]
-        )
+            # Nothing differs inside two tables if only the order of their keys does.
+            yield path, Difference("changed", (), was, now)
+
+
+def _has_members(pair: tuple[Any, Any], unordered: bool) -> bool:
+    """Return whether both values are tables, or unordered lists."""
+    containers = (dict, list) if unordered else (dict,)
+    return all(isinstance(side, containers) for side in pair)
+
+
+def _compare_nested_pairs(
+    pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path]
+) -> dict[Path, list[Difference]]:
+    """Return the differences inside each pair of values with members.
+
+    One call of DeepDiff compares all pairs that are not plain tables.
+    """
+    differences: dict[Path, list[Difference]] = {}
+    old_forms: dict[Path, Form] = {}
+    new_forms: dict[Path, Form] = {}
+    for path, pair in pairs.items():
+        old_form, new_form = (_build_form(side, path in unordered) for side in pair)
+        plain = _compare_plain_tables(old_form, new_form, pair)
+        if plain is None:
+            old_forms[path], new_forms[path] = old_form, new_form
+        differences[path] = plain or []
+    if not old_forms:
+        return differences
+    for kind, level in _find_levels(old_forms, new_forms):
+        path, *tail = level.path(output_format="list")
+        if isinstance(_list_parents(level)[-1].t1, _Elements):
+            # The last key is the text of the element, which is no part of the path.
+            difference = _build_difference(kind, tail[:-1], level.t1, level.t2, True)
+        else:
+            was, now = (values.find_value("", side, tail)[1] for side in pairs[path])
+            difference = _build_difference(kind, tail, was, now)
+        differences[path].append(difference)
+    return differences
 
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     """Return the differences between two ordered lists, by position; tables inside are compared."""
-    forms = [[_build_form(item, opened=True) for item in side] for side in (before, after)]
-    if (plain := _compare_plain_lists(*forms)) is not None:
-        old, new = (dict(enumerate(side)) for side in (before, after))
-        return [_build_difference(kind, (at,), old.get(at), new.get(at)) for kind, at in plain]
+    old_form = [_build_form(item, opened=True) for item in before]
+    new_form = [_build_form(item, opened=True) for item in after]
+    plain = _compare_plain_lists(old_form, new_form)
+    if plain is not None:
+        old_items, new_items = dict(enumerate(before)), dict(enumerate(after))
+        return [
+            _build_difference(kind, (index,), old_items.get(index), new_items.get(index))
+            for kind, index in plain
+        ]
     start, aligned = 0, True
-    if max(map(_count_leaves, forms)) > _LONG:
-        start = _count_common(*forms)
-        end = _count_common(*(side[start:][::-1] for side in forms))
-        forms = [side[start : len(side) - end] for side in forms]
-        aligned = max(map(_count_leaves, forms)) <= _LONG
+    if _are_long(old_form, new_form):
+        # Equal ends need no alignment; what is between them may be short enough for it.
+        start = _count_common(old_form, new_form)
+        end = _count_common(old_form[start:][::-1], new_form[start:][::-1])
+        old_form = old_form[start : len(old_form) - end]
+        new_form = new_form[start : len(new_form) - end]
+        aligned = not _are_long(old_form, new_form)
     differences = []
-    for kind, level in _find_levels(forms, aligned):
-        left, right = (
-            (path[0] + start, *path[1:])
-            for path in (level.path(output_format="list", use_t2=use) for use in (False, True))
-        )
-        was, now = values.find_value("", before, left)[1], values.find_value("", after, right)[1]
-        differences.append(_build_difference(kind, left, was, now))
+    for kind, level in _find_levels(old_form, new_form, aligned):
+        index, *tail = level.path(output_format="list")
+        new_index, *new_tail = level.path(output_format="list", use_t2=True)
+        path = (index + start, *tail)
+        was = values.find_value("", before, path)[1]
+        now = values.find_value("", after, (new_index + start, *new_tail))[1]
+        differences.append(_build_difference(kind, path, was, now))
     return differences
 
 
-def _compare_plain_tables(before: Form, after: Form) -> list[tuple[str, str]] | None:
-    """Return added, removed and changed entries of a table of texts, in DeepDiff's order.
+def _compare_plain_tables(
+    before: Form, after: Form, pair: tuple[Any, Any]
+) -> list[Difference] | None:
+    """Return the differences of two tables of texts, or of two unordered lists.
 
-    None if the table is nested.
+    They are in DeepDiff's order, with the values of ``pair``. None if a table is nested, or one
+    side is a table and the other a list.
     """
     if (
         not isinstance(before, dict)
         or not isinstance(after, dict)
         or type(before) is not type(after)
+        or not all(map(_is_plain_table, (before, after)))
     ):
         return None
-    if any(isinstance(form, (dict, list)) for side in (before, after) for form in side.values()):
-        return None
-    differing = [
-        name
-        for name in {**before, **after}
-        if name not in before or name not in after or before[name] != after[name]
-    ]
-    return [
-        ("added" if name not in before else "removed" if name not in after else "changed", name)
-        for name in differing
-    ]
+    is_list = isinstance(before, _Elements)
+    was, now = (before, after) if is_list else pair
+    differences = []
+    for name in {**before, **after}:
+        if name not in before:
+            kind = "added"
+        elif name not in after:
+            kind = "removed"
+        elif before[name] != after[name]:
+            kind = "changed"
+        else:
+            continue
+        tail = () if is_list else (name,)
+        differences.append(_build_difference(kind, tail, was.get(name), now.get(name), is_list))
+    return differences
+
+
+def _is_plain_table(table: dict[Any, Form]) -> bool:
+    return not any(isinstance(form, (dict, list)) for form in table.values())
 
 
 def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
@@ -157,17 +188,16 @@ def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[st
     old, new = set(map(str, before)), set(map(str, after))
     if (len(old), len(new)) != (len(before), len(after)):
         return None
-    pairs = list(enumerate(zip(before, after, strict=False)))
-    if len(before) == len(after) and all(
-        was == now or (was not in new and now not in old) for _, (was, now) in pairs
-    ):
-        return [("changed", at) for at, (was, now) in pairs if was != now]
+    if len(before) == len(after):
+        pairs = list(zip(before, after, strict=True))
+        if all(was == now or (was not in new and now not in old) for was, now in pairs):
+            return [("changed", index) for index, (was, now) in enumerate(pairs) if was != now]
     if max(len(before), len(after)) > _LONG:
         return None  # apart from their ends, compared by position
     if [form for form in after if form in old] == before:
-        return [("added", at) for at, form in enumerate(after) if form not in old]
+        return [("added", index) for index, form in enumerate(after) if form not in old]
     if [form for form in before if form in new] == after:
-        return [("removed", at) for at, form in enumerate(before) if form not in new]
+        return [("removed", index) for index, form in enumerate(before) if form not in new]
     return None
 
 
@@ -213,32 +243,35 @@ def _write_typed_text(value: Any) -> str:
 
 
 def _count_leaves(form: Form) -> int:
-    return (
-        1
-        if isinstance(form, str)
-        else sum(map(_count_leaves, form.values() if isinstance(form, dict) else form))
-    )
+    if isinstance(form, str):
+        return 1
+    return sum(map(_count_leaves, form.values() if isinstance(form, dict) else form))
+
+
+def _are_long(before: list[Form], after: list[Form]) -> bool:
+    """Return whether one of two lists has too many leaves for DeepDiff's alignment."""
+    return max(_count_leaves(before), _count_leaves(after)) > _LONG
 
 
 def _count_common(left: list[Form], right: list[Form]) -> int:
     """Return the length of the common prefix of two lists."""
-    return next(
-        (index for index, (was, now) in enumerate(zip(left, right, strict=False)) if was != now),
-        min(len(left), len(right)),
-    )
+    for index, (was, now) in enumerate(zip(left, right, strict=False)):
+        if was != now:
+            return index
+    return min(len(left), len(right))
 
 
-def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str, DiffLevel]]:
+def _find_levels(
+    before: Form | dict[Path, Form], after: Form | dict[Path, Form], aligned: bool = True
+) -> list[tuple[str, DiffLevel]]:
     """Return DeepDiff's differences with their kinds.
 
     They are in the order of the first side; additions of the second follow. With ``aligned``, list
     elements move up if one is removed; else equal positions are compared.
     """
-    from deepdiff import (
-        DeepDiff,
-    )  # the import takes longer than everything else if no table or list differs
+    # The import takes longer than everything else if no table or list differs.
+    from deepdiff import DeepDiff
 
-    before, after = forms
     tree = DeepDiff(
         before,
         after,
@@ -248,8 +281,13 @@ def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str,
         zip_ordered_iterables=not aligned,
     )
     ranks: dict[int, dict[Any, int]] = {}
-    levels = [(_KINDS[name], level) for name, found in tree.items() for level in found]
-    return sorted(levels, key=lambda found: (_find_position(found[1], ranks), found[0]))
+    levels = [(_KINDS[report], level) for report, listed in tree.items() for level in listed]
+
+    def sort_by_position(difference: tuple[str, DiffLevel]) -> tuple[list[int], str]:
+        kind, level = difference
+        return _find_position(level, ranks), kind
+
+    return sorted(levels, key=sort_by_position)
 
 
 def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[int]:
@@ -259,11 +297,13 @@ def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[i
     """
     position = []
     for part, parent in zip(level.path(output_format="list"), _list_parents(level), strict=True):
-        if isinstance(parent.t1, dict) and id(parent.t1) not in ranks:
-            ranks[id(parent.t1)] = {
-                name: rank for rank, name in enumerate({**parent.t1, **parent.t2})
-            }
-        position.append(ranks[id(parent.t1)][part] if isinstance(parent.t1, dict) else part)
+        if not isinstance(parent.t1, dict):
+            position.append(part)
+            continue
+        table = id(parent.t1)  # a table is met once for each of its differences, ranked once
+        if table not in ranks:
+            ranks[table] = {name: rank for rank, name in enumerate({**parent.t1, **parent.t2})}
+        position.append(ranks[table][part])
     return position
 
 
