@@ -206,7 +206,7 @@ class Diff(PrintingVerb, ContextVerb):
         ]
         notes = notes if any(map(_is_evidence, configs)) and not self.name_only else []
         return self._build_answer(
-            forms, (key for key, _, _ in rows), [key for key, _, same in rows if not same], notes
+            forms, (row.key for row in rows), [row.key for row in rows if not row.same], notes
         )
 
     def _answer_ranks(self, groups: list[Processes]) -> Answer:

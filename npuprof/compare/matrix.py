@@ -9,6 +9,7 @@ from npuprof.catalog import values
 from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.compare.spans import COMMENT_LIMIT
 from npuprof.document import keys
+from npuprof.model import Record
 from npuprof.report.html import format_page
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.tables import Table
@@ -16,36 +17,43 @@ from npuprof.report.text import Code
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
 
-#: A row: key, value per config (no entry if unset), whether all are equal.
-Row = tuple[str, dict[int, Any], bool]
+
+class MatrixRow(Record):
+    """The values of one key.
+
+    ``cells`` has the value of each config that sets the key, by the index of the config. ``same``
+    is whether all configs set it to equivalent values.
+    """
+
+    key: str
+    cells: dict[int, Any]
+    same: bool
 
 
-def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
+def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[MatrixRow]:
     """Return the settings that differ between any two configs, in catalogue order.
 
     With ``everything``, all.
     """
-    found = {}
+    cells_of_keys: dict[str, dict[int, Any]] = {}
     for name in order_claims(*(config.claims for config in configs)):
-        found[f"profile.{name}"] = {
-            place: value
-            for place, config in enumerate(configs)
-            if (value := find_meta_value(config, name)) is not None
+        inherited = [find_meta_value(config, name) for config in configs]
+        cells_of_keys[f"profile.{name}"] = {
+            column: value for column, value in enumerate(inherited) if value is not None
         }
-    for key in sorted(
-        {key for config in configs for key in config.settings}, key=find_catalogue_position
-    ):
-        found[key] = {
-            place: config.settings[key]
-            for place, config in enumerate(configs)
+    set_keys = {key for config in configs for key in config.settings}
+    for key in sorted(set_keys, key=find_catalogue_position):
+        cells_of_keys[key] = {
+            column: config.settings[key]
+            for column, config in enumerate(configs)
             if key in config.settings
         }
     rows = [
-        (key, cells, len(cells) == len(configs) and _are_equal(key, cells))
-        for key, cells in found.items()
+        MatrixRow(key, cells, same=len(cells) == len(configs) and _are_equal(key, cells))
+        for key, cells in cells_of_keys.items()
         if cells
     ]
-    return [row for row in rows if everything or not row[2]]
+    return [row for row in rows if everything or not row.same]
 
 
 def _are_equal(key: str, cells: dict[int, Any]) -> bool:
@@ -53,37 +61,34 @@ def _are_equal(key: str, cells: dict[int, Any]) -> bool:
 
 
 def build_matrix_table(
-    configs: Sequence[Config], rows: list[Row], corner: str = "", absent: str = "-"
+    configs: Sequence[Config], rows: list[MatrixRow], corner: str = "", absent: str = "-"
 ) -> Table:
     """Return rows as a table.
 
     ``absent`` is the cell of an unset value, ``corner`` the header of the key column.
     """
-    cells = [
-        [
-            Code(key),
-            *(
-                Code(keys.format_toml_value(row[place]) if place in row else absent)
-                for place in range(len(configs))
-            ),
+    lines = []
+    for row in rows:
+        texts = [
+            keys.format_toml_value(row.cells[column]) if column in row.cells else absent
+            for column in range(len(configs))
         ]
-        for key, row, _ in rows
-    ]
+        lines.append([Code(row.key), *map(Code, texts)])
     return Table(
-        cells,
+        lines,
         header=(corner, *(Code(config.name) for config in configs)),
         wrapping=len(configs),
         named=True,
     )
 
 
-def format_matrix_markdown(configs: Sequence[Config], rows: list[Row]) -> str:
+def format_matrix_markdown(configs: Sequence[Config], rows: list[MatrixRow]) -> str:
     """Return rows as a markdown table."""
     shown, fitting = build_matrix_table(configs, rows, "key", "").format_markdown(COMMENT_LIMIT)
     return shown + (f"\n{len(rows) - fitting} more rows\n" if fitting < len(rows) else "")
 
 
-def format_matrix_html(configs: Sequence[Config], rows: list[Row]) -> str:
+def format_matrix_html(configs: Sequence[Config], rows: list[MatrixRow]) -> str:
     """Return rows as an HTML page."""
     table = build_matrix_table(configs, rows, "key")
     return format_page(
@@ -91,21 +96,21 @@ def format_matrix_html(configs: Sequence[Config], rows: list[Row]) -> str:
     )
 
 
-def format_matrix_json(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_json(configs: Sequence[Config], rows: list[MatrixRow]) -> str:
     """Return rows as JSON: for each key, the value of each preset that sets it."""
     answer = {
         "schema": "npuprof.matrix/1",
         "presets": [{"name": config.name, "digest": config.digest} for config in configs],
         "rows": [
             {
-                "key": key,
-                "same": same,
+                "key": row.key,
+                "same": row.same,
                 "values": [
-                    {"set": place in cells, "value": cells.get(place)}
-                    for place in range(len(configs))
+                    {"set": column in row.cells, "value": row.cells.get(column)}
+                    for column in range(len(configs))
                 ],
             }
-            for key, cells, same in table
+            for row in rows
         ],
     }
     return format_json_answer(answer)

@@ -17,12 +17,16 @@ def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> li
     Configs that were resolved for a context have no other scopes.
     """
     changes = compare_configs(before, after, trace)
-    if [p.document.text for p in before.lineage] == [p.document.text for p in after.lineage]:
-        return changes
-    return add_scoped_changes(
-        changes,
-        compare_scopes(before, after, "", lambda old, new: compare_configs(old, new, trace)),
+    old_texts, new_texts = (
+        [profile.document.text for profile in config.lineage] for config in (before, after)
     )
+    if old_texts == new_texts:
+        return changes
+
+    def compare(old: Config, new: Config) -> list[Change]:
+        return compare_configs(old, new, trace)
+
+    return add_scoped_changes(changes, compare_scopes(before, after, "", compare))
 
 
 def compare_scopes(
@@ -41,8 +45,9 @@ def compare_scopes(
 def resolve_scopes(config: Config, key: str) -> Iterator[tuple[Config, str]]:
     """Yield a config in each context that its overrides of a key match, with its name."""
     for context, scope in list_override_scopes((config,), key).items():
-        if there := contexts.resolve_elsewhere(config, context):
-            yield there, scope
+        scoped_config = contexts.resolve_elsewhere(config, context)
+        if scoped_config:
+            yield scoped_config, scope
 
 
 def add_scoped_changes(
@@ -53,9 +58,9 @@ def add_scoped_changes(
     result = list(changes)
     for scope, scoped in scopes:
         for change in scoped:
-            mark = _identify_unscoped_change(change)
-            if mark not in known:
-                known.add(mark)
+            identity = _identify_unscoped_change(change)
+            if identity not in known:
+                known.add(identity)
                 result.append(change._replace(scope=scope))
     return result
 
@@ -68,9 +73,7 @@ def _identify_unscoped_change(change: Change) -> str:
 def list_override_scopes(configs: Sequence[Config], key: str = "") -> dict[Context, str]:
     """Return the contexts that overrides of any config match, each with its description.
 
-    Only those that touch a key.
-
-    Empty if a config was resolved for a context.
+    With ``key``, only overrides that touch it count. Empty if a config was resolved for a context.
     """
     overrides = [
         override
@@ -82,8 +85,10 @@ def list_override_scopes(configs: Sequence[Config], key: str = "") -> dict[Conte
         return {}
     scopes: dict[Context, str] = {}
     for override in overrides:
-        if not key or any(step.key == key for step in override.steps):
-            for context, words in contexts.list_override_points(override, Context()):
-                if words:
-                    scopes.setdefault(context, ", ".join(f"{word} {text}" for word, text in words))
+        if key and all(step.key != key for step in override.steps):
+            continue
+        for context, axes in contexts.list_override_points(override, Context()):
+            if axes:
+                description = ", ".join(f"{axis} {value}" for axis, value in axes)
+                scopes.setdefault(context, description)
     return scopes

@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from functools import cache
 
 from npuprof.compare.survey import Survey
+from npuprof.model import Record
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
 
 #: Possible paths of the file; the first existing one counts.
-PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+OWNER_FILES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 #: A line: a pattern with escaped blanks, and its owners.
-_LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
+_LINE = re.compile(r"(?P<pattern>(?:\\.|[^\s\\])+)\s*(?P<owners>.*)")
+#: Regular expressions of the wildcards of a pattern.
+_WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
+
+
+class OwnerRule(Record):
+    """A line of CODEOWNERS: a ``.gitignore``-style pattern, and who owns the paths it matches."""
+
+    pattern: str
+    owners: tuple[str, ...]
 
 
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
@@ -27,42 +37,40 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
         config = pair.after or pair.before
         declared = config.lineage[-1].table.get("owner") if config else None
         listed = match_owners(rules, at.source_path(pair.name))
-        if owners := tuple(dict.fromkeys(filter(None, (declared, *listed)))):
-            owners_of[pair.name] = owners
+        owners = dict.fromkeys(filter(None, (declared, *listed)))
+        if owners:
+            owners_of[pair.name] = tuple(owners)
     return owners_of
 
 
-def read_owner_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns and owners of the first existing file at a commit.
+def read_owner_rules(repository: Repository, commit: str) -> list[OwnerRule]:
+    """Return the rules of the first existing file at a commit.
 
     Raises NpuprofError.
     """
-    for file in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
+    for file in repository.git.read_objects([f"{commit}:{path}" for path in OWNER_FILES]):
         if file is not None and file.type == "blob":
             return parse_owners(file.content.decode(errors="replace"))
     return []
 
 
-def parse_owners(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns and owners of a CODEOWNERS file, without sections and comments."""
+def parse_owners(text: str) -> list[OwnerRule]:
+    """Return the rules of a CODEOWNERS file, without sections and comments."""
     rules = []
     for line in text.splitlines():
         match = _LINE.match(line.strip())
         if match and not line.lstrip().startswith(("#", "[", "^[")):
-            rules.append((match[1].replace("\\ ", " "), tuple(match[2].partition(" #")[0].split())))
+            owners, _, _ = match["owners"].partition(" #")
+            rules.append(OwnerRule(match["pattern"].replace("\\ ", " "), tuple(owners.split())))
     return rules
 
 
-def match_owners(rules: Sequence[tuple[str, tuple[str, ...]]], path: str) -> tuple[str, ...]:
+def match_owners(rules: Sequence[OwnerRule], path: str) -> tuple[str, ...]:
     """Return the owners of a path: those of the last matching pattern."""
-    return next(
-        (
-            owners
-            for pattern, owners in reversed(rules)
-            if _compile_pattern(pattern).fullmatch(path)
-        ),
-        (),
-    )
+    for rule in reversed(rules):
+        if _compile_pattern(rule.pattern).fullmatch(path):
+            return rule.owners
+    return ()
 
 
 @cache
@@ -71,8 +79,12 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
     anchored = "/" in pattern.rstrip("/")
     body = pattern.strip("/")
     parts = re.split(r"(\*\*/|/\*\*|\*|\?)", body)
-    words = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
-    expression = "".join(words.get(part) or re.escape(part) for part in parts)
-    # (a folder includes everything below it; docs/* only its direct files)
-    below = "/.*" if pattern.endswith("/") else "" if body.endswith("/*") else "(?:/.*)?"
-    return re.compile(f"{'' if anchored else '(?:.*/)?'}{expression}{below}", re.DOTALL)
+    expression = "".join(_WILDCARDS.get(part) or re.escape(part) for part in parts)
+    if pattern.endswith("/"):
+        below = "/.*"
+    elif body.endswith("/*"):
+        below = ""  # ``docs/*`` matches the direct files of a folder only
+    else:
+        below = "(?:/.*)?"  # a folder includes everything below it
+    above = "" if anchored else "(?:.*/)?"
+    return re.compile(f"{above}{expression}{below}", re.DOTALL)

@@ -9,9 +9,12 @@ from shlex import quote
 from npuprof.compare.owners import find_owners
 from npuprof.compare.spans import Page
 from npuprof.compare.survey import Survey, compare_store_states
-from npuprof.model import Context, build_error
+from npuprof.model import Context, Record, build_error
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
+
+_FULL_COMMIT = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+_UNQUOTED = re.compile(r"[\w./:@%+=,-][\w./:@%+=,~-]*", re.ASCII)
 
 
 def compare_revisions(
@@ -23,32 +26,32 @@ def compare_revisions(
     ``names``, only of these presets; with ``raw``, of the files as written. Raises NpuprofError.
     """
     repository = store.repository
-    left, dots, right = _split_range(rev)
-    base = before = repository.resolve_commit(left)
+    requested = _split_range(rev)
+    base = repository.resolve_commit(requested.left)
+    old_label, new_label = _label_commit(requested.left, base), "work tree"
     after: Revision | Folder = store
-    first, second = _label_commit(left, base), "work tree"
-    if dots:
-        tip = repository.resolve_commit(right)
-        after, second = store.repository.load_named_revision(right), _label_commit(right, tip)
-        if dots == "...":
-            before = repository.find_merge_base(base, tip)
-            first = first if before == base else f"merge base with {_shorten(left)} ({before[:7]})"
-    start = (
-        store.repository.load_revision(before)
-        if dots == "..."
-        else store.repository.load_named_revision(left)
-    )
-    if not start.files and not after.names():
-        what = f"there are no presets in {start.label}, nor in {after.label}"
+    tip = base
+    if requested.dots:
+        tip = repository.resolve_commit(requested.right)
+        after = repository.load_named_revision(requested.right)
+        new_label = _label_commit(requested.right, tip)
+    if requested.dots == "...":
+        merge_base = repository.find_merge_base(base, tip)
+        before = repository.load_revision(merge_base)
+        if merge_base != base:
+            old_label = f"merge base with {_shorten(requested.left)} ({merge_base[:7]})"
+    else:
+        before = repository.load_named_revision(requested.left)
+    if not before.files and not after.names():
+        what = f"there are no presets in {before.label}, nor in {after.label}"
         raise build_error("NP023", what, "", "name the store with --store")
-    here = (
+    committed = (
         after
         if isinstance(after, Revision)
-        else store.repository.load_revision(repository.resolve_commit("HEAD"))
+        else repository.load_revision(repository.resolve_commit("HEAD"))
     )
-    return compare_store_states(start, after, (first, second), context, names, raw)._replace(
-        committed=here
-    )
+    survey = compare_store_states(before, after, (old_label, new_label), context, names, raw)
+    return survey._replace(committed=committed)
 
 
 def build_page(survey: Survey, command: str, link: str | None) -> Page:
@@ -62,33 +65,28 @@ def build_page(survey: Survey, command: str, link: str | None) -> Page:
 
 
 def format_diff_command(
-    rev: str | None, options: Mapping[str, str | None], words: Sequence[str] = ()
+    rev: str | None, options: Mapping[str, str | None], presets: Sequence[str] = ()
 ) -> str:
     """Return the command that prints the same in a terminal, with short commit ids."""
-    short = (
-        None
-        if rev is None
-        else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda match: match[0][:12], rev)
-    )
-    given = [
-        word
-        for name, value in {"--rev": short, **options}.items()
-        if value is not None
-        for word in (name, value)
-    ]
-    return " ".join(["npuprof diff", *map(_quote, (*given, *words))])
+    arguments: list[str] = []
+    if rev is not None:
+        arguments += ["--rev", _FULL_COMMIT.sub(lambda commit: commit[0][:12], rev)]
+    for option, value in options.items():
+        if value is not None:
+            arguments += [option, value]
+    return " ".join(["npuprof diff", *map(_quote, (*arguments, *presets))])
 
 
 def _label_commit(text: str, commit: str) -> str:
     return commit[:7] if commit.startswith(text) and len(text) >= 7 else f"{text} ({commit[:7]})"
 
 
-def _quote(word: str) -> str:
-    """Return a word quoted for a shell.
+def _quote(argument: str) -> str:
+    """Return an argument quoted for a shell.
 
-    A tilde inside a word, as in ``HEAD~1``, needs no quotes.
+    ``shlex.quote`` quotes each tilde; one inside an argument, as in ``HEAD~1``, needs no quotes.
     """
-    return word if re.fullmatch(r"[\w./:@%+=,-][\w./:@%+=,~-]*", word, re.ASCII) else quote(word)
+    return argument if _UNQUOTED.fullmatch(argument) else quote(argument)
 
 
 def _shorten(text: str) -> str:
@@ -96,9 +94,17 @@ def _shorten(text: str) -> str:
     return text[:7] if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else text
 
 
-def _split_range(rev: str) -> tuple[str, str, str]:
+class _Range(Record):
+    """A revision range as typed; ``dots`` and ``right`` are empty for a single revision."""
+
+    left: str
+    dots: str = ""
+    right: str = ""
+
+
+def _split_range(rev: str) -> _Range:
     for dots in ("...", ".."):
-        left, found, right = rev.partition(dots)
-        if found:
-            return left or "HEAD", dots, right or "HEAD"
-    return rev or "HEAD", "", ""
+        left, separator, right = rev.partition(dots)
+        if separator:
+            return _Range(left or "HEAD", dots, right or "HEAD")
+    return _Range(rev or "HEAD")
