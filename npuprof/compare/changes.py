@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
+class ElementChange(Record):
+    """A difference inside an ordered list; ``index`` is its position, as in ``[2]``."""
+
+    kind: str
+    index: str
+    before: Any
+    after: Any
+
+
 class Change(Record):
     """One difference between two configs.
 
@@ -47,7 +56,7 @@ class Change(Record):
 
     @property
     def cause(self) -> Origin | None:
-        """The cited place: an edited ``extends``, else the origin after or before the change."""
+        """The cited origin: an edited ``extends``, else that after or before the change."""
         return self.extends or self.origins[1] or self.origins[0]
 
     @property
@@ -55,30 +64,28 @@ class Change(Record):
         """``+``, ``-`` or ``~``."""
         return SIGNS[self.kind]
 
-    def compare_elements(self) -> list[tuple[str, str, Any, Any]]:
-        """Return the changes inside a list: kind, index (``[2]``), element before and after."""
+    def compare_elements(self) -> list[ElementChange]:
+        """Return the changes inside a list; empty if one side is no list."""
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
         from npuprof.compare import differences
 
-        inner = differences.compare_lists(self.before, self.after)
         return [
-            (
+            ElementChange(
                 difference.kind,
                 keys.format_key_path("", difference.tail),
                 difference.before,
                 difference.after,
             )
-            for difference in inner
+            for difference in differences.compare_lists(self.before, self.after)
         ]
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
     """Return the changes from one config to another, in catalogue order.
 
-    With ``trace``, including their origins.
-
-    Equivalent values are equal in any form; ``true`` and ``1``, ``2`` and ``2.0`` differ.
+    With ``trace``, including their origins. Equivalent values are equal in any form; ``true`` and
+    ``1``, ``2`` and ``2.0`` differ.
     """
     pairs = {
         (key,): read_both_sides(key, before, after)
@@ -92,25 +99,27 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     from npuprof.catalog import risks
     from npuprof.compare import differences
 
-    changes = [
-        Change(
-            keys.format_key_path(key, found.tail),
-            found.kind,
-            found.before,
-            found.after,
-            key,
-            found.tail,
-            found.element,
-            *risks.find_unit_and_risk(
-                key, found.tail, before.settings.get(key), after.settings.get(key)
-            ),
+    changes = []
+    for (key,), difference in differences.compare_pairs(pairs, unordered):
+        unit, risk = risks.find_unit_and_risk(
+            key, difference.tail, before.settings.get(key), after.settings.get(key)
         )
-        for (key,), found in differences.compare_pairs(pairs, unordered)
-    ]
-    return [
-        *_compare_profile_tables(before, after),
-        *(_trace_changes(before, after, changes) if trace else changes),
-    ]
+        changes.append(
+            Change(
+                keys.format_key_path(key, difference.tail),
+                difference.kind,
+                difference.before,
+                difference.after,
+                setting=key,
+                tail=difference.tail,
+                element=difference.element,
+                unit=unit,
+                risk=risk,
+            )
+        )
+    if trace:
+        changes = _trace_changes(before, after, changes)
+    return [*_compare_profile_tables(before, after), *changes]
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
@@ -119,20 +128,27 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
     from npuprof.catalog import risks
     from npuprof.compare import differences
 
-    for place, found in differences.compare_pairs(
-        _pair_entries(before.data if before else {}, after.data if after else {})
-    ):
-        tail, kind = (*place, *found.tail), found.kind
-        setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
-        unit, risk = risks.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
-        origins = (
-            Origin(before, tail) if before and kind != "added" else None,
-            Origin(after, tail) if after and kind != "removed" else None,
-        )
-        shown = keys.format_key_path("", tail).lstrip(".")
+    pairs = _pair_entries(before.data if before else {}, after.data if after else {})
+    for entry, difference in differences.compare_pairs(pairs):
+        path, kind = (*entry, *difference.tail), difference.kind
+        setting = unit = ""
+        risk: tuple[str, ...] = ()
+        if path[0] in SECTIONS and len(path) > 1:
+            setting = keys.format_full_key(*path[:2])
+            unit, risk = risks.find_unit_and_risk(setting, path[2:])
+        was = Origin(before, path) if before and kind != "added" else None
+        now = Origin(after, path) if after and kind != "removed" else None
         changes.append(
             Change(
-                shown, kind, found.before, found.after, setting, tail, False, unit, risk, origins
+                keys.format_key_path("", path).lstrip("."),
+                kind,
+                difference.before,
+                difference.after,
+                setting=setting,
+                tail=path,
+                unit=unit,
+                risk=risk,
+                origins=(was, now),
             )
         )
     return changes
@@ -147,22 +163,16 @@ def build_setting_change(
     """
     from npuprof.catalog import risks
 
-    return Change(
-        key,
-        _find_kind(before, after),
-        before,
-        after,
-        key,
-        (),
-        False,
-        *risks.find_unit_and_risk(key, (), before, after),
-        (was, now),
-    )
+    unit, risk = risks.find_unit_and_risk(key, (), before, after)
+    kind = _find_kind(before, after)
+    return Change(key, kind, before, after, setting=key, unit=unit, risk=risk, origins=(was, now))
 
 
 def _find_kind(before: Any, after: Any) -> str:
     """Return the kind of a change between two values, None if unset."""
-    return "added" if before is None else "removed" if after is None else "changed"
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
 
 
 def build_one_sided_changes(
@@ -210,11 +220,10 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
     """Return both values of a setting, None if unset: structured, unless that loses information."""
     written = before.settings.get(key), after.settings.get(key)
     old, new = (values.parse_structured_value(key, side) for side in written)
-    return (
-        written
-        if type(old) is not type(new) or values.is_same_typed_value(old, new)
-        else (old, new)
-    )
+    # Values that are equal in structured form differ in how they are written.
+    if type(old) is not type(new) or values.is_same_typed_value(old, new):
+        return written
+    return old, new
 
 
 def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
@@ -229,72 +238,70 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
             pairs |= {(name, entry): (was.get(entry), now.get(entry)) for entry in {**was, **now}}
         else:
             pairs[name,] = was, now
-    return {place: pair for place, pair in pairs.items() if not values.is_same_typed_value(*pair)}
+    return {path: pair for path, pair in pairs.items() if not values.is_same_typed_value(*pair)}
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     changes = []
     for name in order_claims(before.claims, after.claims):
-        old, new = (
-            None if value == [] else value
-            for value in (find_meta_value(before, name), find_meta_value(after, name))
+        old, new = find_meta_value(before, name), find_meta_value(after, name)
+        old = None if old == [] else old
+        new = None if new == [] else new
+        if old == new:
+            continue
+        key = f"profile.{name}"
+        changes.append(
+            Change(
+                key,
+                _find_kind(old, new),
+                old,
+                new,
+                setting=key,
+                risk=("compatibility",),
+                origins=(before.find_profile_origin(name), after.find_profile_origin(name)),
+            )
         )
-        if old != new:
-            key, origins = (
-                f"profile.{name}",
-                (before.find_profile_origin(name), after.find_profile_origin(name)),
-            )
-            changes.append(
-                Change(
-                    key,
-                    _find_kind(old, new),
-                    old,
-                    new,
-                    key,
-                    (),
-                    False,
-                    "",
-                    ("compatibility",),
-                    origins,
-                )
-            )
     return changes
 
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
     """Return changes of settings with their origins."""
-    elements, find_last_step = cache(_map_element_origins), cache(_find_last_step)
-    layers = {profile.name: place for place, profile in enumerate(after.lineage)}
+    # Several changes of one setting ask the same.
+    map_elements, find_last_step = cache(_map_element_origins), cache(_find_last_step)
+    layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
 
     def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
-        origin = (
-            elements(config, change.setting, change.tail).get(repr(value))
-            if change.element
-            else None
-        )
+        origin = None
+        if change.element:
+            origin = map_elements(config, change.setting, change.tail).get(repr(value))
         return origin or config.origin(change.setting, change.tail)
 
-    def trace_change(change: Change) -> Change:
-        place = change.setting, change.tail
-        was = None if change.kind == "added" else find_value_origin(before, change, change.before)
-        if change.kind == "removed":
-            now = find_last_step(after, before, *place)
-            if (
-                change.element
-                and was
-                and now
-                and layers.get(now.profile, len(layers)) < layers.get(was.profile, 0)
-            ):
-                now = None  # a value below did not remove it
+    def trace_removal(change: Change) -> Change:
+        was = find_value_origin(before, change, change.before)
+        now = find_last_step(after, before, change.setting, change.tail)
+        if not (change.element and was and now):
             return change._replace(origins=(was, now))
+        was_below = layers.get(now.profile, len(layers)) < layers.get(was.profile, 0)
+        # A step in a layer below that of the element did not remove it.
+        return change._replace(origins=(was, None if was_below else now))
+
+    def trace_change(change: Change) -> Change:
+        if change.kind == "removed":
+            return trace_removal(change)
+        was = None if change.kind == "added" else find_value_origin(before, change, change.before)
         now = find_value_origin(after, change, change.after)
         if isinstance(change.before, list) and isinstance(change.after, list):
-            gone, new = find_last_step(before, after, *place), find_last_step(after, before, *place)
-            was, now = gone or was, new or (None if gone and gone.layer == "append" else now)
+            lost_step = find_last_step(before, after, change.setting, change.tail)
+            new_step = find_last_step(after, before, change.setting, change.tail)
+            was = lost_step or was
+            if new_step:
+                now = new_step
+            elif lost_step and lost_step.layer == "append":
+                now = None  # no line of the new state changed the list: one that appended is gone
         return change._replace(origins=(was, now))
 
     edits = _find_edited_parents(before, after)
-    return [_place_parents(trace_change(change), edits) for change in changes]
+    return [_add_edited_parent(trace_change(change), edits) for change in changes]
 
 
 def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
@@ -305,26 +312,25 @@ def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
         for name, profile in new.items()
         if old.get(name, profile) is not profile and old[name].extends != profile.extends
     ]
-    editors = {}
-    for name in old.keys() ^ new.keys() if edited else ():
+    editors: dict[str, Origin] = {}
+    if not edited:
+        return editors
+    for name in old.keys() ^ new.keys():
         direct = (
             editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends}
         )
+        # Without a preset that named it directly, the last edit brought it or took it away.
         editors[name] = new[next(direct, edited[-1])].origin("profile", "extends")
     return editors
 
 
-def _place_parents(change: Change, edits: Mapping[str, Origin]) -> Change:
+def _add_edited_parent(change: Change, edits: Mapping[str, Origin]) -> Change:
     """Return a change with the ``extends`` that caused it, unless its own line was edited."""
-    edit = next(
-        (
-            edits[origin.profile]
-            for origin in change.origins[::-1]
-            if origin and origin.profile in edits
-        ),
-        None,
-    )
-    return change._replace(extends=edit)
+    was, now = change.origins
+    for origin in (now, was):
+        if origin and origin.profile in edits:
+            return change._replace(extends=edits[origin.profile])
+    return change._replace(extends=None)
 
 
 def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> Origin | None:

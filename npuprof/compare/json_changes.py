@@ -64,11 +64,11 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
         "newly_valid": [build_finding_dict(finding) for finding in pair.fixed],
         "newly_accepted": [
             {
-                **build_finding_dict(one.finding),
-                "reason": one.ignore.reason,
-                "accepted_by": build_origin_dict(one.ignore.origin),
+                **build_finding_dict(accepted.finding),
+                "reason": accepted.ignore.reason,
+                "accepted_by": build_origin_dict(accepted.ignore.origin),
             }
-            for one in pair.accepted
+            for accepted in pair.accepted
         ],
     }
 
@@ -93,8 +93,13 @@ def build_change_dict(change: Change) -> dict[str, Any]:
     inner = change.compare_elements()
     if inner:
         fields["inside"] = [
-            {"kind": kind, "place": place, "before": old, "after": new}
-            for kind, place, old, new in inner
+            {
+                "kind": element.kind,
+                "place": element.index,
+                "before": element.before,
+                "after": element.after,
+            }
+            for element in inner
         ]
     return fields
 

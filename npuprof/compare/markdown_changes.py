@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from html import escape
 from itertools import accumulate
-from operator import itemgetter
-from typing import NamedTuple
 
 from npuprof.catalog.risks import EXECUTES
 from npuprof.compare.changes import Change
@@ -34,10 +32,10 @@ from npuprof.compare.spans import (
     join_fitting,
     list_names,
     shorten_text,
-    show_place,
+    format_location,
 )
 from npuprof.compare.survey import Survey
-from npuprof.model import Finding
+from npuprof.model import Finding, Record
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup, count_rest, escape_controls, format_count
 from npuprof.system import group_pairs
@@ -47,7 +45,7 @@ _COLUMNS = ("", "change", "risk", "cause")
 _RESERVE = 200
 
 
-class _Piece(NamedTuple):
+class _Piece(Record):
     """A part of a page: its text, its number of changes, and how many of them are omitted."""
 
     text: str
@@ -79,20 +77,19 @@ def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
 def _count_left_out(shown: Sequence[_Piece], others: Sequence[_Piece], command: str) -> str:
     """Return the sentence that counts the omissions of a page; empty if there are none."""
     changes = sum(piece.cut for piece in shown) + sum(piece.changes for piece in others)
-    places = f" in {format_count(len(others), 'part')}" if others else ""
+    if not changes and not others:
+        return ""
+    parts = f" in {format_count(len(others), 'part')}" if others else ""
     return (
-        (
-            f"\nLeft out: {format_count(changes, 'change')}{places} "
-            f"({format_code_span(command)} shows them).\n"
-        )
-        if changes or others
-        else ""
+        f"\nLeft out: {format_count(changes, 'change')}{parts} "
+        f"({format_code_span(command)} shows them).\n"
     )
 
 
 def format_change_table(changes: Sequence[Change], page: Page) -> str:
     """Return changes as a table: sign, change, risk, cause."""
-    return _format_table(changes, page, None)[0]
+    table, _ = _format_table(changes, page, None)
+    return table
 
 
 def _format_table(
@@ -103,22 +100,18 @@ def _format_table(
     ``room`` is the space in characters. The cause column is omitted if all causes equal the
     ``title`` of the block.
     """
-    causes = [_show_cause(change, page) for change in changes]
+    causes = [_format_cause(change, page) for change in changes]
     columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
-    rows = [
-        (
-            Code(change.sign),
-            Code(format_short_sentence(change)),
-            ", ".join(change.risk),
-            Markup(cause),
-        )[: len(columns)]
-        for change, cause in zip(changes, causes, strict=True)
-    ]
+    rows = []
+    for change, cause in zip(changes, causes, strict=True):
+        sentence = Code(format_short_sentence(change))
+        cells = (Code(change.sign), sentence, ", ".join(change.risk), Markup(cause))
+        rows.append(cells[: len(columns)])
     table, shown = Table(rows, header=columns).format_markdown(room)
-    left_out = len(changes) - shown
-    return table + (
-        f"\nand {format_count(left_out, 'change')} more\n" if left_out else ""
-    ), left_out
+    omitted = len(changes) - shown
+    if omitted:
+        table += f"\nand {format_count(omitted, 'change')} more\n"
+    return table, omitted
 
 
 def format_shared_changes(wide: Sequence[Fold], page: Page) -> str:
@@ -142,7 +135,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
     for line, names in common.items():
         headline = f"\n**{len(names)} presets**: {format_listed_span(line)}\n"
         pieces.append(_Piece(headline + _format_reach(names, page), 0))
-    singles = []
+    singles: dict[tuple[bool, int, str], _Piece] = {}
     for pair in touched:
         own = [
             change
@@ -150,32 +143,33 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
             if pair.status != "changed" or identify_change(change) not in shared
         ]
         own.sort(key=_rank_change)
-        if piece := _format_single(pair, own, common, page):
+        piece = _format_single(pair, own, common, page)
+        if piece:
             unranked = len(RISKS) + (1 if own and pair.status == "changed" else 2)
-            rank = min(map(rank_risk, _list_risks(pair, own)), default=unranked)
-            singles.append((not is_broken(pair), rank, pair.name, piece))
-    return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
+            risk_rank = min(map(rank_risk, _list_risks(pair, own)), default=unranked)
+            singles[not is_broken(pair), risk_rank, pair.name] = piece
+    return pieces + [singles[rank] for rank in sorted(singles)]
 
 
 def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
     """Return shared changes, grouped by equal sets of presets, highest risk first."""
     groups = group_pairs((fold.presets, fold.change) for fold in wide)
-    ranked = sorted(
-        groups.items(),
-        key=lambda group: (min(map(_rank_change, group[1])), -len(group[0]), group[0]),
-    )
+
+    def rank_group(names: Sequence[str]) -> tuple[int, int, Sequence[str]]:
+        return min(map(_rank_change, groups[names])), -len(names), names
+
     return [
-        _format_group(names, sorted(changes, key=_rank_change), page) for names, changes in ranked
+        _format_group(names, sorted(groups[names], key=_rank_change), page)
+        for names in sorted(groups, key=rank_group)
     ]
 
 
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
     """Return the changes that the same presets share, with one list of these presets."""
-    causes = list(
-        dict.fromkeys(show_place(change.cause, page) for change in changes if change.cause)
-    )
-    table, cut = _format_table(changes, page, page.limit // 3, count_rest(causes))
-    out = f"\n**{count_rest(causes) or 'one cause'} → {len(names)} presets**\n\n{table}"
+    cited = [format_location(change.cause, page) for change in changes if change.cause]
+    causes = count_rest(list(dict.fromkeys(cited)))
+    table, cut = _format_table(changes, page, page.limit // 3, causes)
+    out = f"\n**{causes or 'one cause'} → {len(names)} presets**\n\n{table}"
     return _Piece(out + _format_reach(names, page), len(changes), cut)
 
 
@@ -200,70 +194,79 @@ def _format_single(
     verdicts = [line for line in _list_verdicts(pair) if line not in common]
     if not own and not verdicts:
         return None  # the head lists it as new, removed or renamed
-    counts = (
-        headline or format_count(len(own), "change")
-        if own or headline
-        else format_count(len(verdicts), "finding")
-    )
-    more = (
-        f"; {', '.join(sorted(risks, key=rank_risk))}" if (risks := _list_risks(pair, own)) else ""
-    )
-    out = (
-        f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> "
-        f"({escape(counts)}{more})</summary>\n"
-    )
-    table, cut = _format_table(own, page, page.limit // 3) if own else ("", 0)
-    out += f"\n{table}" if own else ""
+    if headline:
+        summary = headline
+    elif own:
+        summary = format_count(len(own), "change")
+    else:
+        summary = format_count(len(verdicts), "finding")
+    summary = escape(summary)
+    risks = sorted(_list_risks(pair, own), key=rank_risk)
+    if risks:
+        summary += f"; {', '.join(risks)}"
+    name = escape(escape_controls(pair.name))
+    out = f"\n<details><summary><code>{name}</code> ({summary})</summary>\n"
+    cut = 0
+    if own:
+        table, cut = _format_table(own, page, page.limit // 3)
+        out += f"\n{table}"
     if verdicts:
         out += "\n" + "".join(f"- {format_listed_span(line)}\n" for line in verdicts)
     return _Piece(f"{out}\n</details>\n", len(own), cut)
 
 
-def _show_cause(change: Change, page: Page) -> str:
-    """Return the cause of a change, with the other side's place if it is in another file."""
+def _format_cause(change: Change, page: Page) -> str:
+    """Return the cause of a change, with the other side's line if it is in another file."""
     was, now = change.origins
     if change.extends:
-        places = (show_place(origin, page, True) if origin else "" for origin in change.origins)
-        return f"{show_place(change.extends, page, True)}: {format_moved_origin(*places)}"
+        locations = (
+            format_location(origin, page, True) if origin else "" for origin in change.origins
+        )
+        return f"{format_location(change.extends, page, True)}: {format_moved_origin(*locations)}"
     if now is None:
-        return f"was set by {show_place(was, page, True)}" if was else ""
+        return f"was set by {format_location(was, page, True)}" if was else ""
     unset = "unset by " if change.kind == "removed" and now.layer == "unset" else ""
-    before = f", before {show_place(was, page, True)}" if was and was.file != now.file else ""
-    return f"{unset}{show_place(now, page, True)}{before}"
+    before = f", before {format_location(was, page, True)}" if was and was.file != now.file else ""
+    return f"{unset}{format_location(now, page, True)}{before}"
 
 
 #: What changes may affect, most important first; everything else comes last.
 RISKS = (EXECUTES, "numerics", "distributed", "memory", "performance")
 
 
-class _Fault(NamedTuple):
+class _Fault(Record):
     """A fault of a preset.
 
     ``advice`` is the line below it, and ``name`` is empty if it belongs to none.
     """
 
     line: str
-    place: str = ""
+    location: str = ""
     advice: str = ""
     name: str = ""
+
+
+class _FaultGroup(Record):
+    """Faults under one title of a page."""
+
+    title: str
+    faults: Sequence[_Fault]
 
 
 def count_survey(survey: Survey, more: Sequence[str]) -> str:
     """Return the first line: ``1 broken, 24 changed, 1 new, 1 removed, 1 renamed``."""
     touched = survey.touched_pairs
-    numbers = [
-        (sum(map(is_broken, touched)), "broken"),
-        (sum(pair.status == "changed" and not pair.was for pair in touched), "changed"),
-        (sum(pair.status == "added" for pair in touched), "new"),
-        (sum(pair.status == "removed" for pair in touched), "removed"),
-        (sum(bool(pair.was) for pair in touched), "renamed"),
-        (sum(pair.valid == (False, True) for pair in touched), "valid again"),
-        (sum(bool(pair.accepted) for pair in touched), "with newly accepted findings"),
-    ]
-    return (
-        ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more])
-        or "no preset differs"
-    )
+    numbers = {
+        "broken": sum(map(is_broken, touched)),
+        "changed": sum(pair.status == "changed" and not pair.was for pair in touched),
+        "new": sum(pair.status == "added" for pair in touched),
+        "removed": sum(pair.status == "removed" for pair in touched),
+        "renamed": sum(bool(pair.was) for pair in touched),
+        "valid again": sum(pair.valid == (False, True) for pair in touched),
+        "with newly accepted findings": sum(bool(pair.accepted) for pair in touched),
+    }
+    counts = [f"{number} {state}" for state, number in numbers.items() if number]
+    return ", ".join([*counts, *more]) or "no preset differs"
 
 
 def count_risks(survey: Survey) -> str:
@@ -274,9 +277,8 @@ def count_risks(survey: Survey) -> str:
     risks = Counter(
         risk for pair in survey.touched_pairs for risk in _list_risks(pair, pair.changes)
     )
-    return ", ".join(
-        f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk))
-    )
+    ranked = sorted(risks, key=lambda risk: (rank_risk(risk), risk))
+    return ", ".join(f"{risk} {risks[risk]}" for risk in ranked)
 
 
 def _list_risks(pair: Pair, changes: Iterable[Change]) -> list[str]:
@@ -311,13 +313,16 @@ def format_head(survey: Survey, page: Page) -> str:
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
     touched = survey.touched_pairs
-    groups = [
-        ("Broken", _list_broken(touched, page)),
-        ("Newly accepted", _list_accepted_faults(touched, page)),
-    ]
-    groups = [*filter(itemgetter(1), groups), *_list_other_faults(page)]
-    risks = f"\nAt risk: {risky}\n" if (risky := count_risks(survey)) else ""
-    out = f"### Presets: {counts}\n\n{sides}; {totals}\n{risks}" + _format_faults(groups, page)
+    groups = []
+    if broken := _list_broken(touched, page):
+        groups.append(_FaultGroup("Broken", broken))
+    if accepted := _list_accepted_faults(touched, page):
+        groups.append(_FaultGroup("Newly accepted", accepted))
+    groups += _list_other_faults(page)
+    out = f"### Presets: {counts}\n\n{sides}; {totals}\n"
+    if risks := count_risks(survey):
+        out += f"\nAt risk: {risks}\n"
+    out += _format_faults(groups, page)
     lists = {
         "**Removed**": [
             format_listed_span(pair.name) for pair in touched if pair.status == "removed"
@@ -330,35 +335,34 @@ def format_head(survey: Survey, page: Page) -> str:
         ],
         "Owners of affected presets": _list_owners(survey, page),
     }
-    return out + "".join(
-        f"\n{title}: {join_fitting(shown, page.list_limit)}\n"
-        for title, shown in lists.items()
-        if shown
-    )
+    for title, entries in lists.items():
+        if entries:
+            out += f"\n{title}: {join_fitting(entries, page.list_limit)}\n"
+    return out
 
 
 def format_faults(page: Page) -> str:
     """Return a page with faults only, for unknown changes."""
+    heading = "### Presets: the changes are unknown"
     counts = ", ".join(faults.counted for faults in page.faults)
-    return (
-        f"### Presets: the changes are unknown{f'; {counts}' if counts else ''}\n"
-        + _format_faults(_list_other_faults(page), page)
-    )
+    if counts:
+        heading += f"; {counts}"
+    return f"{heading}\n" + _format_faults(_list_other_faults(page), page)
 
 
 def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     """Return the new errors of presets."""
     faults = []
     for pair in filter(is_broken, pairs):
-        untold = [
-            _build_fault(finding, pair.name, page, "unknown here: ") for finding in pair.untold
-        ]
-        came = untold or [
-            _build_fault(finding, pair.name, page)
-            for finding in pair.broken
-            if finding.severity == "error"
-        ]
-        faults += came or [_Fault("cannot be read or resolved", name=pair.name)]
+        errors = [finding for finding in pair.broken if finding.severity == "error"]
+        if pair.untold:
+            faults += [
+                _build_fault(finding, pair.name, page, "unknown here: ") for finding in pair.untold
+            ]
+        elif errors:
+            faults += [_build_fault(finding, pair.name, page) for finding in errors]
+        else:
+            faults.append(_Fault("cannot be read or resolved", name=pair.name))
     return list(dict.fromkeys(faults))
 
 
@@ -368,86 +372,78 @@ def _list_accepted_faults(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     Reasons are cut: a long one would take the room of the others.
     """
     faults = []
-    for name, one in list_accepted(pairs):
+    for name, accepted in list_accepted(pairs):
+        ignore = accepted.ignore
         reason = (
-            f"reason: {format_listed_span(shorten_text(one.ignore.reason))} "
-            f"({show_place(one.ignore.origin, page)})"
+            f"reason: {format_listed_span(shorten_text(ignore.reason))} "
+            f"({format_location(ignore.origin, page)})"
         )
-        faults.append(_build_fault(one.finding, name, page)._replace(advice=reason))
+        faults.append(_build_fault(accepted.finding, name, page)._replace(advice=reason))
     return faults
 
 
-def _list_other_faults(page: Page) -> list[tuple[str, list[_Fault]]]:
+def _list_other_faults(page: Page) -> list[_FaultGroup]:
     """Return the other findings by title, one for each affected preset."""
-    return [
-        (
-            group.title,
-            [
-                _build_fault(finding, name, page)
-                for finding in group.findings
-                for name in finding.profiles or [_name_author(finding)]
-            ],
-        )
-        for group in page.faults
-    ]
+    groups = []
+    for group in page.faults:
+        faults = [
+            _build_fault(finding, name, page)
+            for finding in group.findings
+            for name in finding.profiles or [_find_preset_name(finding)]
+        ]
+        groups.append(_FaultGroup(group.title, faults))
+    return groups
 
 
-def _name_author(finding: Finding) -> str:
-    return (
-        finding.origin.profile
-        if finding.origin is not None and finding.origin.profile != finding.origin.file
-        else ""
-    )
+def _find_preset_name(finding: Finding) -> str:
+    """Return the preset whose file has a finding; empty for other files."""
+    origin = finding.origin
+    return origin.profile if origin is not None and origin.profile != origin.file else ""
 
 
 def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _Fault:
     """Return a preset's fault as a line that is equal for other presets with that fault."""
-    message = format_listed_span(
-        finding.message.removeprefix(f"{name} ") if name else finding.message
-    )
-    place = (
-        show_place(finding.origin, page)
-        if finding.origin
-        else format_listed_span(finding.place)
-        if finding.place
-        else ""
-    )
-    return _Fault(
-        f"{before}{finding.code} {message}",
-        place,
-        f"try: {format_listed_span(finding.hint)}" if finding.hint else "",
-        name,
-    )
+    message = finding.message.removeprefix(f"{name} ") if name else finding.message
+    location = ""
+    if finding.origin:
+        location = format_location(finding.origin, page)
+    elif finding.place:
+        location = format_listed_span(finding.place)
+    advice = f"try: {format_listed_span(finding.hint)}" if finding.hint else ""
+    line = f"{before}{finding.code} {format_listed_span(message)}"
+    return _Fault(line, location, advice, name)
 
 
-def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> str:
+def _format_faults(groups: Sequence[_FaultGroup], page: Page) -> str:
     """Return faults under their titles, each once with all its presets.
 
     Omissions of a group are counted.
     """
     out = ""
-    for title, faults in groups:
-        same = group_pairs(((fault.line, fault.advice), fault) for fault in faults)
-        entries = [
-            _format_fault(alike, page._replace(limit=page.limit // 2)) for alike in same.values()
-        ]
-        room = page.limit // 2 // len(groups)
+    half = page._replace(limit=page.limit // 2)
+    for group in groups:
+        equal_faults = group_pairs(((fault.line, fault.advice), fault) for fault in group.faults)
+        entries = [_format_fault(faults, half) for faults in equal_faults.values()]
+        room = half.limit // len(groups)
         fitting = sum(end <= room for end in accumulate(map(len, entries)))
-        out += f"\n**{title}**\n\n{''.join(entries[:fitting])}"
-        out += (
-            f"- and {format_count(len(entries) - fitting, 'other fault')}\n"
-            if fitting < len(entries)
-            else ""
-        )
+        out += f"\n**{group.title}**\n\n{''.join(entries[:fitting])}"
+        if fitting < len(entries):
+            out += f"- and {format_count(len(entries) - fitting, 'other fault')}\n"
     return out
 
 
-def _format_fault(alike: Sequence[_Fault], page: Page) -> str:
-    places = list(dict.fromkeys(fault.place for fault in alike if fault.place))
-    shown = f"- {alike[0].line}" + (f" ({count_rest(places, 1)})" if places else "")
-    if names := list(dict.fromkeys(fault.name for fault in alike if fault.name)):
-        shown += f": {f'{len(names)} presets, ' if len(names) > 3 else ''}{list_names(names, page)}"
-    return f"{shown}  \n  {alike[0].advice}\n" if alike[0].advice else f"{shown}\n"
+def _format_fault(faults: Sequence[_Fault], page: Page) -> str:
+    """Return faults with the same line and advice as one entry, with their presets."""
+    line, advice = f"- {faults[0].line}", faults[0].advice
+    locations = list(dict.fromkeys(fault.location for fault in faults if fault.location))
+    if locations:
+        line += f" ({count_rest(locations, 1)})"
+    names = list(dict.fromkeys(fault.name for fault in faults if fault.name))
+    if len(names) > 3:
+        line += f": {len(names)} presets, {list_names(names, page)}"
+    elif names:
+        line += f": {list_names(names, page)}"
+    return f"{line}  \n  {advice}\n" if advice else f"{line}\n"
 
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:
@@ -455,5 +451,5 @@ def _list_owners(survey: Survey, page: Page) -> list[str]:
     reached = Counter(
         owner for pair in survey.different_pairs for owner in page.owners.get(pair.name, ())
     )
-    ranked = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
-    return [f"{format_listed_span(owner)} ({number})" for owner, number in ranked]
+    ranked = sorted(reached, key=lambda owner: (-reached[owner], owner))
+    return [f"{format_listed_span(owner)} ({reached[owner]})" for owner in ranked]

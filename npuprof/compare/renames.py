@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _LIKENESS = 0.5  # the minimum share of common lines for a rename
-# the maximum number of file pairs compared line by line; beyond it, only equal files are renames
+#: The maximum number of file pairs compared line by line; beyond it, only equal files are renames.
 _MOST_COMPARED = 40_000
 #: Lines common to many presets: they do not indicate a rename.
 _COMMONPLACE = re.compile(
@@ -48,20 +48,24 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     }
     if len(departed) * len(arrived) > _MOST_COMPARED:
         return former
-    likeness = []
+    candidates = []
     for was, lines in departed.items():
         for name, others in arrived.items():
             total = lines.total() + others.total()
             common = 2 * (lines & others).total() / total if total else 0
             if common >= _LIKENESS:
-                likeness.append(
-                    (-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name)
-                )
-    for _, _, was, name in sorted(likeness):
+                # Most common lines first, then presets that only moved to another folder.
+                rank = (-common, _last_segment(was) != _last_segment(name))
+                candidates.append((rank, was, name))
+    for _, was, name in sorted(candidates):
         if name not in former and was not in taken:
             former[name] = was
             taken.add(was)
     return former
+
+
+def _last_segment(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _match_equal_files(
@@ -74,17 +78,15 @@ def _match_equal_files(
     known = group_pairs(
         (frozenset(before[was].items()), was) for was in sorted(before) if before[was]
     )
-    former = {}
-    for alike in (True, False):
-        for name in sorted(after):
-            waiting = known.get(frozenset(after[name].items()), []) if name not in former else []
-            last = name.rpartition("/")[2]
-            fitting = next(
-                (was for was in waiting if not alike or was.rpartition("/")[2] == last), None
-            )
-            if fitting is not None:
-                waiting.remove(fitting)
-                former[name] = fitting
+    former: dict[str, str] = {}
+    for same_segment in (True, False):
+        for name in sorted(after.keys() - former.keys()):
+            candidates = known.get(frozenset(after[name].items()), [])
+            for was in candidates:
+                if not same_segment or _last_segment(was) == _last_segment(name):
+                    candidates.remove(was)  # each former name is used once
+                    former[name] = was
+                    break
     return former
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 from urllib.parse import quote
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.preset_states import Pair
 from npuprof.document import keys
-from npuprof.model import Finding, Origin
+from npuprof.model import Finding, Origin, Record
 from npuprof.report.tables import format_code_span
 
 #: GitHub limits comments to 65,536 characters; the rest is for a heading.
@@ -20,7 +19,7 @@ COMMENT_LIMIT = 60_000
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
 
 
-class Faults(NamedTuple):
+class Faults(Record):
     """Findings on a page besides those of the changes, under a title.
 
     ``counted`` is their part of the first line.
@@ -31,10 +30,10 @@ class Faults(NamedTuple):
     findings: Sequence[Finding]
 
 
-class Page(NamedTuple):
+class Page(Record):
     """The context of a page of changes: repository URL, owners, ``faults`` found elsewhere.
 
-    ``revisions`` are the compared commits, if known: a place in another commit, as of a pinned
+    ``revisions`` are the compared commits, if known: a line of another commit, as of a pinned
     parent, is cited with its commit. ``command`` prints what does not fit in ``limit`` characters.
     """
 
@@ -62,11 +61,9 @@ def join_fitting(texts: Sequence[str], room: int) -> str:
     fitting = sum(end <= room for end in ends)
     if fitting == len(texts):
         return ", ".join(texts)
-    return (
-        f"{', '.join(texts[:fitting])} and {len(texts) - fitting} more"
-        if fitting
-        else f"{len(texts)} in all"
-    )
+    if not fitting:
+        return f"{len(texts)} in all"
+    return f"{', '.join(texts[:fitting])} and {len(texts) - fitting} more"
 
 
 def list_names(names: Iterable[str], page: Page) -> str:
@@ -82,8 +79,8 @@ def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
         for side in (pair.before, pair.after)
         if side is not None and side.lineage
     ]
-    own = (side.lineage[-1].document for side in sides)
-    return frozenset(read.revision for read in own if read.revision)
+    documents = (side.lineage[-1].document for side in sides)
+    return frozenset(document.revision for document in documents if document.revision)
 
 
 def is_address(text: str) -> bool:
@@ -91,20 +88,15 @@ def is_address(text: str) -> bool:
     return _ADDRESS.fullmatch(text) is not None
 
 
-def show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
-    """Return the place of an origin, with a link to its line if the URL is known.
-
-    The head names the compared commits.
-    """
-    place = f"{origin.file}:{origin.line}" if origin.line else origin.file
-    apart = (
-        origin.revision is not None
-        and bool(page.revisions)
-        and origin.revision not in page.revisions
-    )
-    shown = format_code_span(str(origin) if apart else place, in_table)
+def format_location(origin: Origin, page: Page, in_table: bool = False) -> str:
+    """Return the file and line of an origin, with a link to the line if the URL is known."""
+    location = f"{origin.file}:{origin.line}" if origin.line else origin.file
+    is_compared = origin.revision is None or origin.revision in page.revisions
+    if page.revisions and not is_compared:
+        location = str(origin)  # with its commit; the head of the page names the compared ones
+    span = format_code_span(location, in_table)
     link = build_link(origin, page.address)
-    return f"[{shown}]({link})" if link else shown
+    return f"[{span}]({link})" if link else span
 
 
 def build_link(origin: Origin, address: str) -> str:
@@ -114,12 +106,11 @@ def build_link(origin: Origin, address: str) -> str:
     """
     if not address or not origin.revision or not origin.line:
         return ""
-
-    between = (
-        "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"
-    )
+    host = address.split("/")[2]
+    is_gitlab = "gitlab" in host or address.endswith("/-")
+    blob = "/-/blob/" if is_gitlab else "/blob/"
     repository = address.removesuffix("/-").rstrip("/")
-    return f"{repository}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"
+    return f"{repository}{blob}{origin.revision}/{quote(origin.file)}#L{origin.line}"
 
 
 #: The maximum number of characters of a value in a row, and of the common prefix of both sides.
@@ -135,15 +126,20 @@ def format_short_sentence(change: Change) -> str:
     texts = [keys.format_toml_value(side) for side in sides]
     if all(len(text) <= VALUE_LIMIT for text in texts):
         return format_change_sentence(change)
-    differing = (
-        place for place, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1
-    )
-    start = next(differing, 0) - _SHARED
-    shown = [
-        shorten_text(text, start if start > VALUE_LIMIT - 2 * _SHARED else 0) for text in texts
-    ]
+    start = _find_first_difference(texts) - _SHARED
+    if start <= VALUE_LIMIT - 2 * _SHARED:
+        start = 0  # the difference is seen from the start, too
+    shown = [shorten_text(text, start) for text in texts]
     scope = f"({change.scope}) " if change.scope else ""
     return f"{scope}{change.key} {' → '.join(shown)}"
+
+
+def _find_first_difference(texts: Sequence[str]) -> int:
+    """Return the index of the first character in which texts differ; 0 if one starts the other."""
+    for index, characters in enumerate(zip(*texts, strict=False)):
+        if len(set(characters)) > 1:
+            return index
+    return 0
 
 
 def shorten_text(text: str, start: int = 0) -> str:

@@ -65,16 +65,19 @@ def build_page(survey: Survey, command: str, link: str | None) -> Page:
 
 
 def format_diff_command(
-    rev: str | None, options: Mapping[str, str | None], presets: Sequence[str] = ()
+    rev: str | None, options: Mapping[str, str | None], others: Sequence[str] = ()
 ) -> str:
-    """Return the command that prints the same in a terminal, with short commit ids."""
+    """Return the command that prints the same in a terminal, with short commit ids.
+
+    ``options`` have values; ``others`` are flags and presets.
+    """
     arguments: list[str] = []
     if rev is not None:
         arguments += ["--rev", _FULL_COMMIT.sub(lambda commit: commit[0][:12], rev)]
     for option, value in options.items():
         if value is not None:
             arguments += [option, value]
-    return " ".join(["npuprof diff", *map(_quote, (*arguments, *presets))])
+    return " ".join(["npuprof diff", *map(_quote, (*arguments, *others))])
 
 
 def _label_commit(text: str, commit: str) -> str:

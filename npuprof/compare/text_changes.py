@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from npuprof.compare.changes import SIGNS, Change
+from npuprof.compare.changes import SIGNS, Change, ElementChange
 from npuprof.compare.folds import (
     Fold,
     fold_shared_changes,
@@ -36,36 +36,29 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     shared_changes, known = fold_shared_changes(touched)
     verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
     shared_verdicts = group_shared_verdicts(verdicts)
-    accepted = [
-        line
-        for verdict, names in format_accepted(touched).items()
-        for line in (
-            *format_verdict_lines([verdict], "", coloured),
-            f"    in {', '.join(map(escape_controls, names))}",
-        )
-    ]
+    accepted: list[str] = []
+    for verdict, names in format_accepted(touched).items():
+        accepted += format_verdict_lines([verdict], "", coloured)
+        accepted.append(_format_reach(names))
     blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
     headlines: list[str] = []
     alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
     for pair in touched:
+        own: Sequence[Change] = ()
         if pair.status == "changed":
-            own: Sequence[Change] = [
-                change for change in pair.changes if identify_change(change) not in known
-            ]
-        else:
-            own = pair.changes if everything else ()
-        title, rest = (
-            format_pair_headline(pair),
-            [line for line in verdicts[pair.name] if line not in shared_verdicts],
-        )
-        headline = paint_text(escape_controls(pair.name), "1", coloured) + (
-            f" ({title})" if title else ""
-        )
-        if own or rest:
-            changes = [
-                line for change in own for line in format_change_lines(change, "  ", coloured)
-            ]
-            blocks.append([headline, *changes, *format_verdict_lines(rest, "  ", coloured)])
+            own = [change for change in pair.changes if identify_change(change) not in known]
+        elif everything:
+            own = pair.changes
+        own_verdicts = [line for line in verdicts[pair.name] if line not in shared_verdicts]
+        title = format_pair_headline(pair)
+        headline = paint_text(escape_controls(pair.name), "1", coloured)
+        if title:
+            headline += f" ({title})"
+        if own or own_verdicts:
+            block = [headline]
+            for change in own:
+                block += format_change_lines(change, "  ", coloured)
+            blocks.append(block + format_verdict_lines(own_verdicts, "  ", coloured))
         elif title and verdicts[pair.name]:
             alike.setdefault(title, []).append(pair.name)
         elif title:
@@ -93,10 +86,12 @@ def _format_shared(
         )
     for line, presets in verdicts.items():
         blocks.setdefault(presets, []).extend(format_verdict_lines([line], "", coloured))
-    return [
-        [*lines, f"    in {', '.join(map(escape_controls, presets))}"]
-        for presets, lines in blocks.items()
-    ]
+    return [[*lines, _format_reach(presets)] for presets, lines in blocks.items()]
+
+
+def _format_reach(presets: Iterable[str]) -> str:
+    """Return the line that lists the presets of the lines above it."""
+    return f"    in {', '.join(map(escape_controls, presets))}"
 
 
 def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
@@ -120,7 +115,8 @@ def format_survey_stat(survey: Survey) -> str:
     """Return the number of changes of each preset that differs, and the sum."""
     rows = []
     for pair in survey.touched_pairs:
-        counts = [f"{sum(change.sign == sign for change in pair.changes)}{sign}" for sign in "+-~"]
+        signs = [change.sign for change in pair.changes]
+        counts = [f"{signs.count(sign)}{sign}" for sign in "+-~"]
         rows.append((pair.name, f"| {' '.join(counts)}", format_pair_headline(pair)))
     return f"{Table(rows, gaps=(1,)).format_plain()}{format_survey_totals(survey)}\n"
 
@@ -143,28 +139,28 @@ def format_change_lines(
     """
     reach = f"{presets} presets: " if presets else ""
     risk = f"  [{', '.join(change.risk)}]" if change.risk else ""
-    by = format_change_cause(change)
+    cause = escape_controls(format_change_cause(change))
     head = paint_text(
         f"{change.sign} {reach}{escape_controls(format_change_sentence(change))}",
         _COLOURS[change.sign],
         coloured,
     )
-    lines = [
-        f"{indent}{head}{risk}"
-        + (f"  {paint_text(escape_controls(by), '2', coloured)}" if by else "")
-    ]
-    if (
-        isinstance(change.before, list)
-        and isinstance(change.after, list)
-        and len(keys.format_toml_value(change.after)) > 60
-    ):
-        for kind, place, old, new in change.compare_elements():
-            shown = (
-                keys.format_toml_value(old if kind == "removed" else new)
-                if kind != "changed"
-                else f"{keys.format_toml_value(old)} → {keys.format_toml_value(new)}"
-            )
-            lines.append(
-                f"{indent}    {SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}"
-            )
+    line = f"{indent}{head}{risk}"
+    if cause:
+        line += f"  {paint_text(cause, '2', coloured)}"
+    lines = [line]
+    are_lists = isinstance(change.before, list) and isinstance(change.after, list)
+    # In a short list, the difference is seen in the line itself.
+    if are_lists and len(keys.format_toml_value(change.after)) > 60:
+        for inner in change.compare_elements():
+            index, shown = escape_controls(inner.index), escape_controls(_format_element(inner))
+            lines.append(f"{indent}    {SIGNS[inner.kind]} {index} {shown}")
     return lines
+
+
+def _format_element(change: ElementChange) -> str:
+    """Return the added or removed element of a list, or an element before and after."""
+    if change.kind == "changed":
+        was, now = keys.format_toml_value(change.before), keys.format_toml_value(change.after)
+        return f"{was} → {now}"
+    return keys.format_toml_value(change.before if change.kind == "removed" else change.after)

@@ -258,7 +258,11 @@ def test_of_a_list_in_order_the_elements_are_told_by_position(
     )
     assert change.kind == "changed"
     assert change.key == "x"
-    assert repr(change.compare_elements()) == repr(expected)
+    inner = [
+        (element.kind, element.index, element.before, element.after)
+        for element in change.compare_elements()
+    ]
+    assert repr(inner) == repr(expected)
 
 
 @pytest.mark.parametrize(
