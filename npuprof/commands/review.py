@@ -362,7 +362,7 @@ def sort_faults(
         {
             mark
             for pair in survey.pairs
-            for finding in (*pair.broken, *pair.untold)
+            for finding in (*pair.broken, *pair.unavailable)
             for mark in _mark(finding)
         }
         if survey

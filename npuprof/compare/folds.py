@@ -15,7 +15,7 @@ from npuprof.report.text import escape_controls, format_count
 from npuprof.system import group_pairs
 
 #: Verbs for a preset with a new finding, by severity.
-_DEEDS = {"error": "breaks", "warning": "warns", "info": "notes"}
+_VERBS = {"error": "breaks", "warning": "warns", "info": "notes"}
 
 
 class Fold(Record):
@@ -36,16 +36,8 @@ def identify_lasting_change(change: Change) -> str:
 
     Presets are compared with their own revisions by it.
     """
-    return repr(
-        (
-            change.key,
-            change.scope,
-            change.kind,
-            change.before,
-            change.after,
-            *map(_identify_origin, (*change.origins, change.extends)),
-        )
-    )
+    origins = map(_identify_origin, (*change.origins, change.extends))
+    return repr((change.key, change.scope, change.kind, change.before, change.after, *origins))
 
 
 def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
@@ -57,18 +49,20 @@ def fold_changes(
 ) -> list[Fold]:
     """Return the changes of presets on both sides, merging equal changes with the same cause.
 
-    Most presets first.
-
-    ``identify`` returns what equal changes share, if they may differ in revisions.
+    Those of most presets come first. ``identify`` returns what equal changes share, if they may
+    differ in revisions.
     """
-    folds: dict[str, tuple[Change, list[str]]] = {}
+    changes: dict[str, Change] = {}
+    names: dict[str, list[str]] = {}
     for pair in pairs:
-        for change in pair.changes if pair.status == "changed" else ():
-            folds.setdefault(identify(change), (change, []))[1].append(pair.name)
-    return sorted(
-        (Fold(change, tuple(names)) for change, names in folds.values()),
-        key=lambda fold: -len(fold.presets),
-    )
+        if pair.status != "changed":
+            continue
+        for change in pair.changes:
+            identity = identify(change)
+            changes.setdefault(identity, change)
+            names.setdefault(identity, []).append(pair.name)
+    folds = [Fold(change, tuple(names[identity])) for identity, change in changes.items()]
+    return sorted(folds, key=lambda fold: -len(fold.presets))
 
 
 def fold_shared_changes(
@@ -91,11 +85,8 @@ def group_shared_verdicts(verdicts: Mapping[str, Iterable[str]]) -> dict[str, tu
 def format_change_value(change: Change, side: Any) -> str:
     """Return one side of a change with its unit."""
     text = keys.format_toml_value(side)
-    return (
-        f"{text} {change.unit}"
-        if change.unit and not isinstance(side, (str, bool, list, dict))
-        else text
-    )
+    has_unit = change.unit and not isinstance(side, (str, bool, list, dict))
+    return f"{text} {change.unit}" if has_unit else text
 
 
 def format_change_sentence(change: Change) -> str:
@@ -111,75 +102,78 @@ def format_change_sentence(change: Change) -> str:
 
 
 def format_moved_origin(was: str, now: str) -> str:
-    """Return the places that an edited ``extends`` adds and removes; empty strings are omitted."""
-    return f"{now} in place of {was}" if was and now else f"adds {now}" if now else f"removes {was}"
+    """Return the lines that an edited ``extends`` adds and removes; empty strings are omitted."""
+    if was and now:
+        return f"{now} in place of {was}"
+    return f"adds {now}" if now else f"removes {was}"
 
 
 def format_change_cause(change: Change) -> str:
-    """Return the cause of a change, with the other side's place if it differs."""
+    """Return the cause of a change, with the other side's line if it differs."""
     was, now = change.origins
     if change.extends:
         return f"via {change.extends}: {format_moved_origin(str(was or ''), str(now or ''))}"
     if now is None:
         return f"was set by {was}" if was else ""
     verb = "unset by" if change.kind == "removed" and now.layer == "unset" else "via"
-    then, place = str(was or ""), str(now)
-    return f"{verb} {place}, before {then}" if then and then != place else f"{verb} {place}"
+    before = f", before {was}" if was and str(was) != str(now) else ""
+    return f"{verb} {now}{before}"
 
 
 def format_pair_headline(pair: Pair) -> str:
     """Return the status of a whole preset in a few words."""
-    words = []
+    parts = []
     if pair.was:
-        words.append(f"renamed from {escape_controls(pair.was)}")
+        parts.append(f"renamed from {escape_controls(pair.was)}")
     if pair.status in ("added", "removed"):
-        words.append("new" if pair.status == "added" else "removed")
+        parts.append("new" if pair.status == "added" else "removed")
         if pair.changes:
-            words.append(format_count(len(pair.changes), "setting"))
-    if pair.untold:
-        words.append("unknown here")
-    elif pair.valid[1] is False and pair.valid[0] is not False:
-        words.append("INVALID NOW" if pair.valid[0] else "invalid")
-    elif pair.valid == (False, True):
-        words.append("valid again")
+            parts.append(format_count(len(pair.changes), "setting"))
+    was_valid, is_valid = pair.valid
+    if pair.unavailable:
+        parts.append("unknown here")
+    elif is_valid is False and was_valid is not False:
+        parts.append("INVALID NOW" if was_valid else "invalid")
+    elif was_valid is False and is_valid:
+        parts.append("valid again")
     elif any(finding.severity == "error" for finding in pair.broken):
-        words.append("more errors")
-    return ", ".join(words)
+        parts.append("more errors")
+    return ", ".join(parts)
 
 
 def format_pair_verdicts(pair: Pair) -> list[str]:
     """Return a line for each new and each fixed error and warning; an accepted one is not fixed."""
-    accepted = {(one.finding.code, one.finding.key) for one in pair.accepted}
-    came = [
-        f"{_DEEDS[finding.severity]} {finding.code}: {finding.message}"
-        + (f" ({finding.place})" if finding.place else "")
-        for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity))
-    ]
-    gone = [finding for finding in pair.fixed if (finding.code, finding.key) not in accepted]
-    return came + [f"no longer {finding.code}: {finding.message}" for finding in gone]
+    lines = []
+    for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity)):
+        location = f" ({finding.place})" if finding.place else ""
+        lines.append(f"{_VERBS[finding.severity]} {finding.code}: {finding.message}{location}")
+    accepted = {(known.finding.code, known.finding.key) for known in pair.accepted}
+    fixed = [finding for finding in pair.fixed if (finding.code, finding.key) not in accepted]
+    return lines + [f"no longer {finding.code}: {finding.message}" for finding in fixed]
 
 
 def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
     """Return the newly accepted findings, each with its preset, those about execution first."""
-    return sorted(
-        ((pair.name, one) for pair in pairs for one in pair.accepted),
-        key=lambda row: (row[1].order, row[0]),
-    )
+    listed = [(pair.name, accepted) for pair in pairs for accepted in pair.accepted]
+
+    def rank(entry: tuple[str, Accepted]) -> tuple[object, ...]:
+        name, accepted = entry
+        return accepted.order, name
+
+    return sorted(listed, key=rank)
 
 
 def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
-    rows = ((name, accepted.finding, accepted.ignore) for name, accepted in list_accepted(pairs))
-    return group_pairs(
-        (
-            (
-                f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
-                f"{ignore.reason} ({ignore.origin})"
-            ),
-            name,
+    names_of_lines: dict[str, list[str]] = {}
+    for name, accepted in list_accepted(pairs):
+        finding, ignore = accepted.finding, accepted.ignore
+        line = (
+            f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
+            f"{ignore.reason} ({ignore.origin})"
         )
-        for name, finding, ignore in rows
-    )
+        names_of_lines.setdefault(line, []).append(name)
+    return names_of_lines
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:
@@ -191,12 +185,9 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     number = len(survey.different_pairs)
     unknown = [pair.name for pair in survey.unknown_pairs]
     rest = len(survey.pairs) - number - len(unknown)
-    parts = [
-        (
-            f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} "
-            f"{'do' if rest != 1 else 'does'} not"
-        )
-    ]
+    differ = "differs" if number == 1 else "differ"
+    do = "does" if rest == 1 else "do"
+    parts = [f"{format_count(number, 'preset')} {differ}, {rest} {do} not"]
     invalid = [
         pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False
     ]
@@ -210,6 +201,7 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     return "; ".join(parts)
 
 
+#: The maximum number of characters of a commit subject.
 _WIDTH = 72
 
 
@@ -234,13 +226,12 @@ def write_headline(survey: Survey, names: Sequence[str]) -> str:
 def _list_changes(touched: Sequence[Pair]) -> list[str]:
     """Return status changes of whole presets, then each change with its presets."""
     changes = []
-    for verb, status in (("Add", "added"), ("Remove", "removed")):
-        if listed := ", ".join(pair.name for pair in touched if pair.status == status):
-            changes.append(f"{verb} {listed}")
-    if fixed := ", ".join(
-        pair.name for pair in touched if pair.valid == (False, True) and not pair.changes
-    ):
-        changes.append(f"Mend {fixed}")
+    whole = {
+        "Add": [pair.name for pair in touched if pair.status == "added"],
+        "Remove": [pair.name for pair in touched if pair.status == "removed"],
+        "Mend": [pair.name for pair in touched if pair.valid == (False, True) and not pair.changes],
+    }
+    changes += [f"{verb} {', '.join(names)}" for verb, names in whole.items() if names]
     changes += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
     for fold in fold_changes(touched):
         reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"

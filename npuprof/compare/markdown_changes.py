@@ -28,11 +28,11 @@ from npuprof.compare.spans import (
     Page,
     collect_revisions,
     format_listed_span,
+    format_location,
     format_short_sentence,
     join_fitting,
     list_names,
     shorten_text,
-    format_location,
 )
 from npuprof.compare.survey import Survey
 from npuprof.model import Finding, Record
@@ -155,7 +155,7 @@ def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
     """Return shared changes, grouped by equal sets of presets, highest risk first."""
     groups = group_pairs((fold.presets, fold.change) for fold in wide)
 
-    def rank_group(names: Sequence[str]) -> tuple[int, int, Sequence[str]]:
+    def rank_group(names: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
         return min(map(_rank_change, groups[names])), -len(names), names
 
     return [
@@ -355,9 +355,10 @@ def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     faults = []
     for pair in filter(is_broken, pairs):
         errors = [finding for finding in pair.broken if finding.severity == "error"]
-        if pair.untold:
+        if pair.unavailable:
             faults += [
-                _build_fault(finding, pair.name, page, "unknown here: ") for finding in pair.untold
+                _build_fault(finding, pair.name, page, "unknown here: ")
+                for finding in pair.unavailable
             ]
         elif errors:
             faults += [_build_fault(finding, pair.name, page) for finding in errors]

@@ -27,7 +27,7 @@ class Pair(Record):
     ``fixed`` the fixed ones; ``accepted`` are its findings that are accepted only after, those
     about execution first. ``valid`` is whether it has no errors, before and after (None: missing).
     ``unread`` is set if the differences are unknown: the preset cannot be read or resolved, or a
-    source of one side is missing on this machine, as reported in ``untold``.
+    source of one side is missing on this machine, as reported in ``unavailable``.
     """
 
     name: str
@@ -41,12 +41,14 @@ class Pair(Record):
     accepted: tuple[Accepted, ...] = ()
     valid: tuple[bool | None, bool | None] = (None, None)
     unread: bool = False
-    untold: tuple[Finding, ...] = ()
+    unavailable: tuple[Finding, ...] = ()
 
     @property
     def is_touched(self) -> bool:
         """Whether it differs, has other warnings or accepted findings, or is unknown."""
-        return bool(self.is_different or self.broken or self.fixed or self.accepted or self.untold)
+        return bool(
+            self.is_different or self.broken or self.fixed or self.accepted or self.unavailable
+        )
 
     @property
     def is_different(self) -> bool:
@@ -69,16 +71,16 @@ def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str)
     """Return the differences of a resolved preset; ``was`` is its name on the old side."""
     sides = old.resolve_preset(was), new.resolve_preset(name)
     pair = build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
-    if not pair.untold:
+    if not pair.unavailable:
         return pair
-    untold = [
-        advise_sync_of(finding, f"--rev {side.store.commit[:12]}")
-        if isinstance(side.store, Revision)
-        else finding
-        for side, resolved in zip((old, new), sides, strict=True)
-        for finding in _list_untold(resolved)
-    ]
-    return pair._replace(untold=tuple(dict.fromkeys(untold)))
+    unavailable: list[Finding] = []
+    for side, resolved in zip((old, new), sides, strict=True):
+        findings = _list_unavailable(resolved)
+        if isinstance(side.store, Revision):
+            lock = f"--rev {side.store.commit[:12]}"
+            findings = tuple(advise_sync_of(finding, lock) for finding in findings)
+        unavailable += findings
+    return pair._replace(unavailable=tuple(dict.fromkeys(unavailable)))
 
 
 def build_resolved_pair(
@@ -95,37 +97,36 @@ def build_resolved_pair(
     old = None if isinstance(before, NpuprofError) else before
     new = None if isinstance(after, NpuprofError) else after
     changes = tuple(compare_with_scopes(old, new)) if old and new else ()
-    untold = tuple(dict.fromkeys((*_list_untold(before), *_list_untold(after))))
+    unavailable = tuple(dict.fromkeys((*_list_unavailable(before), *_list_unavailable(after))))
     if before is None or after is None:
         status = "added" if before is None else "removed"
         only = new or old
-        changes = (
-            tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin))
-            if only
-            else ()
-        )
+        if only:
+            settings = only.ordered_settings()
+            changes = tuple(diff.build_one_sided_changes(settings, status, only.origin))
+    elif unavailable:
+        status = "unknown"
+    elif changes or (old is None) != (new is None):
+        status = "changed"
     else:
-        status = (
-            "unknown"
-            if untold
-            else "changed"
-            if changes or (old is None) != (new is None)
-            else "unchanged"
-        )
-    unread = bool(untold) or isinstance(after, NpuprofError)
+        status = "unchanged"
     pair = Pair(
-        name, status, changes, was if was != name else "", old, new, unread=unread, untold=untold
+        name,
+        status,
+        changes,
+        was=was if was != name else "",
+        before=old,
+        after=new,
+        unread=bool(unavailable) or isinstance(after, NpuprofError),
+        unavailable=unavailable,
     )
     return _add_fault_changes(pair, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
 
 
-def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
+def _list_unavailable(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
     """Return the findings about sources missing here, without which a side is unknown."""
-    return (
-        tuple(finding for finding in side.findings if finding.code in UNAVAILABLE)
-        if isinstance(side, NpuprofError)
-        else ()
-    )
+    findings = side.findings if isinstance(side, NpuprofError) else ()
+    return tuple(finding for finding in findings if finding.code in UNAVAILABLE)
 
 
 def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
@@ -178,12 +179,15 @@ class _Verdict(Record):
             return None
         return not any(fault.severity == "error" for fault in self.faults)
 
-    def list_marks(self) -> list[tuple[str, str, str]]:
-        """Return the identity of each fault on both sides, independent of the store's name."""
-        marks = map(checks.identify_finding, self.faults)
+    def identify_faults(self) -> list[tuple[str, str, str]]:
+        """Return the code, key and message of each fault, without the name of the store.
+
+        Tuples: each is searched among those of the other side.
+        """
+        identities = map(checks.identify_finding, self.faults)
         return [
             (code, key, message.replace(self.label, "the store") if self.label else message)
-            for code, key, message in marks
+            for code, key, message in identities
         ]
 
 
@@ -193,9 +197,8 @@ def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
     if side is None:
         return _Verdict(False, (), label)
     try:
-        has_ignores = (
-            View(side).find_acceptance() is not None
-        )  # notes are only needed if one may be accepted
+        # Notes are only needed if one may be accepted.
+        has_ignores = View(side).find_acceptance() is not None
         verdict = checks.judge_config(side, notes=has_ignores)
     except NpuprofError as error:  # an invalid team policy in that tree
         return _Verdict(False, tuple(error.findings), label)
@@ -208,17 +211,21 @@ def _list_newly_accepted(before: _Verdict, after: _Verdict) -> tuple[Accepted, .
 
     One about execution also if its value differs.
     """
-    known, new = set(map(_identify_accepted, before.accepted)), []
-    for one in sorted(after.accepted, key=attrgetter("order")):
-        if (mark := _identify_accepted(one)) not in known:
-            known.add(mark)
-            new.append(one)
+    known = set(map(_identify_accepted, before.accepted))
+    new = []
+    for accepted in sorted(after.accepted, key=attrgetter("order")):
+        identity = _identify_accepted(accepted)
+        if identity not in known:
+            known.add(identity)
+            new.append(accepted)
     return tuple(new)
 
 
 def _identify_accepted(accepted: Accepted) -> tuple[str, str, str]:
+    """Return the code and key of an accepted finding, and its value if that is executed."""
     finding = accepted.finding
-    return finding.code, finding.key, repr(accepted.value) if finding.code in TRUST_CODES else ""
+    value = repr(accepted.value) if finding.code in TRUST_CODES else ""
+    return finding.code, finding.key, value
 
 
 def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
@@ -226,15 +233,16 @@ def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     pair = pair._replace(valid=(before.valid, after.valid))
     if lacks_source(before.faults):
         return pair
-    marks = before.list_marks(), after.list_marks()
-    broken = tuple(
-        fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0]
-    )
-    fixed = tuple(
-        fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]
-    )
     return pair._replace(
-        broken=broken,
-        fixed=fixed if after.judged else (),
+        broken=_list_faults_missing_in(before, after),
+        # The faults of a side that could not be judged are unknown, not fixed.
+        fixed=_list_faults_missing_in(after, before) if after.judged else (),
         accepted=_list_newly_accepted(before, after),
     )
+
+
+def _list_faults_missing_in(other: _Verdict, verdict: _Verdict) -> tuple[Finding, ...]:
+    """Return the faults of a verdict that the other side does not have."""
+    known = set(other.identify_faults())
+    identified = zip(verdict.faults, verdict.identify_faults(), strict=True)
+    return tuple(fault for fault, identity in identified if identity not in known)

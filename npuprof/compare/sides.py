@@ -17,7 +17,8 @@ from npuprof.store.layout import Layout
 from npuprof.store.worktree import list_absent_files
 from npuprof.system.files import read_plain_file
 
-_TEXT = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
+#: A TOML string on one line, with its quotes.
+_STRING = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
 _NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, multi-line strings
 
 
@@ -33,28 +34,24 @@ class WorkTree:
         folder.read_ahead = self._texts
         self.absent: dict[str, TreeFile] = {}
         self._repository = before.repository
-        there = set(folder.names())
-        if has_sparse_checkout(folder.root) or before.files.keys() - there:
-            self.absent = {
-                name: file
-                for name, file in list_absent_files(
-                    before.repository, Layout(before.repository.prefix, folder.layout.globs)
-                ).items()
-                if name not in there
-            }
+        existing = set(folder.names())
+        if has_sparse_checkout(folder.root) or before.files.keys() - existing:
+            layout = Layout(before.repository.prefix, folder.layout.globs)
+            absent = list_absent_files(before.repository, layout)
+            self.absent = {name: file for name, file in absent.items() if name not in existing}
             folder.read_absent = lambda name: (
                 self.read_profile_text(name) if name in self.absent else None
             )
 
     def load_texts(self, names: set[str]) -> None:
         """Load the files missing in the folder together; other files are read on demand."""
-        wanted = {
+        requested = {
             name: self.absent[name].oid
             for name in names
             if name in self.absent and name not in self._texts
         }
-        contents = self._repository.git.read_contents(wanted.values()) if wanted else {}
-        self._texts |= {name: contents[oid] for name, oid in wanted.items()}
+        contents = self._repository.git.read_contents(requested.values()) if requested else {}
+        self._texts |= {name: contents[oid] for name, oid in requested.items()}
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a file; empty if it cannot be read (the resolver reports why)."""
@@ -80,8 +77,8 @@ class WorkTree:
 
 def compute_blob_id(content: bytes, length: int) -> str:
     """Return git's id of a file content; ``length`` selects the repository's hash function."""
-    make = hashlib.sha256 if length == 64 else hashlib.sha1
-    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    hash_function = hashlib.sha256 if length == 64 else hashlib.sha1
+    return hash_function(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 class ResolvedSide:
@@ -120,11 +117,9 @@ class StoreSide(ResolvedSide):
         """
         if file.is_link:
             return False
-        return (
-            self.texts.is_same_file(name, file)
-            if isinstance(self.texts, WorkTree)
-            else self.texts.files[name] == file
-        )
+        if isinstance(self.texts, WorkTree):
+            return self.texts.is_same_file(name, file)
+        return self.texts.files[name] == file
 
     def read_parent_names(self, name: str) -> list[str] | None:
         """Return all names that a file may extend, without parsing plain texts.
@@ -145,8 +140,6 @@ def read_plain_parents(text: bytes) -> list[str] | None:
     """
     if any(mark in text for mark in _NOT_PLAIN):
         return None
-    return (
-        [name[1:-1].decode(errors="replace") for name in _TEXT.findall(text)]
-        if b"extends" in text
-        else []
-    )
+    if b"extends" not in text:
+        return []
+    return [name[1:-1].decode(errors="replace") for name in _STRING.findall(text)]

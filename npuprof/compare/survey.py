@@ -21,7 +21,6 @@ from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.opening import Sources, find_copy_faults
 from npuprof.store.worktree import find_converted_files
-from npuprof.system import group_pairs
 
 
 class Survey(Record):
@@ -43,7 +42,7 @@ class Survey(Record):
     @property
     def unknown_pairs(self) -> list[Pair]:
         """The presets whose differences are unknown."""
-        return [pair for pair in self.pairs if pair.untold and not pair.is_different]
+        return [pair for pair in self.pairs if pair.unavailable and not pair.is_different]
 
     @property
     def different_pairs(self) -> list[Pair]:
@@ -57,18 +56,15 @@ class Survey(Record):
 
     def describe_unread(self) -> list[str]:
         """Return which presets cannot be compared, and why."""
-        known = [pair.name for pair in self.pairs if pair.unread and not pair.untold]
-        described = (
-            [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
-        )
-        reasons = group_pairs(
-            (f"{finding.message}; {finding.hint}", pair.name)
-            for pair in self.pairs
-            for finding in pair.untold
-        )
-        return described + [
-            f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()
-        ]
+        reasons: dict[str, list[str]] = {}
+        broken = [pair.name for pair in self.pairs if pair.unread and not pair.unavailable]
+        if broken:
+            reasons["cannot be read or resolved now"] = broken
+        for pair in self.pairs:
+            for finding in pair.unavailable:
+                reason = f"{finding.message}; {finding.hint}"
+                reasons.setdefault(reason, []).append(pair.name)
+        return [f"cannot compare {', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
 def compare_store_states(
@@ -95,17 +91,17 @@ def compare_store_states(
         old.texts, new.texts, old.names - new.names, new.names - old.names
     )
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
-    wanted = select_named_presets(names, everything, renamed) if names else everything
+    selected = select_named_presets(names, everything, renamed) if names else everything
     if raw:
         affected = changed
     elif names:
-        affected = set(wanted)
+        affected = set(selected)
         old.texts.load_texts(old.names)
         new.texts.load_texts(new.names)
     else:
         affected = find_reached_presets(old, new, changed)
     pairs = []
-    for name in wanted:
+    for name in selected:
         was = renamed.get(name, name)
         if name not in affected and was not in affected:
             pairs.append(Pair(name, "unchanged"))
@@ -124,22 +120,26 @@ def compare_lock_states(
     Both are of the same folder, each with the sources of its state; a preset without sources is
     unchanged.
     """
-    sides = [ResolvedSide(side, side.store) for side in (before, after)]
+    old_side, new_side = ResolvedSide(before, before.store), ResolvedSide(after, after.store)
+    stores = (before.store.label, after.store.label)
     pairs = []
     for name in after.store.names():
-        old, new = (side.resolve_preset(name) for side in sides)
-        lines = [
-            [(member.key, member.document.text) for member in config.lineage]
-            for config in (old, new)
-            if isinstance(config, Config)
-        ]
-        if len(lines) == 2 and lines[0] == lines[1]:
+        old, new = old_side.resolve_preset(name), new_side.resolve_preset(name)
+        if _have_equal_texts(old, new):
             pairs.append(Pair(name, "unchanged"))
         else:
-            pairs.append(
-                build_resolved_pair(old, new, name, name, (before.store.label, after.store.label))
-            )
+            pairs.append(build_resolved_pair(old, new, name, name, stores))
     return Survey(*labels, tuple(pairs))
+
+
+def _have_equal_texts(old: object, new: object) -> bool:
+    """Return whether two configs were resolved from the same texts; False for errors."""
+    if not (isinstance(old, Config) and isinstance(new, Config)):
+        return False
+    old_texts, new_texts = (
+        [(member.key, member.document.text) for member in config.lineage] for config in (old, new)
+    )
+    return old_texts == new_texts
 
 
 def select_named_presets(
@@ -150,17 +150,14 @@ def select_named_presets(
     Raises NpuprofError for names that are on neither side.
     """
     selected, problems = [], []
-    now = {was: name for name, was in renamed.items()}
-    for name in names:
-        name = now.get(name, name)
+    current = {was: name for name, was in renamed.items()}
+    for requested in names:
+        name = current.get(requested, requested)
         if name in known:
             selected.append(name)
         else:
-            problems.append(
-                Finding(
-                    "NP008", f"no preset {name!r} on either side", "", did_you_mean(name, known)
-                )
-            )
+            message = f"no preset {name!r} on either side"
+            problems.append(Finding("NP008", message, "", did_you_mean(name, known)))
     if problems:
         raise NpuprofError(problems)
     return sorted(set(selected))
@@ -174,19 +171,19 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
     if not changed and not moved:
         return set()
     new.texts.load_texts(new.names)
-    heirs: dict[str, set[str]] = {}
+    children: dict[str, set[str]] = {}
     reached = set(changed)
     for name in new.names - changed:
         parents = new.read_parent_names(name)
         if parents is None:
-            reached.add(name)
+            reached.add(name)  # unreadable: it may extend anything
         for parent in parents or ():
-            heirs.setdefault(parent, set()).add(name)
+            children.setdefault(parent, set()).add(name)
             if moved and "@" in parent:
                 reached.add(name)
     waiting = list(reached)
     while waiting:
-        more = heirs.get(waiting.pop(), set()) - reached
+        more = children.get(waiting.pop(), set()) - reached
         reached |= more
         waiting += more
     if isinstance(old.texts, Revision) and isinstance(new.texts, Revision):
@@ -233,15 +230,15 @@ def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> 
 
     Invalid ones count as different.
     """
-    policies: list[list[Record]] = []
-    for home in (before, after):
-        try:
-            policy = Lookups().load_policy(home) if home.may_have_policy() else None
-        except NpuprofError:
-            return True
-        policies.append(
-            [table._replace(origin=None) for table in (*policy.rules, *policy.ignores)]
-            if policy
-            else []
-        )
-    return policies[0] != policies[1]
+    try:
+        return _load_policy_tables(before) != _load_policy_tables(after)
+    except NpuprofError:
+        return True
+
+
+def _load_policy_tables(store: Revision | Folder) -> list[Record]:
+    """Return the rules and accepted findings of a state, without origins. Raises NpuprofError."""
+    policy = Lookups().load_policy(store) if store.may_have_policy() else None
+    if not policy:
+        return []
+    return [table._replace(origin=None) for table in (*policy.rules, *policy.ignores)]
