@@ -16,7 +16,7 @@ from npuprof.checks.restrictions import (
     list_leaves,
     list_surface_releases,
 )
-from npuprof.checks.view import Fault, Scope, View
+from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Path, did_you_mean
@@ -101,85 +101,70 @@ def follow_advice(
     Advice about the setting has precedence over advice about its value.
     """
     of_value, of_setting = list(faults), list(scoped)
-    advice = (
-        next((fault for fault in of_setting if fault.code in _ABOUT_SETTINGS), None)
-        if of_value
-        else None
-    )
-    if advice is None or (
-        advice.code != "NP502" and not all(fault.code in _ABOUT_VALUES for fault in of_value)
-    ):
+    if not of_value:
+        return of_value, of_setting
+    advice = next((fault for fault in of_setting if fault.code in _ABOUT_SETTINGS), None)
+    if advice is None:
+        return of_value, of_setting
+    has_no_effect = advice.code == "NP502"
+    if not has_no_effect and any(fault.code not in _ABOUT_VALUES for fault in of_value):
         return of_value, of_setting
     of_setting.remove(advice)
     reason = f"{advice.message}. {advice.why}".rstrip()
-    reasons = [
-        reason if advice.code == "NP502" else f"{fault.why} {reason}".lstrip() for fault in of_value
-    ]
-    return [
-        fault._replace(why=why, hint=advice.hint, fix=None)
-        for fault, why in zip(of_value, reasons, strict=True)
-    ], of_setting
+    advised = []
+    for fault in of_value:
+        # How a value that nothing reads would be treated is of no interest.
+        why = reason if has_no_effect else f"{fault.why} {reason}".lstrip()
+        advised.append(fault._replace(why=why, hint=advice.hint, fix=None))
+    return advised, of_setting
 
 
 def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
     yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
-    for claim, fault in _find_context_faults(
+    for item in _find_context_faults(
         tuple(view.config.list_ranges().items()), view.config.products, view.requested
     ):
-        yield view.build_finding(fault, f"profile.{claim}", view.config.find_profile_origin(claim))
+        origin = view.config.find_profile_origin(item.key)
+        yield view.build_finding(item.fault, f"profile.{item.key}", origin)
 
 
 @lru_cache(1024)  # many presets have the same claims
 def _find_context_faults(
     ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], requested: Context
-) -> tuple[tuple[str, Fault], ...]:
+) -> tuple[SettingFault, ...]:
     """Return the faults of a context that a preset does not support.
 
     Each has its key in ``[profile]``.
     """
     faults = []
-    for axis, named in ranges:
+    for axis, claimed in ranges:
         release = requested.find_value(axis)
-        if release and release not in (releases.find_releases_in_range(named, axis) or (release,)):
-            what, claim = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
-            hint = f"widen {claim} in [profile], or check another release"
-            faults.append(
-                (
-                    claim,
-                    Fault(
-                        "NP406",
-                        f"the preset is meant for {what} {named}, not for {release}",
-                        "",
-                        hint,
-                    ),
-                )
-            )
+        # An invalid range, and one without known releases, have their own finding (NP402).
+        supported = releases.find_releases_in_range(claimed, axis)
+        if not release or not supported or release in supported:
+            continue
+        title, key = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
+        what = f"the profile is meant for {title} {claimed}, not for {release}"
+        hint = f"widen {key} in [profile], or check another release"
+        faults.append(SettingFault(key, Fault("NP406", what, hint=hint)))
     product = requested.product
+    if product and meant and not _is_product_supported(product, meant):
+        what = f"the profile is meant for {', '.join(meant)}, not for {product}"
+        hint = "add the product to [profile], or check another one"
+        faults.append(SettingFault("products", Fault("NP407", what, hint=hint)))
+    return tuple(faults)
+
+
+def _is_product_supported(product: str, supported: tuple[str, ...]) -> bool:
+    """Return whether a product contains, or is part of, one that a preset supports."""
     from npuprof.catalog import products
 
-    if (
-        product
-        and meant
-        and not any(
-            products.may_contain(name, product) or products.may_contain(product, name)
-            for name in meant
-        )
-    ):
-        hint = "add the product to [profile], or check another one"
-        faults.append(
-            (
-                "products",
-                Fault(
-                    "NP407",
-                    f"the preset is meant for {', '.join(meant)}, not for {product}",
-                    "",
-                    hint,
-                ),
-            )
-        )
-    return tuple(faults)
+    return any(
+        products.may_contain(name, product) or products.may_contain(product, name)
+        for name in supported
+    )
 
 
 def _check_written_claims(view: View) -> Iterator[Finding]:
@@ -212,39 +197,36 @@ def compare_contexts(
     meant: tuple[str, ...],
     contexts: tuple[Context, ...],
 ) -> tuple[tuple[str, ...] | None, ...]:
-    """Return for each context: the codes that report that a preset does not support it.
+    """Return for each context the codes that report that a preset does not support it.
 
-    None if its scope contains the context.
+    ``()`` if the preset's scope contains the context, and None if only a check can tell.
 
-    A context that it contains has no fault that the scope does not have: a fault of a scope is one
-    of some release, and of some product in it, and rules only read the newest release that changes
-    a default. Else, return None.
+    A context that the scope contains has no fault that the scope does not have. A fault of a scope
+    is one of some release and some product in it, and rules only read the newest release that
+    changes a default.
     """
-    unmeant = [
-        tuple(
-            dict.fromkeys(fault.code for _, fault in _find_context_faults(ranges, meant, context))
-        )
-        for context in contexts
-    ]
-    return tuple(
-        codes or (() if _contains_context(there, context) else None)
-        for codes, context in zip(unmeant, contexts, strict=True)
-    )
+    states: list[tuple[str, ...] | None] = []
+    for context in contexts:
+        codes = [item.fault.code for item in _find_context_faults(ranges, meant, context)]
+        if codes or _contains_context(there, context):
+            states.append(tuple(dict.fromkeys(codes)))
+        else:
+            states.append(None)
+    return tuple(states)
 
 
 def _contains_context(there: Scope, context: Context) -> bool:
-
+    """Return whether a scope contains a context, and no later release changes a default."""
     from npuprof.catalog import products
 
-    family = (
-        products.find_product_family(context.product)
-        if context.product
-        else next(iter(there.families), None)
-    )
+    family = next(iter(there.families), None)
+    if context.product:
+        family = products.find_product_family(context.product)
     release = context.cann or next(reversed(there.releases), None)
     if family not in there.families or release not in there.releases:
         return False
-    return _list_default_changes().isdisjoint(there.releases[there.releases.index(release) + 1 :])
+    later = there.releases[there.releases.index(release) + 1 :]
+    return _list_default_changes().isdisjoint(later)
 
 
 @cache
@@ -259,7 +241,7 @@ def _list_default_changes() -> frozenset[str]:
 
 @lru_cache(1024)
 def _find_barred_families(scenario: str, families: tuple[str, ...]) -> tuple[str, ...]:
-
+    """Return the product families on which no adapter supports a scenario."""
     from npuprof.catalog import products
 
     return tuple(family for family in families if scenario not in products.list_scenarios(family))
@@ -284,42 +266,37 @@ def _check_scenario(view: View) -> Iterator[Finding]:
 
 
 def _find_claim_fault(spec: str, axis: str) -> Fault | None:
-    if (
-        (fault := _find_range_fault(spec, "", axis))
-        or releases.find_releases_in_range(spec, axis)
-        or not releases.load_releases(axis)
-    ):
+    """Return the fault of a range in ``[profile]``: it is invalid, or has no known release."""
+    if fault := _find_range_fault(spec, "", axis):
         return fault
-    newest = f"the newest known is {releases.load_releases(axis)[-1]}"
-    hint = (
-        newest if axis == releases.CANN else f"{newest}; {releases.describe_known_releases(axis)}"
-    )
-    return Fault(
-        "NP402",
-        f"{axis} = {format_short_value(spec)} contains no known release",
-        "",
-        hint,
-        severity="warning",
-    )
+    known = releases.load_releases(axis)
+    if not known or releases.find_releases_in_range(spec, axis):
+        return None
+    hint = f"the newest known is {known[-1]}"
+    if axis != releases.CANN:
+        hint = f"{hint}; {releases.describe_known_releases(axis)}"
+    what = f"{axis} = {format_short_value(spec)} contains no known release"
+    # A warning, because the release may be newer than the catalogue.
+    return Fault("NP402", what, hint=hint, severity="warning")
 
 
 def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
     """Yield the parts of a match that no job can satisfy; a single name is placed at its key."""
     never = "The override would never take part, without any message."
     finders = {"product": _find_product_fault, "target": _find_target_fault}
-    for axis, wanted in match.items():
-        for index, name in enumerate(wanted if axis != "scenario" else ()):
-            find_fault = finders.get(axis)
-            if (
-                fault := find_fault(name, never)
-                if find_fault
-                else _find_range_fault(name, never, axis)
-            ):
+    for axis, names in match.items():
+        if axis == "scenario":  # the parser reports unknown scenarios (NP007)
+            continue
+        for index, name in enumerate(names):
+            if axis in finders:
+                fault = finders[axis](name, never)
+            else:
+                fault = _find_range_fault(name, never, axis)
+            if fault:
                 yield fault, (axis, index)
 
 
 def _find_product_fault(name: str, why: str) -> Fault | None:
-
     from npuprof.catalog import products
 
     if products.find_product(name) is not None:
@@ -353,71 +330,63 @@ def _find_unread_releases(scope: Scope, name: str) -> tuple[tuple[str, ...], tup
     option = catalog.find_option(name)
     assert option is not None
     states = option.surface_states.get(scope.surface, option.states)
-    covered = [
-        (release, states[releases.release_index(release)])
-        for release in list_surface_releases(scope, scope.surface)
-    ]
-    return tuple(release for release, state in covered if state == "."), tuple(
-        release for release, state in covered if state == "?"
-    )
+    unread, unknown = [], []
+    for release in list_surface_releases(scope, scope.surface):
+        state = states[releases.release_index(release)]
+        if state == ".":
+            unread.append(release)
+        elif state == "?":
+            unknown.append(release)
+    return tuple(unread), tuple(unknown)
 
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
-    missing, unknown = _find_unread_releases(scope, option.name)
-    if missing and option.field:
-        states = option.surface_states.get(scope.surface, option.states)
-        readers = [
-            name
-            for name, state in zip(releases.load_releases(), states, strict=True)
-            if state == "Y"
-        ]
-        why = "The adapter of that release does not know the key and ignores it silently."
-        if scope.surface in option.surface_states:
-            why = (
-                "The adapter of that release has no "
-                f"{option.spelling[scope.surface]}, and raises an error if it is set."
-            )
-        span = (
-            f"it is read in {releases.format_release_span(readers)}"
-            if readers
-            else "no release reads it"
-        )
-        hint = f"{span}; unset it there, or narrow cann"
-        if option.replaced_by:
-            hint = f"use {option.replaced_by}; {span}"
-        yield Fault(
-            "NP404",
-            f"{option.name} is not read in CANN {releases.format_release_span(missing)}",
-            why,
-            hint,
-        )
+    """Yield the releases of the scope that do not read an option, or not with this value."""
+    unread, unknown = _find_unread_releases(scope, option.name)
+    if unread and option.field:
+        yield _build_unread_fault(scope, option, unread)
         return
     if unknown:
         why = (
             "The sources of these releases could not be read; the "
             "option is missing before them and there after them."
         )
-        what = (
-            "it is not known whether CANN "
-            f"{releases.format_release_span(unknown)} reads {option.name}"
-        )
+        span = releases.format_release_span(unknown)
+        what = f"it is not known whether CANN {span} reads {option.name}"
         yield Fault(
             "NP405", what, why, "narrow cann to releases that certainly read it, or test it"
         )
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
-    if since:
-        early = [name for name in scope.releases if releases.is_earlier(name, since)]
-        if early:
-            what = (
-                f"{option.name} = {format_short_value(value)} is not known in CANN "
-                f"{releases.format_release_span(early)}"
-            )
-            yield Fault(
-                "NP408",
-                what,
-                f"The value came with {since}.",
-                "write an older value, or narrow cann",
-            )
+    if since is None:
+        return
+    early = [name for name in scope.releases if releases.is_earlier(name, since)]
+    if early:
+        what = (
+            f"{option.name} = {format_short_value(value)} is not known in CANN "
+            f"{releases.format_release_span(early)}"
+        )
+        why = f"The value came with {since}."
+        yield Fault("NP408", what, why, "write an older value, or narrow cann")
+
+
+def _build_unread_fault(scope: Scope, option: Option, unread: tuple[str, ...]) -> Fault:
+    states = option.surface_states.get(scope.surface, option.states)
+    known = releases.load_releases()
+    readers = [name for name, state in zip(known, states, strict=True) if state == "Y"]
+    why = "The adapter of that release does not know the key and ignores it silently."
+    if scope.surface in option.surface_states:
+        why = (
+            "The adapter of that release has no "
+            f"{option.spelling[scope.surface]}, and raises an error if it is set."
+        )
+    span = "no release reads it"
+    if readers:
+        span = f"it is read in {releases.format_release_span(readers)}"
+    hint = f"{span}; unset it there, or narrow cann"
+    if option.replaced_by:
+        hint = f"use {option.replaced_by}; {span}"
+    what = f"{option.name} is not read in CANN {releases.format_release_span(unread)}"
+    return Fault("NP404", what, why, hint)
 
 
 def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -471,6 +440,7 @@ def _find_value_product_faults(
 def _list_barred_families(
     scope: Scope, record: Option | catalog.Variable | catalog.Flag
 ) -> list[str]:
+    """Return the product families of the scope that do not support a setting."""
     excluded = record.products_not if isinstance(record, catalog.Flag) else ()
     return [
         family
@@ -480,7 +450,7 @@ def _list_barred_families(
 
 
 def _list_supported_families(record: Option | catalog.Variable | catalog.Flag) -> list[str]:
-
+    """Return the product families that support a setting, as the documentation lists them."""
     if record.products or not isinstance(record, catalog.Flag):
         return list(record.products)
     from npuprof.catalog import products
@@ -509,30 +479,23 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
 
 
 def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
-    gone = (
-        option.states[-1] == "." and not scope.releases
-    )  # requested releases are checked one by one (NP404)
-    if (
-        gone
-        or option.field is None
-        or _is_mark_in_force(scope, option.no_effect, option.no_effect_since)
-    ):
+    """Yield that an option has no effect any more, is deprecated or undocumented."""
+    # Requested releases are checked one by one (NP404).
+    is_gone = option.states[-1] == "." and not scope.releases
+    is_unread = is_gone or option.field is None
+    if is_unread or _is_in_effect(scope, option.no_effect, option.no_effect_since):
         why = "The engine takes the value and does nothing with it."
-        if gone or option.field is None:
-            ended = len(option.states.rstrip("."))
-            why = (
-                f"Since CANN {releases.load_releases()[ended]} no adapter"
-                if ended
-                else "No release of the adapter"
-            )
-            why += " reads the key."
-        yield Fault(
-            "NP502",
-            f"{option.name} has no effect",
-            why,
-            f"use {option.replaced_by}" if option.replaced_by else "unset it",
-        )
-    elif _is_mark_in_force(scope, option.deprecated, option.deprecated_since):
+        if is_unread:
+            # The states of an option end with a "." for each release that no longer reads it.
+            first_unread = len(option.states.rstrip("."))
+            why = "No release of the adapter reads the key."
+            if first_unread:
+                why = (
+                    f"Since CANN {releases.load_releases()[first_unread]} no adapter reads the key."
+                )
+        hint = f"use {option.replaced_by}" if option.replaced_by else "unset it"
+        yield Fault("NP502", f"{option.name} has no effect", why, hint)
+    elif _is_in_effect(scope, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
         hint = f"use {option.replaced_by}" if option.replaced_by else "unset it if you can"
         yield Fault(
@@ -543,7 +506,7 @@ def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
         yield Fault("NP503", f"{option.name} is not documented", why, "use it only on advice")
 
 
-def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
+def _is_in_effect(scope: Scope, flagged: bool, since: str) -> bool:
     """Return whether a deprecation applies to the newest selected release."""
     if not flagged or not scope.releases or not since:
         return flagged
@@ -551,55 +514,17 @@ def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
 
 
 def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
+    """Yield the faults of a variable, a flag or a framework setting in a scope."""
     section, name = keys.split_section_and_name(key)
     yield from _find_framework_scope_faults(scope, section, name, value)
     record = catalog.find_record(section, name)
     if not isinstance(record, (catalog.Variable, catalog.Flag)):
         return
-    barred = _list_barred_families(scope, record)
-    if barred:
-        supported = ", ".join(_list_supported_families(record))
-        hint = (
-            f"supported are {supported}" if supported else "no product supports it so far: unset it"
-        )
-        why = (
-            "The documentation does not list it among the products that "
-            f"{'read the variable' if section == 'env' else 'have the flag'}."
-        )
-        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
-    elif isinstance(value, (str, int, float)):
-        yield from find_family_faults(scope, key, record, str(value))
-    unread = (
-        [*_find_version_faults(scope, record.framework, record, key)]
-        if isinstance(record, catalog.Variable)
-        else []
-    )
-    yield from unread
-    if (
-        isinstance(record, catalog.Variable)
-        and record.dead
-        and not dict(scope.versions).get(record.framework)
-    ):
-        yield Fault(
-            "NP502",
-            f"{key} has no effect",
-            record.dead,
-            f"use {record.replaced_by}" if record.replaced_by else "unset it",
-        )
-    elif (
-        record.deprecated
-        and not unread
-        and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record))
-    ):
-        newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
-        of_adapter = (
-            "the TensorFlow adapter's option "
-            if section == "env" and catalog.find_option(newer) is not None
-            else ""
-        )
-        yield Fault(
-            "NP501", f"{key} is deprecated", "", f"use {of_adapter}{newer}" if newer else "unset it"
-        )
+    yield from _find_family_support_faults(scope, key, record, value)
+    if isinstance(record, catalog.Variable):
+        yield from _find_variable_age_faults(scope, key, record)
+    elif record.deprecated:
+        yield _build_deprecation_fault(key, record.replacement)
     if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
         yield Fault(
@@ -608,6 +533,46 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
             "Only the ATC compiler reads it.",
             hint,
         )
+
+
+def _find_family_support_faults(
+    scope: Scope, key: str, record: catalog.Variable | catalog.Flag, value: Any
+) -> Iterator[Fault]:
+    """Yield that some product families do not support a variable or a flag, or its value."""
+    barred = _list_barred_families(scope, record)
+    if barred:
+        supported = ", ".join(_list_supported_families(record))
+        hint = (
+            f"supported are {supported}" if supported else "no product supports it so far: unset it"
+        )
+        why = (
+            "The documentation does not list it among the products that "
+            f"{'read the variable' if isinstance(record, catalog.Variable) else 'have the flag'}."
+        )
+        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
+    elif isinstance(value, (str, int, float)):
+        yield from find_family_faults(scope, key, record, str(value))
+
+
+def _find_variable_age_faults(
+    scope: Scope, key: str, variable: catalog.Variable
+) -> Iterator[Fault]:
+    """Yield that a variable is not read yet, not any more, or is deprecated."""
+    unread = list(_find_version_faults(scope, variable.framework, variable, key))
+    yield from unread
+    newer = variable.replaced_by
+    if variable.dead and not dict(scope.versions).get(variable.framework):
+        hint = f"use {newer}" if newer else "unset it"
+        yield Fault("NP502", f"{key} has no effect", variable.dead, hint)
+    elif variable.deprecated and not unread and not _is_newer_name_unknown(scope, variable):
+        if catalog.find_option(newer) is not None:
+            newer = f"the TensorFlow adapter's option {newer}"
+        yield _build_deprecation_fault(key, newer)
+
+
+def _build_deprecation_fault(key: str, newer: str) -> Fault:
+    hint = f"use {newer}" if newer else "unset it"
+    return Fault("NP501", f"{key} is deprecated", hint=hint)
 
 
 def _find_version_faults(
@@ -622,15 +587,13 @@ def _find_version_faults(
     missing = [name for name in covered if name not in readers]
     if not missing:
         return
-    bounds = (
-        f"since {record.since}" if record.since else "",
-        f"until {record.until}" if record.until else "",
-    )
-    span = f"{framework} reads it {' '.join(filter(None, bounds))}"
+    since = f"since {record.since}" if record.since else ""
+    until = f"until {record.until}" if record.until else ""
+    span = f"{since} {until}".strip()
     hint = f"unset it there, or narrow {framework}"
     where = f"{framework} {releases.format_release_span(missing, framework)}"
     if releases.load_axis(framework).documented:
-        why = f"Its documentation lists it {' '.join(filter(None, bounds))}."
+        why = f"Its documentation lists it {span}."
         yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
         return
     others = []
@@ -646,7 +609,7 @@ def _find_version_faults(
         if isinstance(record, catalog.Setting)
         else "where nothing reads it, it is ignored silently"
     )
-    why = f"{span}{also}; {unread}."
+    why = f"{framework} reads it {span}{also}; {unread}."
     yield Fault(
         "NP404",
         f"{key} is not read in {where}",
@@ -665,14 +628,13 @@ def _find_framework_scope_faults(
         record = catalog.find_setting(section, dotted)
         if record is None:
             continue
-        key, axis = f"{section}.{dotted}", catalog.load_sections()[section].axis
-        since = record.choices_since.get(str(item), "")
-        dated = record._replace(since=since or record.since)
-        unread = list(
-            _find_version_faults(
-                scope, axis, dated, f"{key} = {format_short_value(item)}" if since else key
-            )
-        )
+        key = f"{section}.{dotted}"
+        axis = catalog.load_sections()[section].axis
+        dated, subject = record, key
+        if since := record.choices_since.get(str(item), ""):
+            dated = record._replace(since=since)
+            subject = f"{key} = {format_short_value(item)}"
+        unread = list(_find_version_faults(scope, axis, dated, subject))
         yield from (fault._replace(tail=path) for fault in unread)
         is_old = bool(record.until) and axis not in dict(scope.versions)
         if (record.deprecated or is_old) and not unread:
