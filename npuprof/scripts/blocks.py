@@ -31,14 +31,16 @@ from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rende
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 
-_BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
-_END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
+_BEGIN = re.compile(rb"(?P<indent>[ \t]*)# >>> npuprof (?P<spec>\S+) >>>[ \t]*\r?\n?")
+_END = re.compile(rb"[ \t]*# <<< npuprof(?: (?P<spec>\S+))? <<<[ \t]*\r?\n?")
 #: The context facts in a block's header; releases of frameworks are separated by commas.
 CONTEXT_FACTS = ("cann", "product", "framework")
-_FACT = re.compile(rf"# (target|{'|'.join(BLOCK_FACTS)}): (\S+)")
+_FACT = re.compile(rf"# (?P<name>target|{'|'.join(BLOCK_FACTS)}): (?P<value>\S+)")
 #: Names that a rendered block uses and the script must define.
 _NEEDED = re.compile(
-    r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])"
+    r"(?<![\w.\"'])"
+    r"(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)"
+    r"(?=[.(])"
 )
 #: The names ``config`` and ``tf`` as variables; strings and comments are matched first to skip
 #: them.
@@ -83,50 +85,48 @@ class RefreshedBlock(Record):
 
 
 def find_blocks(path: str, data: bytes) -> list[Block]:
-    """Return the blocks of a file. Raises NpuprofError (NP817) for unmatched marks."""
+    """Return the blocks of a file. Raises NpuprofError (NP817) for unmatched markers."""
     if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
         return []
     lines = [line + b"\n" for line in data.split(b"\n")]
     marked = []
-    begun: tuple[int, re.Match[bytes]] | None = None
+    begin: re.Match[bytes] | None = None  # the open block's first marker, in line ``first``
+    first = 0
     faults = []
+
+    def add_fault(line: int, what: str) -> None:
+        why = "Nothing is written into a file whose marks are not certain."
+        hint = "restore the missing mark, or delete both"
+        faults.append(Finding("NP817", what, why, hint, where=Place(path, line + 1, 1)))
+
     for number, line in enumerate(lines):
         if match := _BEGIN.fullmatch(line):
-            faults += (
-                [(begun[0], "a block begins inside this one, or its end is missing")]
-                if begun
-                else []
-            )
-            begun = (number, match)
+            if begin:
+                add_fault(first, "a block begins inside this one, or its end is missing")
+            begin, first = match, number
         elif match := _END.fullmatch(line):
-            if begun is None or match[1] not in (None, begun[1][2]):
-                faults.append((number, "a block ends that has not begun"))
+            if begin is None or match["spec"] not in (None, begin["spec"]):
+                add_fault(number, "a block ends that has not begun")
             else:
-                marked.append(_build_block(lines, begun[0], number, begun[1]))
-            begun = None
-    faults += [(begun[0], "the block has no end")] if begun else []
+                marked.append(_build_block(lines, first, number, begin))
+            begin = None
+    if begin:
+        add_fault(first, "the block has no end")
     if faults:
-        why, hint = (
-            "Nothing is written into a file whose marks are not certain.",
-            "restore the missing mark, or delete both",
-        )
-        raise NpuprofError(
-            [
-                Finding("NP817", what, why, hint, where=Place(path, line + 1, 1))
-                for line, what in faults
-            ]
-        )
+        raise NpuprofError(faults)
     return marked
 
 
-def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[bytes]) -> Block:
-    indent = match[1]
+def _build_block(lines: list[bytes], first: int, last: int, begin: re.Match[bytes]) -> Block:
+    """Return the block between two lines; ``begin`` is its first marker."""
+    indent = begin["indent"]
     newline = b"\r\n" if lines[first].endswith(b"\r\n") else b"\n"
     inner = [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines[first + 1 : last]]
     text = "".join(f"{line.removeprefix(indent).decode(errors='replace')}\n" for line in inner)
     head = text.partition(TEXT_MARK)[0] if TEXT_MARK in text else ""
-    facts = {fact[1]: fact[2] for fact in _FACT.finditer(head)}
-    return Block(match[2].decode(errors="replace"), first, last, indent, newline, text, facts)
+    facts = {fact["name"]: fact["value"] for fact in _FACT.finditer(head)}
+    spec = begin["spec"].decode(errors="replace")
+    return Block(spec, first, last, indent, newline, text, facts)
 
 
 class Injector:
@@ -164,9 +164,8 @@ class Injector:
 
     def resolve_config(self, name: str, facts: Mapping[str, str], target: str = "") -> Config:
         """Return a preset resolved for the facts of a header. Raises NpuprofError."""
-        config = self._open_workspace(
-            *(facts.get(fact, "") for fact in CONTEXT_FACTS), target
-        ).resolve_spec(name)
+        context = [facts.get(fact, "") for fact in CONTEXT_FACTS]
+        config = self._open_workspace(*context, target).resolve_spec(name)
         if self._checking and target:
             require_exportable(config)
         return config
@@ -179,26 +178,20 @@ class Injector:
         facts = dict(header)
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.load_target_index():
-            raise build_usage_error(
-                f"unknown target {target!r}",
-                f"known are {', '.join(renderers.load_target_index())}",
-            )
+            known = ", ".join(renderers.load_target_index())
+            raise build_usage_error(f"unknown target {target!r}", f"known are {known}")
         config = self.resolve_config(name, facts, target)
         if target == "env":
-            rendered = self._render_exports(
-                config, facts.get("shell", "bash"), facts.get("sections") == "env"
-            )
+            without_options = facts.get("sections") == "env"
+            rendered = self._render_exports(config, facts.get("shell", "bash"), without_options)
+        elif "onto" in facts:
+            rendered = renderers.load_target(target).render_onto(config, facts["onto"])
         else:
-            chosen = renderers.load_target(target)
-            rendered = (
-                chosen.render_onto(config, facts["onto"])
-                if "onto" in facts
-                else chosen.render(config, True)
-            )
+            rendered = renderers.load_target(target).render(config, True)
         head, mark, rest = rendered.text.partition(TEXT_MARK)
         if not mark:
             raise build_usage_error(f"the target {target} cannot be used in a block", "use session")
-        body = rest.partition("\n")[2]
+        _, _, body = rest.partition("\n")
         names = {"tf": facts["tensorflow"]} if "tensorflow" in facts else {}
         if "variable" in facts and "onto" not in facts and works_on_config(target):
             names["config"] = facts["variable"]
@@ -207,16 +200,15 @@ class Injector:
         return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool) -> Rendered:
-
+        """Return the exports of a preset for a shell. Raises NpuprofError if they need files."""
         if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = (
                 "A script that is passed on cannot name files "
                 "that only npuprof on this machine has written."
             )
-            raise build_error(
-                "NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead'
-            )
+            hint = 'use eval "$(npuprof env ...)" instead'
+            raise build_error("NP904", f"the preset needs {files}", why, hint)
         variables, _ = collect_env_variables(
             config,
             None,
@@ -225,16 +217,13 @@ class Injector:
             allowing_unknown=self._with_unknown,
             with_options=not without_options,
         )
-        text = add_render_header(
-            config, "env", format_clear_and_export_lines(config, shell, variables)
-        )
-        remaining = (
-            Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "")
-            for name in list_unset_variables(config)[1]
-        )
-        return Rendered(
-            text, left_out=(*find_left_out_sections(config, ("env", "options")), *remaining)
-        )
+        lines = format_clear_and_export_lines(config, shell, variables)
+        text = add_render_header(config, "env", lines)
+        left_out = list(find_left_out_sections(config, ("env", "options")))
+        for name in list_unset_variables(config)[1]:
+            what = f"unset of {name}: npuprof run --trust removes it"
+            left_out.append(Finding("NP917", what, ""))
+        return Rendered(text, left_out=tuple(left_out))
 
     def refresh_block(
         self, block: Block, facts: dict[str, str] | None = None, name: str | None = None
@@ -313,14 +302,19 @@ def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
 def detect_shell(path: str, data: bytes) -> str:
     """Return the shell of a file, empty if it is not a shell script."""
     ending = os.path.splitext(path)[1].lower()
-    words = re.findall(rb"\w+", data[:200].partition(b"\n")[0]) if data.startswith(b"#!") else []
+    for name, shell in SHELLS.items():
+        if ending in shell.endings:
+            return name
+    if not data.startswith(b"#!"):
+        return ""
     by_program = {
         program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)
     }
-    programs = (by_program[word.decode()] for word in words if word.decode() in by_program)
-    return next((name for name, shell in SHELLS.items() if ending in shell.endings), "") or next(
-        programs, ""
-    )
+    first_line = data[:200].partition(b"\n")[0]
+    for program in re.findall(rb"\w+", first_line):
+        if program.decode() in by_program:
+            return by_program[program.decode()]
+    return ""
 
 
 def check_file_blocks(injector: Injector, path: str, data: bytes) -> list[Finding]:
@@ -339,16 +333,11 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
     try:
         return check_block_state(path, block, injector.refresh_block(block).state)
     except NpuprofError as error:
+        what = f"the block of {block.spec} cannot be compared with its preset"
         why = f"{error.findings[0].message}." if error.findings else ""
-        what, hint = (
-            f"the block of {block.spec} cannot be compared with its preset",
-            "see npuprof check, or name the store with --store",
-        )
-        return [
-            build_finding(
-                "NP810", what, why, hint, where=Place(path, block.first + 1, len(block.indent) + 1)
-            )
-        ]
+        hint = "see npuprof check, or name the store with --store"
+        where = Place(path, block.first + 1, len(block.indent) + 1)
+        return [build_finding("NP810", what, why, hint, where=where)]
 
 
 def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
@@ -363,19 +352,12 @@ def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
             "Its text is not the one that npuprof wrote "
             "there; the next refresh would undo the edit."
         )
-        return [
-            build_finding(
-                "NP811",
-                what,
-                why,
-                "move the change into the preset, then refresh with --force",
-                where=where,
-            )
-        ]
-    what = f"the block of {block.spec} is {'empty' if is_empty else 'out of date'}"
-    why = (
-        "Nothing has been written into it yet."
-        if is_empty
-        else "The preset, or npuprof, has changed since it was written."
-    )
+        hint = "move the change into the preset, then refresh with --force"
+        return [build_finding("NP811", what, why, hint, where=where)]
+    if is_empty:
+        what = f"the block of {block.spec} is empty"
+        why = "Nothing has been written into it yet."
+    else:
+        what = f"the block of {block.spec} is out of date"
+        why = "The preset, or npuprof, has changed since it was written."
     return [build_finding("NP810", what, why, f"npuprof inject {path} {block.spec}", where=where)]

@@ -6,7 +6,7 @@ Effective constants are included, all others listed with location and reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product, takewhile
+from itertools import product
 from typing import Any
 
 from npuprof import catalog
@@ -32,6 +32,7 @@ from npuprof.scripts.script_records import (
     GOES_NOWHERE,
     TAKEN_BACK,
     UNSET,
+    Branches,
     ImportedFile,
     ScriptSetting,
 )
@@ -120,36 +121,36 @@ def build_draft(
     """Return the draft of one launch; conditions around all of it do not count."""
     draft = Draft(file, launch.surface)
     draft.labels = launch.labels
-    around = launch.site.branches if launch.site else ()
-    draft.sources = [
-        Source(file, launch.line, launch.function, " and ".join(text for _, _, text in around))
-    ]
+    outer = launch.site.branches if launch.site else ()
+    condition = " and ".join(branch.test for branch in outer)
+    draft.sources = [Source(file, launch.line, launch.function, condition)]
     for setting in launch.settings:
         if setting.reason == UNSET:
             continue
         if take_defaults and setting.reason and setting.assigned.default is not None:
             draft.assumed.append(Note(setting, setting.reason, value=setting.assigned.default))
             setting = setting.with_value(reason="", value=setting.assigned.default)
-        base = len(
-            list(
-                takewhile(
-                    lambda pair: pair[0][2] == pair[1][2],
-                    zip(around, setting.branches, strict=False),
-                )
-            )
-        )
+        own_branches = _find_own_branches(setting.branches, outer)
         if setting.reason and not setting.dead and not setting.unused:
-            _take_back(draft, setting, base)
+            _take_back(draft, setting, is_conditional=bool(own_branches))
         value = read_preset_value(setting, folders)
         why, hint = _find_reason(setting, value)
-        if not why and setting.branches[base:]:
-            condition = setting._replace(branches=setting.branches[base:]).condition
-            draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
-        elif why:
+        if why:
             draft.notes.append(Note(setting, why, hint))
+        elif own_branches:
+            condition = setting._replace(branches=own_branches).condition
+            draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
         else:
             _carry_over(draft, setting, value)
     return draft
+
+
+def _find_own_branches(branches: Branches, outer: Branches) -> Branches:
+    """Return the conditions of a setting after those that its object has too."""
+    for index, branch in enumerate(branches):
+        if index >= len(outer) or branch.test != outer[index].test:
+            return branches[index:]
+    return ()
 
 
 def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
@@ -158,58 +159,49 @@ def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
     Empty if at most a condition excludes it.
     """
     if setting.dead:
-        return (
-            f"never runs: {setting.condition}" if setting.condition else "never runs"
-        ), find_obstacle(setting)[1]
+        _, hint = find_obstacle(setting)
+        return f"never runs: {setting.condition}" if setting.condition else "never runs", hint
     if setting.unused and setting.reason in ("", TAKEN_BACK):
         return setting.unused, ""
     why, hint = find_obstacle(setting)
     if setting.assigned.relative and not why and isinstance(value, str):
-        return (
-            "begins in the folder of the script",
-            (
-                "presets do not depend on a script: keep the line, "
-                "or write a path that is valid on all machines"
-            ),
+        hint = (
+            "presets do not depend on a script: keep the line, "
+            "or write a path that is valid on all machines"
         )
+        return "begins in the folder of the script", hint
     return why, hint
 
 
 def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
-    if setting.key in draft.settings and not is_same_typed_value(
-        draft.settings[setting.key], value
-    ):
+    """Add a setting to a draft; a note lists the setting that it replaces."""
+    key = setting.key
+    if key in draft.settings and not is_same_typed_value(draft.settings[key], value):
         why = f"line {setting.line} sets it to another value, which the preset has"
-        draft.notes.append(
-            Note(
-                draft.origins[setting.key],
-                why,
-                "split them where the first is used before that",
-                overruled=True,
-            )
-        )
-    draft.settings[setting.key] = value
-    draft.origins[setting.key] = setting
+        hint = "split them where the first is used before that"
+        draft.notes.append(Note(draft.origins[key], why, hint, overruled=True))
+    draft.settings[key] = value
+    draft.origins[key] = setting
     draft.carried.append(setting)
 
 
-def _take_back(draft: Draft, setting: ScriptSetting, base: int) -> None:
+def _take_back(draft: Draft, setting: ScriptSetting, is_conditional: bool) -> None:
     """Omit settings that a script may undo, or always replaces by an unknown value."""
     is_unset = setting.reason == TAKEN_BACK
-    before = (
-        draft.origins.pop(setting.key, None) if is_unset or not setting.branches[base:] else None
-    )
-    if before is not None:
-        del draft.settings[setting.key]
-        draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
-        again = (
-            f"sets it again, to what {setting.reason}"
-            if setting.reason.startswith("depends")
-            else "sets it again"
-        )
-        draft.notes.append(
-            Note(before, f"{setting.cited_line} {'takes it back' if is_unset else again}")
-        )
+    if is_conditional and not is_unset:
+        return
+    before = draft.origins.pop(setting.key, None)
+    if before is None:
+        return
+    del draft.settings[setting.key]
+    draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
+    if is_unset:
+        change = "takes it back"
+    elif setting.reason.startswith("depends"):
+        change = f"sets it again, to what {setting.reason}"
+    else:
+        change = "sets it again"
+    draft.notes.append(Note(before, f"{setting.cited_line} {change}"))
 
 
 def _absorb_draft(home: Draft, draft: Draft) -> None:
@@ -237,14 +229,11 @@ def _absorb_session(home: Draft, session: Draft) -> None:
 
 
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
-    """Return the distinct drafts, each with the places of its equals."""
+    """Return the distinct drafts, each with the sources of its equals."""
     distinct: dict[str, Draft] = {}
     for draft in sorted(drafts, key=lambda draft: draft.sources[0].line):
-        mark = (
-            f"{sorted(draft.surfaces & {'atc'})} "
-            f"{sorted((key, repr(value)) for key, value in draft.settings.items())}"
-        )
-        home = distinct.setdefault(mark, draft)
+        values = sorted((key, repr(value)) for key, value in draft.settings.items())
+        home = distinct.setdefault(f"{'atc' in draft.surfaces} {values}", draft)
         if home is not draft:
             _absorb_draft(home, draft)
             home.sources += draft.sources
@@ -253,39 +242,32 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
 
 def judge_draft(draft: Draft) -> list[Finding]:
     """Return the errors of a draft's values, at their places in the scripts."""
-    judged = (
-        (origin, judge_value_alone(key, draft.settings[key], draft.scenario))
-        for key, origin in draft.origins.items()
-    )
-    return [
-        place_fault(fault, origin)
-        for origin, faults in judged
-        for fault in faults
-        if fault.severity == "error"
-    ]
+    findings = []
+    for key, origin in draft.origins.items():
+        faults = judge_value_alone(key, draft.settings[key], draft.scenario)
+        findings += [place_fault(fault, origin) for fault in faults if fault.severity == "error"]
+    return findings
 
 
 def format_draft(draft: Draft) -> str:
     """Return a preset as TOML, with omitted settings as comments."""
     head = {"description": f"imported from {escape_file_name(describe_sources(draft))}"}
-    head |= {"scenario": draft.scenario} if draft.scenario else {}
-    return format_preset(
-        head,
-        draft.settings,
-        [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.other_variables)],
-    )
+    if draft.scenario:
+        head["scenario"] = draft.scenario
+    comments = [
+        *describe_assumed(draft.assumed),
+        *describe_notes(draft.notes, draft.other_variables),
+    ]
+    return format_preset(head, draft.settings, comments)
 
 
 def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and the hint; empty if it can."""
     if item.reason:
         default = item.assigned.default
-        return (
-            item.reason,
-            f"{format_toml_value(default)} is the default of the script"
-            if default is not None
-            else "",
-        )
+        if default is None:
+            return item.reason, ""
+        return item.reason, f"{format_toml_value(default)} is the default of the script"
     section, name = keys.split_section_and_name(item.key)
     if item.surface == "session":
         return _find_session_obstacle(item)
@@ -303,11 +285,9 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:
         return "NPURunConfig takes no such argument", "see npuprof scan"
-    return (
-        ("an object of the script", "")
-        if argument is not None and argument.kind == "object"
-        else ("", "")
-    )
+    if argument is not None and argument.kind == "object":
+        return "an object of the script", ""
+    return "", ""
 
 
 def _find_session_obstacle(setting: ScriptSetting) -> tuple[str, str]:
@@ -323,14 +303,12 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
     variable = catalog.find_variable(name)
     if variable is None:
         return "" if name in list_ascend_names() else "the catalogue does not know the variable", ""
-    if variable.freeze in ("never", "launcher"):
-        hint = (
-            f'write {name} = {{ launcher = "{variable.launcher}" }}'
-            if variable.launcher
-            else variable.advice
-        )
-        return "a fact of one process or job, not of a preset", hint
-    return "", ""
+    if variable.freeze not in ("never", "launcher"):
+        return "", ""
+    hint = variable.advice
+    if variable.launcher:
+        hint = f'write {name} = {{ launcher = "{variable.launcher}" }}'
+    return "a fact of one process or job, not of a preset", hint
 
 
 def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
@@ -348,11 +326,9 @@ def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> 
     if folders is None or find_structure(setting.key) is None:  # files of flags stay files
         return setting.value
     sidecar = open_sidecar(setting, folders)
-    if (
-        sidecar is None
-        or not sidecar.value
-        or sidecar.structure.faults(sidecar.value)
-        or not sidecar.structure.format(sidecar.value)
-    ):
+    if sidecar is None or not sidecar.value:
+        return setting.value
+    structure = sidecar.structure
+    if structure.faults(sidecar.value) or not structure.format(sidecar.value):
         return setting.value
     return sidecar.value

@@ -114,7 +114,7 @@ def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
             )
             settings += [setting for setting in found if setting.surface in started]
     return settings or list(
-        program_arguments.read_listed_words(path, [_build_word(node) for node in words])
+        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
     )
 
 

@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _COMPOSE_REFERENCE = re.compile(r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}))")
 _NO_TEXT = "is not a string: Kubernetes rejects it without quotes"
 
-#: Settings with the name of their container or ConfigMap.
+#: Settings with the name of their container or ConfigMap, empty if they do not apply to the file.
 Group = tuple[str, list[ScriptSetting]]
 
 
@@ -29,55 +29,53 @@ def find_container_settings(
 ) -> tuple[list[ScriptSetting], set[int]]:
     """Return the variables of containers, ConfigMaps and services, and their tables."""
     tables = list(iterate_tables(documents))
-    early = {
-        id(container)
-        for table in _find_owners(tables, "initContainers")
-        for container in _list_items(table, "initContainers")
-    }
-    maps = [table for table in tables if table.text("kind") == "ConfigMap" and table.find("data")]
+    handled = set()  # tables of variables by ``id``, which are no tables of settings
+    early = {id(container) for container in _list_all_items(tables, "initContainers")}
     containers = _find_owners(tables, "env")
-    sources = [
-        source
-        for table in _find_owners(tables, "envFrom")
-        for source in _list_items(table, "envFrom")
-    ]
-    taken = {source.text("configMapRef", "name") for source in sources if not source.text("prefix")}
     groups = [_read_container(path, table, id(table) in early) for table in containers]
-    groups += [_read_map(path, table, taken if containers or sources else None) for table in maps]
-    tops = filter(None, (document.find("services") for document in documents))
-    services = [pair for top in tops for pair in top.pairs or () if pair[1].find("environment")]
-    groups += [_read_service(path, name, service) for name, service in services]
-    jobs = [table for table in tables if (variables := table.find("env_vars")) and variables.pairs]
-    groups += [_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars") for table in jobs]
-    owners = [
-        *((service, "environment") for _, service in services),
-        *((table, "env_vars") for table in jobs),
-    ]
-    handled = {
-        id(table.find(name)) for table, name in [*owners, *((table, "data") for table in maps)]
+    sources = _list_all_items(tables, "envFrom")
+    used_maps = {
+        source.text("configMapRef", "name") for source in sources if not source.text("prefix")
     }
+    for table in tables:
+        if table.text("kind") == "ConfigMap" and table.find("data"):
+            groups.append(_read_map(path, table, used_maps if containers or sources else None))
+            handled.add(id(table.find("data")))
+    for document in documents:
+        services = document.find("services")
+        for name, service in (services.pairs or ()) if services else ():
+            if service.find("environment"):
+                groups.append(_read_service(path, name, service))
+                handled.add(id(service.find("environment")))
+    for table in tables:
+        variables = table.find("env_vars")
+        if variables and variables.pairs:
+            groups.append(_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars"))
+            handled.add(id(variables))
     return _compare_groups(groups), handled
+
+
+def _list_all_items(tables: list[Node], name: str) -> list[Node]:
+    """Return the tables in all lists of that name."""
+    return [item for table in _find_owners(tables, name) for item in _list_items(table, name)]
 
 
 def _find_owners(tables: list[Node], name: str) -> list[Node]:
     """Return the tables with a list of that name; of those that share one, the last."""
-    return list(
-        {
-            id(listed): table
-            for table in tables
-            if (listed := table.find(name)) is not None and listed.items
-        }.values()
-    )
+    owners = {}
+    for table in tables:
+        listed = table.find(name)
+        if listed is not None and listed.items:
+            owners[id(listed)] = table
+    return list(owners.values())
 
 
 def _list_items(table: Node, name: str) -> list[Node]:
     """Return the tables in a list."""
     listed = table.find(name)
-    return (
-        [item for item in listed.items or () if item.pairs is not None]
-        if listed is not None
-        else []
-    )
+    if listed is None:
+        return []
+    return [item for item in listed.items or () if item.pairs is not None]
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
@@ -87,12 +85,11 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
     """
     name = table.text("name") or "a container"
     settings = {}
-    for entry in filter(lambda item: item.text("name"), _list_items(table, "env")):
-        parts, reason = _read_value(entry)
-        setting = build_variable_setting(
-            path, (entry.line, entry.column), entry.text("name"), parts, reason
-        )
-        settings[setting.name] = setting
+    for entry in _list_items(table, "env"):
+        if variable := entry.text("name"):
+            parts, reason = _read_value(entry)
+            position = entry.line, entry.column
+            settings[variable] = build_variable_setting(path, position, variable, parts, reason)
     if not is_early or table.text("restartPolicy") == "Always":
         return name, list(settings.values())
     return "", [
@@ -117,36 +114,37 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
     One without a value is inherited from the caller.
     """
     variables = service.find(key) or Node(0, 0)
-    texts = [
-        (item, *str(item.value).partition("=")) for item in variables.items or () if item.is_text
-    ]
-    texts += [
-        (key, str(key.value), "" if value.value is None else "=", str(value.value))
-        for key, value in variables.pairs or ()
-    ]
-    built = []
-    for at, variable, equals, text in texts:
-        parts = split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
-        built.append(build_variable_setting(path, (at.line, at.column), variable, parts))
-    return f"the service {name.value}", built
+    settings = []
+
+    def add(node: Node, variable: str, text: str | None) -> None:
+        parts: Parts = ((variable,),)
+        if text is not None:
+            parts = split_references(text, _COMPOSE_REFERENCE)
+        settings.append(build_variable_setting(path, (node.line, node.column), variable, parts))
+
+    for item in variables.items or ():
+        if item.is_text:
+            variable, equals, text = str(item.value).partition("=")
+            add(item, variable, text if equals else None)
+    for name_node, value in variables.pairs or ():
+        add(name_node, str(name_node.value), None if value.value is None else str(value.value))
+    return f"the service {name.value}", settings
 
 
-def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
+def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     """Return the variables of a ConfigMap.
 
-    ``taken`` are those used by containers as a whole, None in a file without containers.
+    ``used_maps`` are those used by containers as a whole, None in a file without containers.
     """
     name, data = table.text("metadata", "name"), table.find("data")
     settings = []
     for key, value in (data.pairs or ()) if data is not None else ():
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text else _NO_TEXT
-            settings.append(
-                build_variable_setting(
-                    path, (key.line, key.column), key.value, (str(value.value),), reason
-                )
-            )
-    if taken is None or name in taken:
+            position = key.line, key.column
+            parts = (str(value.value),)
+            settings.append(build_variable_setting(path, position, key.value, parts, reason))
+    if used_maps is None or name in used_maps:
         return f"the ConfigMap {name}", settings
     return "", [
         leave_out(setting, f"no container of this file takes the ConfigMap {name}")
@@ -159,25 +157,26 @@ def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
 
     If they differ, none applies to the file.
     """
-    by_key: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
-    result = [
-        setting
-        for name, settings in groups
-        for setting in settings
-        if not name or setting.surface == OTHER
-    ]
+    #: the first setting with each value of a key, with the name of its group
+    values_of: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
+    result = []
     for name, settings in groups:
-        for setting in (member for member in settings if name and member.surface != OTHER):
-            by_key.setdefault(setting.key or setting.name, {}).setdefault(
-                (repr(setting.value), setting.reason), (name, setting)
-            )
-    for several in by_key.values():
-        texts = ((name, setting.assigned.written) for name, setting in several.values())
+        for setting in settings:
+            if not name or setting.surface == OTHER:
+                result.append(setting)
+            else:
+                value = repr(setting.value), setting.reason
+                values = values_of.setdefault(setting.key or setting.name, {})
+                values.setdefault(value, (name, setting))
+    for values in values_of.values():
+        different = list(values.values())
+        if len(different) == 1:
+            result += [setting for _, setting in different]
+            continue
         shown = ", ".join(
-            f"{name} says {format_short_value(text)}" for name, text in texts if text is not None
+            f"{name} says {format_short_value(setting.assigned.written)}"
+            for name, setting in different
+            if setting.assigned.written is not None
         )
-        result += [
-            leave_out(setting, f"containers differ: {shown}") if len(several) > 1 else setting
-            for _, setting in several.values()
-        ]
+        result += [leave_out(setting, f"containers differ: {shown}") for _, setting in different]
     return sorted(result, key=lambda setting: (setting.line, setting.column))

@@ -13,7 +13,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.programs import Program, load_programs
 from npuprof.document.keys import format_full_key, format_key_segment
-from npuprof.model import Finding
+from npuprof.model import Finding, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
 from npuprof.scripts.script_records import Position, ScriptLocation, ScriptSetting, ScriptValue
@@ -22,21 +22,32 @@ from npuprof.system import group_pairs
 
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
-_INTEGER, _DECIMAL = (
-    re.compile(r"-?(?:0|[1-9][0-9]{0,17})"),
-    re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}"),
-)
-#: A setting in a table: its section and path, its key, and its value.
-Leaf = tuple[tuple[str, ...], Node, Node]
-#: Returns the place in the file for a line and column of a text in it.
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
+
+
+class Leaf(Record):
+    """A setting in a table: its section, its path there, its key, and its value."""
+
+    section: str
+    path: tuple[str, ...]
+    key: Node
+    value: Node
+
+
+#: Returns the position in the file for a line and column of a text in it.
 Locate = Callable[[int, int], Position]
 
 
 @cache
 def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
     """Return the starts of programs by their first argument: the other ones, and the program."""
-    starts = ((start.split(), program) for program in load_programs() for start in program.starts)
-    return group_pairs((words[0], (words[1:], program)) for words, program in starts)
+    starts = []
+    for program in load_programs():
+        for start in program.starts:
+            first, *others = start.split()
+            starts.append((first, (others, program)))
+    return group_pairs(starts)
 
 
 @cache
@@ -52,14 +63,15 @@ def _compile_mention() -> tuple[list[bytes], re.Pattern[bytes]]:
         *(rf"\b{re.escape(start)}\b" for start in sorted(starts)),
         *map(_match_spellings, tables),
     )
-    words = (*starts, *(re.split("[-_]", name)[0] for name in tables))
-    return list(map(str.encode, words)), re.compile("|".join(names).encode())
+    texts = (*starts, *(re.split("[-_]", name)[0] for name in tables))
+    return list(map(str.encode, texts)), re.compile("|".join(names).encode())
 
 
 @cache
-def _compile_mark() -> re.Pattern[bytes]:
-    marks = (_match_spellings(name) for program in load_programs() for name in program.marks)
-    return re.compile(rf"(?:{'|'.join(marks)})\b".encode())
+def _compile_own_arguments() -> re.Pattern[bytes]:
+    """Return a pattern for the arguments of one program only."""
+    names = (_match_spellings(name) for program in load_programs() for name in program.marks)
+    return re.compile(rf"(?:{'|'.join(names)})\b".encode())
 
 
 def _match_spellings(name: str) -> str:
@@ -69,164 +81,168 @@ def _match_spellings(name: str) -> str:
 
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument with a table of another section."""
-    words, names = _compile_mention()
-    return any(word in data for word in words) and names.search(data) is not None
+    texts, names = _compile_mention()
+    # a search for a fixed text is faster than the pattern
+    return any(text in data for text in texts) and names.search(data) is not None
 
 
 def mentions_arguments(data: bytes) -> bool:
     """Return whether a file has an argument of one program only."""
-    return _compile_mark().search(data) is not None
+    return _compile_own_arguments().search(data) is not None
 
 
-def find_start(words: Sequence[Word]) -> tuple[Program, Sequence[Word]] | None:
-    """Return the program that a command starts, and the words after its start.
+def find_start(arguments: Sequence[Word]) -> tuple[Program, Sequence[Word]] | None:
+    """Return the program that a command starts, and the arguments after its start.
 
     None for another command.
     """
-    texts = [word.text for word in words]
+    texts = [argument.text for argument in arguments]
     for at, text in enumerate(texts, 1):
         for start, program in list_starts().get(text.rpartition("/")[2], ()):
             end = at + len(start)
-            if end <= len(texts) and all(map(_is_start_word, texts[at:end], start)):
-                return program, words[end:]
+            if end <= len(texts) and all(map(_matches_start, texts[at:end], start)):
+                return program, arguments[end:]
     return None
 
 
-def _is_start_word(text: str, word: str) -> bool:
-    """Return whether a text is a word of a start, or a module below it."""
-    return text.startswith(word) if word.endswith(".") else text == word
+def _matches_start(text: str, start: str) -> bool:
+    """Return whether a text is an argument of a start, or a module below it."""
+    return text.startswith(start) if start.endswith(".") else text == start
 
 
 def read_arguments(
-    path: str, program: Program, words: Sequence[Word], source: str
+    path: str, program: Program, arguments: Sequence[Word], source: str
 ) -> Iterator[ScriptSetting]:
     """Yield the settings of a program's arguments.
 
-    ``source`` is the text of the words, empty if unknown.
+    ``source`` is the text of the arguments, empty if unknown.
     """
-    scope = f"{program.section}@{words[0].line}" if words else ""
-    return (setting._replace(scope=scope) for setting in _read_words(path, program, words, source))
+    scope = f"{program.section}@{arguments[0].line}" if arguments else ""
+    settings = _read_command_line(path, program, arguments, source)
+    return (setting._replace(scope=scope) for setting in settings)
 
 
-def _read_words(
-    path: str, program: Program, words: Sequence[Word], source: str
+def _read_command_line(
+    path: str, program: Program, arguments: Sequence[Word], source: str
 ) -> Iterator[ScriptSetting]:
-    waiting = list(words)[::-1]
-    if program.positional and waiting and not waiting[-1].text.startswith("-"):
-        yield _build_argument(path, program, waiting[-1], program.positional, [waiting.pop()])
-    while waiting:
-        word = waiting.pop()
-        flag, equals, _ = word.text.partition("=")
+    remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
+    if program.positional and remaining and not remaining[-1].text.startswith("-"):
+        first = remaining.pop()
+        yield _build_argument(path, program, first, program.positional, [first])
+    while remaining:
+        argument = remaining.pop()
+        flag, equals, _ = argument.text.partition("=")
         head, dot, rest = flag.removeprefix("--").partition(".")
         head = program.spell_argument(head)
-        is_full = flag.startswith("--") and isinstance(word.parts[0], str)
+        is_full = flag.startswith("--") and isinstance(argument.parts[0], str)
         name = program.short.get(flag) or (f"{head}{dot}{rest}" if is_full else "")
-        values = [word.value] if equals and name else []
-        while (
-            name
-            and waiting
-            and not equals
-            and not waiting[-1].text.startswith("--")
-            and (not values or name in program.several)
-        ):
-            values.append(waiting.pop())
+        values: list[Word] = []
+        if name and equals:
+            values = [argument.value]
+        elif name:
+            most = len(remaining) if name in program.several else 1
+            while remaining and len(values) < most and not remaining[-1].text.startswith("--"):
+                values.append(remaining.pop())
         if name in program.tables and values:
-            yield from _read_table_word(path, program, name, values[0], source)
-        elif head in program.tables:
-            setting = _build_argument(path, program, word, name, values)
-            yield (
-                setting._replace(key=f"{program.tables[head]}.{rest}", name=rest)
-                if rest
-                else setting
-            )
-        else:
-            yield _build_argument(path, program, word, name, values)
+            yield from _read_table_argument(path, program, name, values[0], source)
+            continue
+        setting = _build_argument(path, program, argument, name, values)
+        if head in program.tables and rest:
+            setting = setting._replace(key=f"{program.tables[head]}.{rest}", name=rest)
+        yield setting
 
 
 def _build_argument(
-    path: str, program: Program, word: Word, name: str, values: list[Word]
+    path: str, program: Program, argument: Word, name: str, values: list[Word]
 ) -> ScriptSetting:
     """Return an argument as a setting; a flag alone is true."""
-    open_part = next(
-        (value.open_part for value in (*values, *([] if name else [word])) if value.open_part), ""
-    )
-    reason = (
-        f"depends on {open_part}"
-        if open_part
-        else "is a secret"
-        if name in program.secret
-        else ""
-        if name
-        else "is not the full name of an argument"
-    )
-    record = catalog.find_setting(program.section, name)
-    truths = {"true": True, "false": False} if record is not None and record.kind == "bool" else {}
-    texts = [truths.get(value.text, _read_text(value.text)) for value in values]
-    value = None if reason else texts if len(texts) > 1 else texts[0] if texts else True
-    place, key = (
-        ScriptLocation(path, word.line, word.column),
-        format_full_key(program.section, name) if name else "",
-    )
-    given = ScriptValue(value, reason, type(value).__name__, value)
+    texts = values if name else [*values, argument]
+    open_part = next((text.open_part for text in texts if text.open_part), "")
+    value: Any = None
+    if open_part:
+        reason = f"depends on {open_part}"
+    elif name in program.secret:
+        reason = "is a secret"
+    elif not name:
+        reason = "is not the full name of an argument"
+    else:
+        reason = ""
+        record = catalog.find_setting(program.section, name)
+        is_switch = record is not None and record.kind == "bool"
+        items = [_read_value(text.text, is_switch) for text in values]
+        value = items if len(items) > 1 else items[0] if items else True
+    assigned = ScriptValue(value, reason, type(value).__name__, value)
     if name and name == program.config and isinstance(value, str):
-        given = ScriptValue(None, "names a file that is not in the tree", "", value)
-    return ScriptSetting(place, program.section, key, name or word.text, given)
+        assigned = ScriptValue(None, "names a file that is not in the tree", "", value)
+    location = ScriptLocation(path, argument.line, argument.column)
+    key = format_full_key(program.section, name) if name else ""
+    return ScriptSetting(location, program.section, key, name or argument.text, assigned)
 
 
-def _read_text(text: str) -> Any:
-    return (
-        int(text) if _INTEGER.fullmatch(text) else float(text) if _DECIMAL.fullmatch(text) else text
-    )
+def _read_value(text: str, is_switch: bool) -> Any:
+    """Return the value of an argument's text: a number, true or false of a switch, or the text."""
+    if is_switch and text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text
 
 
-def _read_table_word(
-    path: str, program: Program, name: str, word: Word, source: str
+def _read_table_argument(
+    path: str, program: Program, name: str, argument: Word, source: str
 ) -> Iterator[ScriptSetting]:
-    """Yield the keys in a word's JSON, or the word itself if it is not JSON or has placeholders."""
-    raw = source[slice(*word.span)]
-    line, column = word.line, word.column + max(0, raw.find(word.text) if word.text in raw else 0)
-    is_verbatim = word.text in raw
+    """Yield the keys in an argument's JSON, or the argument if it is no JSON or has placeholders."""
+    raw = source[slice(*argument.span)]
+    is_verbatim = argument.text in raw
+    line = argument.line
+    column = argument.column + (raw.find(argument.text) if is_verbatim else 0)
     problems: list[Finding] = []
-    tree = None if word.open_part else parse_json(path, word.text, problems)
+    tree = None if argument.open_part else parse_json(path, argument.text, problems)
 
     def locate(inner_line: int, inner_column: int) -> Position:
         if not is_verbatim or not inner_line:
-            return word.line, word.column
+            return argument.line, argument.column
         return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
     if tree is not None and tree.pairs is not None:
-        yield from _read_leaves(
-            path, program, _list_table_leaves(program.tables[name], (), tree), locate
-        )
+        leaves = _list_table_leaves(program.tables[name], (), tree)
+        yield from _read_leaves(path, program, leaves, locate)
         return
-    where = problems[0].where if problems else None
-    message = f": {problems[0].message.partition(': ')[2]}" if problems else ""
-    reason = f"depends on {word.open_part}" if word.open_part else f"{NO_TABLE}{message}"
-    place = ScriptLocation(
-        path, *(locate(where.line, where.column) if where else (word.line, word.column))
-    )
-    yield ScriptSetting(place, program.section, "", f"--{name}", ScriptValue(None, reason))
+    position = argument.line, argument.column
+    if argument.open_part:
+        reason = f"depends on {argument.open_part}"
+    elif problems:
+        _, _, message = problems[0].message.partition(": ")
+        reason = f"{NO_TABLE}: {message}"
+        if where := problems[0].where:
+            position = locate(where.line, where.column)
+    else:
+        reason = NO_TABLE
+    location = ScriptLocation(path, *position)
+    yield ScriptSetting(location, program.section, "", f"--{name}", ScriptValue(None, reason))
 
 
 def _read_leaves(
-    path: str, program: Program, leaves: Iterable[Leaf], locate: Locate = lambda *place: place
+    path: str, program: Program, leaves: Iterable[Leaf], locate: Locate = lambda *position: position
 ) -> Iterator[ScriptSetting]:
     """Yield settings in a table."""
-    for (section, *names), key, node in leaves:
-        value, reason = (
-            build_value(node),
-            "" if node.value is not None or not node.is_plain else "null says nothing",
-        )
-        given = ScriptValue(None if reason else value, reason, type(value).__name__)
-        name, full = ".".join(names), ".".join(map(format_key_segment, (section, *names)))
+    for leaf in leaves:
+        value = build_value(leaf.value)
+        is_null = leaf.value.value is None and leaf.value.is_plain
+        reason = "null says nothing" if is_null else ""
         yield ScriptSetting(
-            ScriptLocation(path, *locate(key.line, key.column)), program.section, full, name, given
+            ScriptLocation(path, *locate(leaf.key.line, leaf.key.column)),
+            program.section,
+            ".".join(map(format_key_segment, (leaf.section, *leaf.path))),
+            ".".join(leaf.path),
+            ScriptValue(None if reason else value, reason, type(value).__name__),
         )
 
 
-def _list_table_leaves(section: str, around: tuple[str, ...], table: Node) -> Iterator[Leaf]:
+def _list_table_leaves(section: str, outer: tuple[str, ...], table: Node) -> Iterator[Leaf]:
+    """Yield the settings in a table, whose path is ``outer``."""
     for key, node in table.pairs or ():
-        yield from _list_leaves(section, (*around, str(key.value)), key, node)
+        yield from _list_leaves(section, (*outer, str(key.value)), key, node)
 
 
 def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
@@ -241,7 +257,7 @@ def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) ->
     ):
         yield from _list_table_leaves(section, names, node)
     else:
-        yield (section, *names), key, node
+        yield Leaf(section, names, key, node)
 
 
 def build_value(node: Node) -> Any:
@@ -282,9 +298,8 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         elif node.pairs is not None:
             yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
         else:
-            yield from _read_table_word(
-                path, program, name, Word(node.line, node.column, (str(node.value),)), ""
-            )
+            argument = Word(node.line, node.column, (str(node.value),))
+            yield from _read_table_argument(path, program, name, argument, "")
 
 
 def follow_files(
@@ -302,38 +317,38 @@ def follow_files(
     }
     rest = []
     for setting in settings:
-        program = programs.get(setting.key) if isinstance(setting.assigned.written, str) else None
-        files = modules.locate_file(path, setting.assigned.written, False) if program else ()
-        documents = (
-            parse_yaml(files[0], modules.read(files[0]).decode(errors="replace"), [])
-            if len(files) == 1
-            else None
-        )
-        rest += [] if documents else [setting]
-        for item in (
-            read_file_table(files[0], program, documents[0]) if program and documents else ()
-        ):
-            yield item.with_location(call=(setting.line, setting.column))._replace(
+        program = programs.get(setting.key)
+        name = setting.assigned.written
+        files = modules.locate_file(path, name, False) if program and isinstance(name, str) else ()
+        if program is None or len(files) != 1:
+            rest.append(setting)
+            continue
+        (file,) = files
+        documents = parse_yaml(file, modules.read(file).decode(errors="replace"), [])
+        if not documents:
+            rest.append(setting)
+            continue
+        for of_file in read_file_table(file, program, documents[0]):
+            yield of_file.with_location(call=(setting.line, setting.column))._replace(
                 scope=setting.scope, branches=setting.branches
             )
     yield from rest
 
 
-def read_listed_words(path: str, words: Sequence[Word]) -> Iterator[ScriptSetting]:
+def read_listed_arguments(path: str, arguments: Sequence[Word]) -> Iterator[ScriptSetting]:
     """Yield the settings in a list of arguments, such as ``args`` of a container.
 
     It starts a program or continues its arguments.
     """
-    if (started := find_start(words)) is None:
-        flags = {
-            word.text.partition("=")[0].removeprefix("--")
-            for word in words
-            if word.text.startswith("--")
-        }
-        named = (
-            program
-            for program in load_programs()
-            if not program.tables.keys().isdisjoint(map(program.spell_argument, flags))
-        )
-        started = next(((program, words) for program in named), None)
-    yield from read_arguments(path, *started, "") if started else ()
+    if (started := find_start(arguments)) is not None:
+        yield from read_arguments(path, *started, "")
+        return
+    flags = {
+        argument.text.partition("=")[0].removeprefix("--")
+        for argument in arguments
+        if argument.text.startswith("--")
+    }
+    for program in load_programs():
+        if not program.tables.keys().isdisjoint(map(program.spell_argument, flags)):
+            yield from read_arguments(path, program, arguments, "")
+            return

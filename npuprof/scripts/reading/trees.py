@@ -14,7 +14,7 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.script_records import Position
 
 #: A value or opening bracket, and a closing bracket; separators need no match.
-_TOKEN = re.compile(r'([{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|([}\]])')
+_TOKEN = re.compile(r'(?P<begin>[{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|(?P<end>[}\]])')
 #: The maximum depth of settings.
 _DEEPEST = 200
 _TOO_DEEP = "the file is nested too deeply to be read"
@@ -83,39 +83,37 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except ValueError as error:  # also for a number with too many digits, which has no place
-        reason, place = (
-            getattr(error, "msg", str(error)),
-            (getattr(error, "lineno", 0), getattr(error, "colno", 0)),
-        )
-        what = (
-            f"the file is not {'JSON' if any(place) else 'read'}: {reason[0].lower()}{reason[1:]}"
-        )
-        problems.append(_build_unread(path, what, "fix it, or rewrite it", place))
+        position = getattr(error, "lineno", 0), getattr(error, "colno", 0)
+        reason = getattr(error, "msg", str(error))
+        done = "JSON" if any(position) else "read"
+        what = f"the file is not {done}: {reason[0].lower()}{reason[1:]}"
+        problems.append(_build_unread(path, what, "fix it, or rewrite it", position))
     else:
         return _build_json_tree(text)
     return None
 
 
 def _build_json_tree(text: str) -> Node:
+    """Return the tree of a valid JSON text, without recursion."""
     starts = [0, *(end.end() for end in re.finditer("\n", text))]
-    levels: list[list[Node]] = [[]]
+    levels: list[list[Node]] = [[]]  # the nodes of each open object or list, innermost last
     for token in _TOKEN.finditer(text):
-        if token[2]:
+        if token["end"]:
             inner = levels.pop()
             node = levels[-1][-1]
-            node.pairs, node.items = (
-                (list(zip(inner[::2], inner[1::2], strict=True)), None)
-                if token[2] == "}"
-                else (None, inner)
-            )
+            if token["end"] == "}":  # keys and values take turns
+                node.pairs = list(zip(inner[::2], inner[1::2], strict=True))
+            else:
+                node.items = inner
             continue
+        begin = token["begin"]
         line = bisect_right(starts, token.start())
-        node = Node(line, token.start() - starts[line - 1] + 1, is_text=token[1][0] == '"')
+        node = Node(line, token.start() - starts[line - 1] + 1, is_text=begin[0] == '"')
         levels[-1].append(node)
-        if token[1] in ("{", "["):
+        if begin in ("{", "["):
             levels.append([])
         else:
-            node.value = json.loads(token[1], strict=False)
+            node.value = json.loads(begin, strict=False)
     return levels[0][0]
 
 
@@ -136,28 +134,25 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        reason = str(
-            getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read"
-        )
+        position = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        problem = getattr(error, "problem", "") or getattr(error, "reason", "")
+        reason = str(problem or "it cannot be read")
         # LibYAML 0.2.6 and later have their own limit, which may be reached first.
         if "nesting depth" in reason:
-            problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
+            problems.append(_build_unread(path, _TOO_DEEP, "flatten it", position))
         elif "{{" in text:
-            template = _build_unread(
-                path,
-                "the file is a template, and no YAML before it is filled in",
-                "pass the output file",
-                place,
-            )
+            what = "the file is a template, and no YAML before it is filled in"
+            template = _build_unread(path, what, "pass the output file", position)
             problems.append(template._replace(severity="info"))
         else:
-            problems.append(_build_unread(path, f"the file is not YAML: {reason}", "fix it", place))
+            what = f"the file is not YAML: {reason}"
+            problems.append(_build_unread(path, what, "fix it", position))
     return None
 
 
-def _build_unread(path: str, what: str, hint: str, place: Position = (0, 0)) -> Finding:
-    return build_finding("NP801", what, "Nothing in it was read.", hint, where=Place(path, *place))
+def _build_unread(path: str, what: str, hint: str, position: Position = (0, 0)) -> Finding:
+    why = "Nothing in it was read."
+    return build_finding("NP801", what, why, hint, where=Place(path, *position))
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
@@ -167,9 +162,10 @@ def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
     """
     depth = 0
     for event in events:
-        depth += isinstance(event, yaml.events.CollectionStartEvent) - isinstance(
-            event, yaml.events.CollectionEndEvent
-        )
+        if isinstance(event, yaml.events.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.events.CollectionEndEvent):
+            depth -= 1
         if depth > _DEEPEST:
             raise RecursionError
 

@@ -106,11 +106,15 @@ def split_references(text: str, reference: re.Pattern[str]) -> Parts:
 
 def find_default(parts: Parts) -> str | None:
     """Return the text of parts with default values: ``${NAME:-text}``; None if unknown."""
-    texts = [
-        part if isinstance(part, str) else (match := _DEFAULT.fullmatch(part[0])) and match[1]
-        for part in parts
-    ]
-    return None if None in texts else "".join(map(str, texts))
+    texts = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif match := _DEFAULT.fullmatch(part[0]):
+            texts.append(match[1])
+        else:
+            return None
+    return "".join(texts)
 
 
 def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
@@ -123,16 +127,12 @@ def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
 
 def set_others_apart(imported: ImportedFile) -> ImportedFile:
     """Return a file with the variables of other programs separated from its settings."""
-    others = tuple(
-        item._replace(surface="env") for item in imported.settings if item.surface == OTHER
-    )
-    return (
-        imported._replace(
-            settings=tuple(item for item in imported.settings if item.surface != OTHER),
-            other_variables=others,
-        )
-        if others
-        else imported
+    others = [setting for setting in imported.settings if setting.surface == OTHER]
+    if not others:
+        return imported
+    return imported._replace(
+        settings=tuple(setting for setting in imported.settings if setting.surface != OTHER),
+        other_variables=tuple(setting._replace(surface="env") for setting in others),
     )
 
 
@@ -146,61 +146,54 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
         for setting in imported.settings
     ):
         return imported
-    marks = [
+    identities = [
         setting for setting in imported.settings if setting.surface == "env" and not setting.key
     ]
-    twins = _find_twins(imported.settings)
+    equivalents = _find_equivalents(imported.settings)
     settings = tuple(
         setting
         for setting in imported.settings
-        if setting not in marks and id(setting) not in twins
+        if setting not in identities and id(setting) not in equivalents
     )
     return imported._replace(
-        settings=settings, problems=(*imported.problems, *_describe_exports(marks))
+        settings=settings, problems=(*imported.problems, *_describe_exports(identities))
     )
 
 
-def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
-
-    options = [
-        item
-        for item in settings
-        if item.surface == "env"
-        and item.key
-        and not item.key.startswith("env.")
-        and not item.reason
-    ]
-    carried = {(item.key, item.scope): item for item in options}
-    by_twin = {
-        f"env.{twin}": option
-        for option, twins in catalog.load_equivalent_variables().items()
-        for twin in twins
+def _find_equivalents(settings: Iterable[ScriptSetting]) -> set[int]:
+    """Return the ``id`` of each variable that only repeats an option of the same export."""
+    options = {}
+    for setting in settings:
+        is_option = setting.key and not setting.key.startswith("env.")
+        if setting.surface == "env" and is_option and not setting.reason:
+            options[setting.key, setting.scope] = setting
+    option_of = {
+        f"env.{variable}": option
+        for option, variables in catalog.load_env_twins().items()
+        for variable in variables
     }
-    pairs = (
-        (item, carried.get((by_twin.get(item.key, ""), item.scope)))
-        for item in settings
-        if not item.reason
-    )
-    return {
-        id(item)
-        for item, option in pairs
-        if option
-        and item.value == format_equivalent_text(item.name, option.value, option.assigned.written)
-    }
+    equivalents = set()
+    for setting in settings:
+        option = options.get((option_of.get(setting.key, ""), setting.scope))
+        if option is None or setting.reason:
+            continue
+        text = format_twin_text(setting.name, option.value, option.assigned.written)
+        if setting.value == text:
+            equivalents.add(id(setting))
+    return equivalents
 
 
-def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
+def _describe_exports(identities: list[ScriptSetting]) -> list[Finding]:
     """Return a note for each export of a preset in a file."""
     notes = []
-    for mark in (
-        mark for mark in marks if mark.name == "NPUPROF_PROFILE" and mark.assigned.written
-    ):
-        what = f"this is an export of the preset {mark.assigned.written}"
-        why = "npuprof env wrote it; the preset itself says where each value comes from."
-        hint = f"npuprof show {mark.assigned.written}, if it is in your store"
-        notes.append(
-            build_finding("NP828", what, why, hint, where=Place(mark.file, mark.line, mark.column))
-        )
+    for setting in identities:
+        preset = setting.assigned.written
+        if setting.name == "NPUPROF_PROFILE" and preset:
+            what = f"this is an export of the preset {preset}"
+            why = "npuprof env wrote it; the preset itself says where each value comes from."
+            hint = f"npuprof show {preset}, if it is in your store"
+            where = Place(setting.file, setting.line, setting.column)
+            notes.append(build_finding("NP828", what, why, hint, where=where))
     return notes
 
 
