@@ -20,8 +20,8 @@ FORMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("case", CELLS)
 def test_the_cells_of_a_notebook_are_one_script(case: str) -> None:
-    cells, wanted = CELLS[case]
-    assert settings(notebook(*cells), "x.ipynb") == wanted
+    cells, expected = CELLS[case]
+    assert settings(notebook(*cells), "x.ipynb") == expected
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -30,10 +30,11 @@ def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None
         ("markdown", "# é"), HEAD, f'"é\\"\t"; {SET}', "x = 1\n%env HCCL_ALGO=1\n%%x", **FORMS[form]
     )
     text += "\n"
-    found = imported(text, "x.ipynb").settings
-    assert [(one.key, one.location.part) for one in found] == [("precision_mode", "cell 3, line 1")]
-    line = text.split("\n")[found[0].line - 1]
-    assert line[found[0].column - 1 :].startswith('custom_op.parameter_map[\\"precision_mode')
+    (setting,) = imported(text, "x.ipynb").settings
+    assert setting.key == "precision_mode"
+    assert setting.location.part == "cell 3, line 1"
+    line = text.split("\n")[setting.line - 1]
+    assert line[setting.column - 1 :].startswith('custom_op.parameter_map[\\"precision_mode')
     problem = imported(text, "x.ipynb").problems[0]
     assert problem.message.startswith("cell 4 is not Python")
     assert problem.why.startswith("It is in cell 4, line 3. ")
@@ -41,7 +42,7 @@ def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None
     assert "%%x" in text.split("\n")[problem.where.line - 1]
 
 
-#: A notebook that cannot be read, what is said, and its severity.
+#: A notebook that cannot be read, the start of its message, and its severity.
 FAULTS: dict[str, tuple[str | bytes, str, str]] = {
     "another language": (
         notebook("x <- 1", kernelspec={"language": "R"}),
@@ -69,10 +70,10 @@ FAULTS: dict[str, tuple[str | bytes, str, str]] = {
 
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_notebook_that_cannot_be_read_is_a_finding(case: str, run: Run, tmp_path: Path) -> None:
-    text, said, severity = FAULTS[case]
-    told = imported(text, "x.ipynb").problems
-    assert [(one.message[: len(said)], one.severity) for one in told] == (
-        [(said, severity)] if said else []
+    text, message, severity = FAULTS[case]
+    problems = imported(text, "x.ipynb").problems
+    assert [(problem.message[: len(message)], problem.severity) for problem in problems] == (
+        [(message, severity)] if message else []
     )
     write(tmp_path, {"x.ipynb": text})
     for verb in ("scan", "import"):
@@ -80,7 +81,7 @@ def test_a_notebook_that_cannot_be_read_is_a_finding(case: str, run: Run, tmp_pa
         assert done.code == (2 if severity == "warning" or verb == "import" else 0)
         assert "Traceback" not in done.err
         if severity == "warning":
-            assert said in done.out + done.err
+            assert message in done.out + done.err
 
 
 def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
     done = run("scan", tmp_path)
     assert done.code == 1
     lines = (tmp_path / "x.ipynb").read_text().split("\n")
-    number = 1 + next(place for place, line in enumerate(lines) if "hcl_timeout" in line)
+    number = next(number for number, line in enumerate(lines, 1) if "hcl_timeout" in line)
     assert f"x.ipynb:{number}:6: error NP201" in done.out
     assert f"y.ipynb:{number}:6: error NP201" in done.out
     assert done.out.count("cell 2, line 1") == 2

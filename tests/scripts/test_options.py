@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 HEAD = "import npu_device as npu\n"
 
 
-def scan(run: Run, *words: str) -> list[str]:
-    """Return what is told as ``file:line code``."""
-    answer = run("scan", *words, "--format", "json")
+def scan(run: Run, *arguments: str) -> list[str]:
+    """Return the findings as ``file:line code``."""
+    answer = run("scan", *arguments, "--format", "json")
     return [
-        f"{one['path']}:{one['line']} {one['code']}" for one in json.loads(answer.out)["findings"]
+        f"{finding['path']}:{finding['line']} {finding['code']}"
+        for finding in json.loads(answer.out)["findings"]
     ]
 
 
@@ -31,7 +32,7 @@ def chain_names(length: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "found"),
     [
         ("def get():\n    return npu.global_options()\nget().foo = 1\n", ["train.py:4 NP812"]),
         (
@@ -62,10 +63,10 @@ def chain_names(length: int) -> str:
     ],
 )
 def test_what_stands_for_the_options_in_one_file_is_known(
-    lines: str, told: list[str], tmp_path: Path, run: Run
+    lines: str, found: list[str], tmp_path: Path, run: Run
 ) -> None:
     write(tmp_path, {"train.py": f"{HEAD}{lines}"})
-    assert scan(run, "train.py") == told
+    assert scan(run, "train.py") == found
 
 
 @pytest.mark.parametrize(
@@ -95,10 +96,8 @@ def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(
     assert scan(run, ".") == ["cfg.py:3 NP203"]
     assert scan(run, "a.py", "./b.py") == ["cfg.py:3 NP203"]
     write(tmp_path, {"cfg.py": helper.format(note="  # npuprof: ignore[NP203] tried out")})
-    for words in (["."], ["a.py"], ["a.py", "cfg.py"]):
-        answer = run("scan", *words)
-        assert (answer.code, "1 finding accepted" in answer.err or "1 accepted" in answer.err) == (
-            0,
-            True,
-        ), answer.err
-        assert scan(run, *words) == []
+    for arguments in (["."], ["a.py"], ["a.py", "cfg.py"]):
+        answer = run("scan", *arguments)
+        assert answer.code == 0
+        assert "1 finding accepted" in answer.err or "1 accepted" in answer.err
+        assert scan(run, *arguments) == []

@@ -140,6 +140,7 @@ def test_each_configuration_of_a_script_is_a_preset(name: str) -> None:
     text, expected = DRAFTS[name]
     made = build_drafts(imported(f"from npu_bridge.npu_init import *\n{text}"))
     assert {draft.name: draft.settings for draft in made} == expected
+    assert made
     for draft in made:
         assert not Profile(document.parse_document("x", "x.toml", format_draft(draft))).problems
 

@@ -25,6 +25,7 @@ def test_a_script_of_the_corpus_gives_its_preset(
     assert {draft.name: format_draft(draft) for draft in made} == {
         file.stem: file.read_text() for file in expected
     }
+    assert made
     for draft in made:
         assert not Profile(document.parse_document("x", "x.toml", format_draft(draft))).problems
 
@@ -107,7 +108,8 @@ def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
         'flags.DEFINE_string("mode", "force_fp32", "")\n'
         'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'
     )
-    assert (found.value, found.assigned.default) == (None, "force_fp32")
+    assert found.value is None
+    assert found.assigned.default == "force_fp32"
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,9 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
         "export PYTORCH_NPU_ALOC_CONF=1\nexport TORCH_NCCL_DESYNC_DEBUG=1\nexport MASTER_ADDR=x\n",
         "launch.sh",
     )
-    assert (found.code, found.line, "PYTORCH_NPU_ALLOC_CONF" in found.hint) == ("NP206", 1, True)
+    assert found.code == "NP206"
+    assert found.line == 1
+    assert "PYTORCH_NPU_ALLOC_CONF" in found.hint
 
 
 #: Words in which a quote or bracket stays open, and words that only look like it. Real bash judges

@@ -61,20 +61,19 @@ def test_what_a_helper_sets_is_counted_for_each_script_that_calls_it(
         },
     )
     counted = json.loads(run("scan", "tree", "--statistics", "--format", "json").out)
-    told = json.loads(run("import", "tree", "--format", "json").out)
-    of_helper = [one for one in told["settings"] if one["file"].endswith("helper.py")]
-    assert (len(told["settings"]), len(told["followed"]), len(of_helper)) == (3, 2, 1)
-    assert (
-        counted["surfaces"][0]["settings"]
-        == len(told["settings"]) + len(told["followed"]) - len(of_helper)
-        == 4
-    )
-    assert (counted["counts"]["files"], counted["counts"]["files_with_settings"]) == (4, 3)
+    read = json.loads(run("import", "tree", "--format", "json").out)
+    of_helper = [item for item in read["settings"] if item["file"].endswith("helper.py")]
+    assert len(read["settings"]) == 3
+    assert len(read["followed"]) == 2
+    assert len(of_helper) == 1
+    assert counted["surfaces"][0]["settings"] == 3 + 2 - 1  # the helper's counts once per caller
+    assert counted["counts"]["files"] == 4
+    assert counted["counts"]["files_with_settings"] == 3
 
 
 @pytest.mark.accepted
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "arguments"),
     [
         (
             "scan-upgrade.txt",
@@ -85,26 +84,26 @@ def test_what_a_helper_sets_is_counted_for_each_script_that_calls_it(
     ],
 )
 def test_a_tree_is_told_as_accepted(
-    name: str, words: list[str], tmp_path: Path, run: Run, golden: Callable[[str, str], None]
+    name: str, arguments: list[str], tmp_path: Path, run: Run, golden: Callable[[str, str], None]
 ) -> None:
     write(tmp_path, dict(TREE))
-    golden(f"summary/{name}", run(*words).out)
+    golden(f"summary/{name}", run(*arguments).out)
 
 
 def test_the_counts_are_those_of_the_tree(tmp_path: Path, run: Run) -> None:
     write(tmp_path, dict(TREE))
     done = run("scan", "tree", "--statistics", "--format", "json")
-    told = json.loads(done.out)
-    assert (done.code, told["schema"]) == (1, "npuprof.scan-statistics/1")
-    assert (
-        told["counts"]["files"],
-        told["counts"]["files_with_settings"],
-        told["counts"]["files_unread"],
-    ) == (9, 7, 1)
+    report = json.loads(done.out)
+    assert done.code == 1
+    assert report["schema"] == "npuprof.scan-statistics/1"
+    assert report["counts"]["files"] == 9
+    assert report["counts"]["files_with_settings"] == 7
+    assert report["counts"]["files_unread"] == 1
     findings = json.loads(run("scan", "tree", "--format", "json").out)["findings"]
-    assert told["counts"]["errors"] == sum(one["severity"] == "error" for one in findings)
-    shown = sum(row["places"] for name in ("mistakes", "deprecated") for row in told[name])
-    assert shown == sum(one["severity"] != "info" for one in findings)
+    severities = [finding["severity"] for finding in findings]
+    assert report["counts"]["errors"] == severities.count("error")
+    shown = sum(row["places"] for name in ("mistakes", "deprecated") for row in report[name])
+    assert shown == len(severities) - severities.count("info")
 
 
 @pytest.mark.parametrize(
@@ -129,29 +128,27 @@ def test_errors_come_first_then_numerics_then_what_most_scripts_have(
         for n in range(n_files)
     ]
     groups = group_findings(findings)
-    assert [one.code for one in groups] == order or [one.key for one in groups] == order
-    assert {(one.code, one.key): len(one.files) for one in groups} == {
+    assert order in ([group.code for group in groups], [group.key for group in groups])
+    assert {(group.code, group.key): len(group.files) for group in groups} == {
         (code, key): n_files for code, key, _, n_files in rows
     }
 
 
 def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() -> None:
-    said = ["'a' is unknown", "'b' is unknown", "'b' is unknown", "'c' is unknown"]
-    [one] = group_findings(
-        Finding("NP203", text, key="precision_mode", where=Place("x.py", n, 1))
-        for n, text in enumerate(said, 1)
+    messages = ["'a' is unknown", "'b' is unknown", "'b' is unknown", "'c' is unknown"]
+    (group,) = group_findings(
+        Finding("NP203", message, key="precision_mode", where=Place("x.py", line, 1))
+        for line, message in enumerate(messages, 1)
     )
-    assert (one.message, one.first, one.places, one.wordings, one.files) == (
-        "'b' is unknown",
-        "x.py:2:1",
-        4,
-        2,
-        ("x.py",),
-    )
+    assert group.message == "'b' is unknown"
+    assert group.first == "x.py:2:1"
+    assert group.places == 4
+    assert group.wordings == 2
+    assert group.files == ("x.py",)
 
 
 @pytest.mark.parametrize(
-    ("setting", "words", "told"),
+    ("setting", "arguments", "touched"),
     [
         (("auto_tune_mode", '"GA"'), ["--cann", "9.0.0"], ("auto_tune_mode", "decide")),
         (("auto_tune_mode", '"GA"'), ["--cann", "5.0.4"], ("auto_tune_mode", "deprecated")),
@@ -178,23 +175,25 @@ def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() ->
 )
 def test_what_a_release_touches_is_told_with_its_scripts(
     setting: tuple[str, str],
-    words: list[str],
-    told: tuple[str, str] | None,
+    arguments: list[str],
+    touched: tuple[str, str] | None,
     tmp_path: Path,
     run: Run,
 ) -> None:
     write(tmp_path, {"x.py": script(setting)})
-    rows = json.loads(run("scan", "--statistics", "x.py", *words, "--format", "json").out)[
-        "upgrade"
-    ]
-    found = [row for row in rows if told and row["kind"] == told[1] and told[0] in row["what"]]
-    assert bool(found) == (told is not None)
-    assert told or not rows
+    done = run("scan", "--statistics", "x.py", *arguments, "--format", "json")
+    rows = json.loads(done.out)["upgrade"]
+    if touched is None:
+        assert rows == []
+        return
+    name, kind = touched
+    found = [row for row in rows if row["kind"] == kind and name in row["what"]]
+    assert found
     assert all(row["names"] == ["x.py"] and row["try"] for row in found)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["scan", "x.py", "--statistics", "--from", "8.0.0"], "say --cann RELEASE as well"),
         (
@@ -204,12 +203,13 @@ def test_what_a_release_touches_is_told_with_its_scripts(
     ],
 )
 def test_what_has_no_place_in_a_report_is_refused(
-    words: list[str], said: str, tmp_path: Path, run: Run
+    arguments: list[str], message: str, tmp_path: Path, run: Run
 ) -> None:
     write(tmp_path, {"x.py": script(("precision_mode", '"origin"'))})
-    done = run(*words)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    done = run(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
     assert "try:" in done.err
 
 

@@ -110,8 +110,9 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(
     settings, left = draft_settings(text)
     assert settings == {}
     assert left == {"dump_path": "begins in the folder of the script"}
-    (one,) = [one for one in imported(text).settings if one.key == "dump_path"]
-    assert (one.value, one.assigned.relative) == (path, True)
+    (setting,) = [item for item in imported(text).settings if item.key == "dump_path"]
+    assert setting.value == path
+    assert setting.assigned.relative
 
 
 @pytest.mark.parametrize(
