@@ -43,16 +43,13 @@ class Launch(Record):
 
         Empty for the module and for the whole process.
         """
-        name = (
-            self.scope.rpartition(":")[0]
-            if self.surface != "session"
-            else self.scope.partition(":")[0]
-        )
-        return (
-            ""
-            if name.startswith("<") or self.surface in ("atc", "env", "global_options")
-            else name.partition("@")[0]
-        )
+        if self.surface in ("atc", "env", "global_options"):
+            return ""
+        if self.surface == "session":
+            name, _, _ = self.scope.partition(":")
+        else:
+            name, _, _ = self.scope.rpartition(":")
+        return "" if name.startswith("<") else name.partition("@")[0]
 
     @property
     def sets_unknown_keys(self) -> bool:
@@ -118,38 +115,37 @@ def _find_environments(
     """
     variables: dict[str, ScriptSetting] = {}
     of_command: dict[str, list[ScriptSetting]] = {}
-    found = {}
+    environments = {}
     for setting in live:
         if scope := ends.get(id(setting)):
-            found[scope] = (*variables.values(), *of_command.get(setting.command, ()))
+            environments[scope] = (*variables.values(), *of_command.get(setting.command, ()))
         elif setting.surface == "env" and setting.command:
             of_command.setdefault(setting.command, []).append(setting)
         elif setting.surface == "env":
             variables[setting.name] = setting
-    return (
-        {scope: tuple(variables.values()) if len(ends) == 1 else () for scope in found}
-        if declarative
-        else found
-    )
+    if declarative:
+        every = tuple(variables.values()) if len(ends) == 1 else ()
+        return dict.fromkeys(environments, every)
+    return environments
 
 
 def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[str, Launch]:
     """Return, for the scope of each NPURunConfig, the session configuration passed to it."""
     sessions = [launch for launch in launches if launch.surface == "session"]
-    result = {}
-    for given in imported.list_records(GivenSession):
-        line = next((launch.line for launch in launches if launch.scope == given.scope), given.line)
-        named = [
-            session
-            for session in sessions
-            if session.entry is not None and session.entry.config == given.expression
-        ]
-        own = [
-            session
-            for session in named
-            if session.entry is not None and session.entry.scope == given.seen
-        ] or named
-        before = [session for session in own if session.line <= line]
-        if own:  # the last one above, or the first one below
-            result[given.scope] = before[-1] if before else own[0]
-    return result
+    passed = {}
+    for record in imported.list_records(GivenSession):
+        named = []
+        own = []
+        for session in sessions:
+            if session.entry is not None and session.entry.config == record.expression:
+                named.append(session)
+                if session.entry.scope == record.seen:
+                    own.append(session)
+        candidates = own or named
+        if not candidates:
+            continue
+        of_config = (launch.line for launch in launches if launch.scope == record.scope)
+        line = next(of_config, record.line)
+        above = [session for session in candidates if session.line <= line]
+        passed[record.scope] = above[-1] if above else candidates[0]
+    return passed

@@ -21,16 +21,16 @@ def format_report(report: Report, coloured: bool) -> str:
     """Return a report as lines."""
     lines = [paint_text(_TITLE, "1", coloured)]
     lines += [f"  {number:>7}  {name.replace('_', ' ')}" for name, number in report.counts.items()]
-    lines += [
-        "",
-        paint_text(_head_weighty(report), "1", coloured)
-        if report.weighty
-        else "Nothing is found wrong.",
-    ]
+    lines.append("")
+    if report.weighty:
+        lines.append(paint_text(_head_weighty(report), "1", coloured))
+    else:
+        lines.append("Nothing is found wrong.")
     for number, group in enumerate(report.weighty, 1):
         severity = paint_text(group.severity, _COLOURS.get(group.severity, "1"), coloured)
-        lines.append(f"{number}. {severity} {group.code}: {_show(group.message)}")
-        lines += [f"   {f'{label}:':<7}{_show(text)}" for label, text in _explain_weighty(group)]
+        lines.append(f"{number}. {severity} {group.code}: {_escape_text(group.message)}")
+        for label, text in _explain_weighty(group):
+            lines.append(f"   {f'{label}:':<7}{_escape_text(text)}")
     if report.others:
         lines.append(_count_others(report))
     for table in report.tables:
@@ -79,41 +79,39 @@ def _shorten_cell(cell: Any, most: int = _MOST_NAMES) -> str:
 def _format_rows(table: Table) -> Iterator[str]:
     """Yield the rows: the first columns on one line, each further one on a separate line below."""
     names = [name.replace("_", " ") for name in table.columns]
-    shown = [[_show(_shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
-    grid = [
-        names,
-        *(
-            [
-                cell.rjust(len(name)) if cell.isdigit() else cell
-                for cell, name in zip(row, names, strict=True)
-            ]
-            for row in shown
-        ),
-    ]
-    for line, row in zip(
-        TextTable([row[: table.inline] for row in grid]).format_plain().splitlines(),
-        [[], *shown],
-        strict=True,
-    ):
+    rows = [[_escape_text(_shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
+    inline_names = names[: table.inline]
+    grid = [inline_names, *(_align_numbers(row, inline_names) for row in rows)]
+    head, *lines = TextTable(grid).format_plain().splitlines()
+    yield f"  {head}"
+    for line, row in zip(lines, rows, strict=True):
         yield f"  {line}"
-        yield from (
-            f"      {name}: {cell}"
-            for name, cell in zip(names[table.inline :], row[table.inline :], strict=False)
-            if cell
-        )
-    yield from (f"  {_show(text)}" for text in _list_endings(table, table.most))
+        for name, cell in zip(names[table.inline :], row[table.inline :], strict=True):
+            if cell:
+                yield f"      {name}: {cell}"
+    for text in _list_endings(table, table.most):
+        yield f"  {_escape_text(text)}"
+
+
+def _align_numbers(row: list[str], names: list[str]) -> list[str]:
+    """Return the first cells of a row, with numbers at the right of their columns' names."""
+    return [
+        cell.rjust(len(name)) if cell.isdigit() else cell
+        for cell, name in zip(row, names, strict=False)
+    ]
 
 
 def _list_endings(table: Table, most: int) -> list[str]:
-    hidden = (
-        [f"and {len(table.rows) - most} more, shown by --format json"]
-        if len(table.rows) > most
-        else []
-    )
-    return [*hidden, table.note] if table.note else hidden
+    """Return the lines below a table: the number of hidden rows, and its note."""
+    lines = []
+    if len(table.rows) > most:
+        lines.append(f"and {len(table.rows) - most} more, shown by --format json")
+    if table.note:
+        lines.append(table.note)
+    return lines
 
 
-def _show(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape_controls(shorten_values(text))
 
 
@@ -136,9 +134,9 @@ def format_report_page(report: Report) -> str:
 def _format_weighty_item(group: Weighty) -> str:
     head = (
         f'<strong class="{group.severity}">{group.severity} '
-        f"{escape_html(group.code)}</strong>: {_escape(group.message)}"
+        f"{escape_html(group.code)}</strong>: {_escape_html(group.message)}"
     )
-    details = [f"{label}: {_escape(text)}" for label, text in _explain_weighty(group)]
+    details = [f"{label}: {_escape_html(text)}" for label, text in _explain_weighty(group)]
     return f"<li><p>{'<br>'.join([head, *details])}</p></li>\n"
 
 
@@ -148,12 +146,11 @@ def _format_table_part(table: Table) -> str:
         [shorten_values(_shorten_cell(cell, _MOST_IN_PAGE)) for cell in row]
         for row in table.rows[:most]
     ]
-    shown = TextTable(
-        rows, header=tuple(name.replace("_", " ") for name in table.columns)
-    ).format_html(table.title)
-    endings = (f"<p>{_escape(text)}</p>\n" for text in _list_endings(table, most))
+    header = tuple(name.replace("_", " ") for name in table.columns)
+    shown = TextTable(rows, header=header).format_html(table.title)
+    endings = (f"<p>{_escape_html(text)}</p>\n" for text in _list_endings(table, most))
     return f"<h2>{escape_html(table.title)}</h2>\n{shown}{''.join(endings)}"
 
 
-def _escape(text: str) -> str:
+def _escape_html(text: str) -> str:
     return escape_html(shorten_values(text))

@@ -110,49 +110,41 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
 
 
 def _list_surfaces(survey: Survey) -> Table:
-    rows = [
-        (len(files), sum(files.values()), surface) for surface, files in survey.surfaces.items()
-    ]
-    return Table(
-        "surfaces",
-        "Where it is set",
-        ("files", "settings", "surface"),
-        sorted(rows, key=lambda row: (-row[0], row[2])),
+    surfaces = sorted(
+        survey.surfaces, key=lambda surface: (-len(survey.surfaces[surface]), surface)
     )
+    rows: list[tuple[Any, ...]] = []
+    for surface in surfaces:
+        files = survey.surfaces[surface]
+        rows.append((len(files), sum(files.values()), surface))
+    return Table("surfaces", "Where it is set", ("files", "settings", "surface"), rows)
 
 
 def _list_mistakes(faults: list[Weighty]) -> Table:
     known = code_pages.load_pages()
-    rows = []
+    ordered = []  # each row after the values that sort it
     live = (fault for fault in faults if fault.code not in _DEPRECATED)
     for (severity, code), same in group_by(live, attrgetter("severity", "code")).items():
         title = known[code].title if code in known else same[0].message
-        files = len({name for fault in same for name in fault.files})
+        files = len(set().union(*(fault.files for fault in same)))
+        places = sum(fault.places for fault in same)
         settings = tuple(dict.fromkeys(fault.key for fault in same if fault.key))
-        rows.append((severity, sum(fault.places for fault in same), files, code, title, settings))
-    rows.sort(key=lambda row: (SEVERITIES.index(row[0]), -row[2], -row[1], row[3]))
-    return Table(
-        "mistakes",
-        "Likely mistakes, by kind",
-        ("severity", "places", "files", "code", "kind", "settings"),
-        rows,
-        5,
-    )
+        order = SEVERITIES.index(severity), -files, -places, code
+        ordered.append((order, (severity, places, files, code, title, settings)))
+    columns = ("severity", "places", "files", "code", "kind", "settings")
+    rows: list[tuple[Any, ...]] = [row for _, row in sorted(ordered)]
+    return Table("mistakes", "Likely mistakes, by kind", columns, rows, inline=5)
 
 
 def _list_deprecated(groups: list[Weighty]) -> Table:
-    rows = [
+    deprecated = [group for group in groups if group.code in _DEPRECATED]
+    deprecated.sort(key=lambda group: (-len(group.files), -group.places, group.message))
+    rows: list[tuple[Any, ...]] = [
         (len(group.files), group.places, group.message, group.hint, group.first)
-        for group in groups
-        if group.code in _DEPRECATED
+        for group in deprecated
     ]
-    rows.sort(key=lambda row: (-row[0], -row[1], row[2]))
-    return Table(
-        "deprecated",
-        "Deprecated, or without effect",
-        ("files", "places", "what", "try", "first"),
-        rows,
-    )
+    columns = ("files", "places", "what", "try", "first")
+    return Table("deprecated", "Deprecated, or without effect", columns, rows)
 
 
 def _list_worst_files(survey: Survey) -> Table:
@@ -161,49 +153,41 @@ def _list_worst_files(survey: Survey) -> Table:
         for finding in survey.findings
         if finding.severity != "info"
     )
-    rows = [
-        (counts[name, "error"], counts[name, "warning"], name)
-        for name in {name for name, _ in counts}
-    ]
-    rows.sort(key=lambda row: (-row[0], -row[1], row[2]))
-    return Table(
-        "worst_files", "Files with the most findings", ("errors", "warnings", "file"), rows, most=5
+    names = sorted(
+        {name for name, _ in counts},
+        key=lambda name: (-counts[name, "error"], -counts[name, "warning"], name),
     )
+    rows: list[tuple[Any, ...]] = [
+        (counts[name, "error"], counts[name, "warning"], name) for name in names
+    ]
+    columns = ("errors", "warnings", "file")
+    return Table("worst_files", "Files with the most findings", columns, rows, most=5)
 
 
 def _list_upgrade(survey: Survey) -> list[Table]:
     """Return the tables of what the requested release changes; empty without a release."""
     if not survey.context.cann:
         return []
-    rows = [
+    order = sorted(
+        survey.touched.items(),
+        key=lambda item: (KINDS.index(item[0].kind), -len(item[1]), item[0].what),
+    )
+    rows: list[tuple[Any, ...]] = [
         (touched.kind, len(names), touched.what, touched.hint, tuple(names))
-        for touched, names in survey.touched.items()
+        for touched, names in order
     ]
-    rows.sort(key=lambda row: (KINDS.index(row[0]), -row[1], row[2]))
-    reached = {
-        name
-        for touched, names in survey.touched.items()
-        if touched.kind != "default"
-        for name in names
-    }
+    scripts: set[str] = set()
+    for touched, names in survey.touched.items():
+        if touched.kind != "default":
+            scripts.update(names)
     note = (
-        f"It touches settings of {len(reached)} of {format_count(survey.drafts, 'script')}; "
+        f"It touches settings of {len(scripts)} of {format_count(survey.drafts, 'script')}; "
         "changed defaults are not counted"
     )
-    title = (
-        f"What CANN {survey.context.cann} would "
-        f"touch{f', coming from {survey.since}' if survey.since else ''}"
-    )
-    return [
-        Table(
-            "upgrade",
-            title,
-            ("kind", "scripts", "what", "try", "names"),
-            rows,
-            most=20,
-            note=note,
-        )
-    ]
+    since = f", coming from {survey.since}" if survey.since else ""
+    title = f"What CANN {survey.context.cann} would touch{since}"
+    columns = ("kind", "scripts", "what", "try", "names")
+    return [Table("upgrade", title, columns, rows, most=20, note=note)]
 
 
 def group_findings(findings: Iterable[Finding]) -> list[Weighty]:
@@ -251,15 +235,14 @@ def _weigh(group: Weighty) -> tuple[int, bool, int, int, str, str]:
 
 def build_report_fields(report: Report, requested: dict[str, Any]) -> dict[str, Any]:
     """Return a report as the fields of its JSON form; ``requested`` is the request."""
-    shown = Weighty._fields[:-1]
-    first = [
-        {name: value if (value := getattr(group, name)) != "" else None for name in shown}
-        for group in report.weighty
-    ]
-    tables = {
-        table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        for table in report.tables
-    }
+    first = []
+    for group in report.weighty:
+        fields = group._asdict()
+        del fields["wordings"]
+        first.append({name: None if value == "" else value for name, value in fields.items()})
+    tables = {}
+    for table in report.tables:
+        tables[table.name] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {
         "schema": "npuprof.scan-statistics/1",
         **requested,
