@@ -17,7 +17,7 @@ from npuprof.scripts.python.config_classes import (
 from npuprof.scripts.python.run_config_calls import GivenCall
 from npuprof.scripts.script_records import UNSET, ImportedFile, ScriptSetting
 
-_WORDS = {"bool": "True or False", "str": "text"}
+_TYPE_NAMES = {"bool": "True or False", "str": "text"}
 _REFUSED = (
     "The class or RunConfig, or protobuf behind NPUEstimator, "
     "takes no other type and raises TypeError or ValueError."
@@ -35,59 +35,43 @@ def find_argument_faults(setting: ScriptSetting, requested: Context) -> list[Fau
         return _find_unknown_argument_faults(config_class, setting.name, requested)
     if setting.reason == UNSET:
         return _find_missing_value_faults(config_class, setting.name)
-    option = catalog.find_option(setting.key)
-    has_value = (
-        option is not None
-        or setting.key.startswith("estimator.")
-        or setting.name in config_class.choices
-    )
-    was_of_another_type = option is not None and any(
-        is_before(requested, until) for until in option.field_until.values()
-    )
     if setting.name == "session_config" or any(
         setting.name == other.taken_as for other in CLASSES.values() if other.argument
     ):
+        what = f"{setting.name} takes an object, no plain value"
         why = (
             "The class raises ValueError for anything else, "
             "or NPUEstimator fails when it looks into it."
         )
-        return [
-            Fault(
-                "NP819",
-                f"{setting.name} takes an object, no plain value",
-                why,
-                f"make an object for {setting.name}",
-            )
-        ]
-    if (
-        not has_value
-        or was_of_another_type
-        or setting.name in list_object_arguments()
-        or (setting.reason and setting.assigned.kind not in _CONTAINERS)
-    ):
+        return [Fault("NP819", what, why, f"make an object for {setting.name}")]
+    if not _is_value_checked(config_class, setting, requested):
         return []
-    if setting.assigned.kind in _CONTAINERS or setting.assigned.kind != config_class.exact.get(
-        setting.name, setting.assigned.kind
-    ):
-        return [
-            _build_argument_type_fault(setting, config_class.exact.get(setting.name, ""), option)
-        ]
-    lost = option.not_carried.get("run_config", "") if option else ""
-    if (
-        why := _UNTURNED
-        if option and option.estimator_bytes and setting.assigned.kind != "bytes"
-        else lost
-    ):
-        return [
-            Fault(
-                "NP809",
-                f"{setting.key} cannot be given to NPURunConfig",
-                why,
-                "set it in the session_config",
-                severity="error",
-            )
-        ]
+    option = catalog.find_option(setting.key)
+    kind = setting.assigned.kind
+    exact = config_class.exact.get(setting.name, "")
+    if kind in _CONTAINERS or (exact and kind != exact):
+        return [_build_argument_type_fault(setting, exact, option)]
+    why = option.not_carried.get("run_config", "") if option else ""
+    if option and option.estimator_bytes and kind != "bytes":
+        why = _UNTURNED
+    if why:
+        what = f"{setting.key} cannot be given to NPURunConfig"
+        return [Fault("NP809", what, why, "set it in the session_config", severity="error")]
     return _find_argument_value_faults(config_class, setting)
+
+
+def _is_value_checked(
+    config_class: ConfigClass, setting: ScriptSetting, requested: Context
+) -> bool:
+    """Return whether the type and value of an argument are known, and those of a known release."""
+    if setting.name in list_object_arguments():
+        return False
+    if setting.reason and setting.assigned.kind not in _CONTAINERS:
+        return False
+    option = catalog.find_option(setting.key)
+    if option is not None:  # it may have had another type
+        return not any(is_before(requested, until) for until in option.field_until.values())
+    return setting.key.startswith("estimator.") or setting.name in config_class.choices
 
 
 def _is_argument_known(config_class: ConfigClass, name: str, requested: Context) -> bool:
@@ -164,37 +148,31 @@ def _find_missing_value_faults(config_class: ConfigClass, name: str) -> list[Fau
 def _build_argument_type_fault(
     setting: ScriptSetting, exact: str, option: catalog.Option | None
 ) -> Fault:
-    written = (
-        f"a {setting.assigned.kind}"
-        if setting.assigned.kind in _CONTAINERS
-        else format_literal(setting.assigned.written)
-    )
-    wanted = (
-        _WORDS[exact] if exact else "text" if option and option.field == "s" else "a plain value"
-    )
-    return Fault(
-        "NP202", f"{setting.name} takes {wanted}, not {written}", _REFUSED, f"write {wanted}"
-    )
+    if setting.assigned.kind in _CONTAINERS:
+        written = f"a {setting.assigned.kind}"
+    else:
+        written = format_literal(setting.assigned.written)
+    if exact:
+        expected = _TYPE_NAMES[exact]
+    else:
+        expected = "text" if option and option.field == "s" else "a plain value"
+    what = f"{setting.name} takes {expected}, not {written}"
+    return Fault("NP202", what, _REFUSED, f"write {expected}")
 
 
 def _find_argument_value_faults(cls: ConfigClass, setting: ScriptSetting) -> list[Fault]:
-    taken = cls.choices.get(setting.name)
-    if taken and (
-        setting.value not in taken or catalog.find_option(setting.key) is None
-    ):  # without an option, the class decides
-        listed = ", ".join(map(format_literal, taken))
+    choices = cls.choices.get(setting.name)
+    if choices and setting.value not in choices:
+        listed = ", ".join(map(format_literal, choices))
         what = f"{setting.name} = {format_literal(setting.assigned.written)} is none of {listed}"
-        return (
-            [Fault("NP203", what, f"{cls.name} raises ValueError.", f"write one of {listed}")]
-            if setting.value not in taken
-            else []
-        )
+        return [Fault("NP203", what, f"{cls.name} raises ValueError.", f"write one of {listed}")]
+    if choices and catalog.find_option(setting.key) is None:
+        return []  # without an option, the class decides
     argument = catalog.find_argument(setting.name) if setting.key.startswith("estimator.") else None
     if argument is not None and argument.kind == "int" and setting.assigned.kind == "float":
         low = (argument.minimum or 0) - 1
-        if (
-            not argument.whole and setting.assigned.written > low
-        ):  # RunConfig compares any number with 0
+        # RunConfig compares any number with 0
+        if not argument.whole and setting.assigned.written > low:
             return []
     return [
         fault._replace(why=_REFUSED) if fault.code == "NP202" else fault
