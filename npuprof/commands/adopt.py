@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.checks import require_exportable
 from npuprof.commands.framework import Verb, arguments, flag, option
@@ -13,7 +13,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import NewFile, format_difference, locate_new_file, require_free_name
-from npuprof.model import Finding, NpuprofError, Place, build_error
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
@@ -45,15 +45,20 @@ from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
 
 
-class _Proposal(NamedTuple):
-    """The proposed presets of scripts: their inheritance, their places, their texts, and the
-    renderer of their blocks.
-    """
+class _Proposal(Record):
+    """The proposed presets of scripts, by name, their inheritance, and a renderer of blocks."""
 
     family: Family | None
     new: dict[str, NewFile]
     texts: dict[str, str]
     injector: Injector
+
+    def parse_presets(self, home: Folder) -> list[Profile]:
+        """Return the presets as profiles of a store."""
+        return [
+            Profile(parse_document(name, file.source, self.texts[name]), home=home)
+            for name, file in self.new.items()
+        ]
 
 
 class Adopt(Verb):
@@ -95,54 +100,46 @@ class Adopt(Verb):
         folders = [path for path in self.paths if os.path.isdir(path)]
         modules = open_modules(folders, with_sourced=False)
         scripts = self._read_scripts(problems, modules)
-        drafts, beside = self._list_drafts(scripts, workspace, problems)
+        drafts, other_notes = self._list_drafts(scripts, workspace, problems)
         known = index_presets(workspace, problems)
-        rest, standing = match_presets(drafts, known)
-        family, new, texts, injector = self._propose(rest, below, known, home)
-        if rejected := _find_rejected(family, below, injector):
+        rest, standing = find_standing(drafts, known)
+        proposal = self._propose(rest, below, known, home)
+        rejected = _find_rejected(proposal.family, below, proposal.injector)
+        if rejected:
             rest = [draft for draft in rest if draft.file not in rejected]
             standing = [(file, name) for file, name in standing if file not in rejected]
-            family, new, texts, injector = self._propose(rest, below, known, home)
-        with lock_folders(
-            [home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]
-        ):
-            blocks = list_planned_blocks(family, below, standing)
+            proposal = self._propose(rest, below, known, home)
+        script_folders = {os.path.dirname(os.path.realpath(path)) for path in scripts}
+        with lock_folders([home.root, *script_folders]):
             adoption = plan_adoption(
-                scripts, blocks, injector, lambda path: _refuse_unwritable(path, folders), modules
+                scripts,
+                list_wanted_blocks(proposal.family, below, standing),
+                proposal.injector,
+                lambda path: _require_writable(path, folders),
+                modules,
             )
-            adoption.unchanged.update(rejected)
-            wanted = [
-                file.build_wanted(texts[name].encode()) for name, file in new.items()
-            ] + _list_scripts(adoption, folders)
+            adoption.kept.update(rejected)
+            writes = [
+                file.build_wanted(proposal.texts[name].encode())
+                for name, file in proposal.new.items()
+            ]
+            writes += _list_scripts(adoption, folders)
             if not self.dry_run:
-                _write(home, new, wanted)
-                trust_carried(
-                    home,
-                    [
-                        Profile(parse_document(name, file.source, texts[name]), home=home)
-                        for name, file in new.items()
-                    ],
-                )
-        leaves = family.leaves if family else []
+                _write(home, proposal.new, writes)
+                trust_carried(home, proposal.parse_presets(home))
         sources = {
             f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources))
-            for leaf in leaves
+            for leaf in (proposal.family.leaves if proposal.family else ())
         }
-        told = _Told(texts, sources, adoption, beside, self.dry_run)
+        report = _Report(proposal.texts, sources, adoption, other_notes, self.dry_run)
         problems += adoption.faults
-        code = (
-            2
-            if any(problem.severity == "error" for problem in problems)
-            else int(self.strict and bool(adoption.unchanged or beside))
-        )
-        text = (
-            {"json": told.build_fields}
-            if self.format == "json"
-            else _format_differences(wanted)
-            if self.dry_run
-            else None
-        )
-        notes = [] if self.format == "json" else told.format_notes(home.label)
+        code = int(self.strict and bool(adoption.kept or other_notes))
+        if any(problem.severity == "error" for problem in problems):
+            code = 2
+        if self.format == "json":
+            return Answer({"json": report.build_fields}, code=code, problems=tuple(problems))
+        text = _format_differences(writes) if self.dry_run else None
+        notes = report.format_notes(home.label)
         return Answer(text, tuple(notes), code, problems=tuple(problems))
 
     def _propose(
@@ -152,17 +149,17 @@ class Adopt(Verb):
 
         Raises NpuprofError if a name is taken.
         """
-        family = (
-            build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
-        )
-        new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [])
-        texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
+        family = None
+        texts: dict[str, str] = {}
+        if any(draft.settings for draft in drafts):
+            family = build_family(drafts, below, known)
+            texts = {f"{below}{name}": text for name, text in family.files.items()}
+        new = _locate_presets(home, list(texts))
         opener = build_opener(
             home, {name: (file.source, texts[name]) for name, file in new.items()}
         )
-        injector = Injector(
-            None, self.trust, opener, with_unknown=True, checking=True
-        )  # (trusted later)
+        # unknown variables are trusted when the presets are written
+        injector = Injector(None, self.trust, opener, with_unknown=True, checking=True)
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
@@ -190,10 +187,9 @@ class Adopt(Verb):
     def _list_drafts(
         self, scripts: dict[str, Script], workspace: Workspace, problems: list[Finding]
     ) -> tuple[list[Draft], dict[str, str]]:
-        """Return the settings of scripts without a block, and the remaining settings of scripts
-        with blocks. Raises NpuprofError.
+        """Return the settings of scripts without a block, and notes on other scripts, by path.
 
-        Files that the scripts name stay where they are.
+        Files that the scripts name stay where they are. Raises NpuprofError.
         """
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
         marked = {}
@@ -209,8 +205,9 @@ class Adopt(Verb):
 def _find_rejected(
     family: Family | None, below: str, injector: Injector
 ) -> dict[str, list[Finding]]:
-    """Return the scripts whose presets ``render`` would reject, with the findings placed in the
-    scripts.
+    """Return the findings of presets that ``render`` would reject, by script.
+
+    The findings are moved to the lines of the scripts.
     """
     rejected: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
@@ -253,16 +250,13 @@ def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
     return files
 
 
-def _refuse_unwritable(path: str, folders: list[str]) -> None:
-    """Raise NpuprofError for a script outside its folder (through a link) or in a
-    read-only place.
-    """
+def _require_writable(path: str, folders: list[str]) -> None:
+    """Raise NpuprofError for a read-only script, or a link that leads out of its folder."""
     target = writing.find_target(path, _find_folder(path, folders))
-    folder = (
-        os.path.dirname(target) or os.curdir
-    )  # the replacement is first written next to the old file
-    for what, place in ((path, target), (f"the folder of {path}", folder)):
-        if not os.stat(place).st_mode & 0o222 or not os.access(place, os.W_OK):
+    # the folder too: the replacement is first written next to the old file
+    folder = os.path.dirname(target) or os.curdir
+    for what, location in ((path, target), (f"the folder of {path}", folder)):
+        if not os.stat(location).st_mode & 0o222 or not os.access(location, os.W_OK):
             raise build_error(
                 "NP830",
                 f"{what} is read-only",
@@ -273,9 +267,11 @@ def _refuse_unwritable(path: str, folders: list[str]) -> None:
 
 
 def _find_folder(path: str, folders: list[str]) -> str:
-    return next(
-        (top for top in folders if top == os.curdir or path.startswith(os.path.join(top, ""))), ""
-    )
+    """Return the first of some folders that contains a path, else an empty string."""
+    for folder in folders:
+        if folder == os.curdir or path.startswith(os.path.join(folder, "")):
+            return folder
+    return ""
 
 
 def _list_scripts(adoption: Adoption, folders: list[str]) -> list[PlannedWrite]:
@@ -287,63 +283,57 @@ def _list_scripts(adoption: Adoption, folders: list[str]) -> list[PlannedWrite]:
     ]
 
 
-def _write(home: Folder, new: dict[str, NewFile], wanted: list[PlannedWrite]) -> None:
+def _write(home: Folder, new: dict[str, NewFile], writes: list[Wanted]) -> None:
+    """Write all files, or none, and then remove the new folders again."""
     folders = []
     for file in new.values():
         folders += writing.make_folder_below(os.path.dirname(file.path), file.folder)
     try:
-        writing.write_planned_files(wanted)
+        writing.write_planned_files(writes)
     except NpuprofError:
         for folder in sorted(folders, key=len, reverse=True):
             writing.remove_empty_folders(os.path.join(folder, "x"), home.root)
         raise
 
 
-class _Told(NamedTuple):
-    """The result of an adoption, as text and as JSON: new presets with their texts, the scripts of
-    each preset, and the others.
-    """
+class _Report(Record):
+    """The result of an adoption: new presets, their scripts, and notes on other scripts."""
 
     texts: dict[str, str]
     sources: dict[str, list[str]]
     adoption: Adoption
-    beside: dict[str, str]
+    other_notes: dict[str, str]
     dry_run: bool
 
     def format_notes(self, store: str) -> list[str]:
-        """Return the summary: scripts that keep their lines with reasons, new presets, adopted
-        scripts.
-        """
-        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
+        """Return the summary: unchanged scripts with reasons, new presets, adopted scripts."""
+        adopted, unchanged = self.adoption.adopted, self.adoption.kept
         notes = []
         for path, findings in unchanged.items():
             script = findings[0]
             line = f":{script.where.line}" if script.where and script.where.line else ""
             notes.append(f"{path}{line} keeps its lines: {script.message}. {script.why}".rstrip())
-        notes += [f"{path}: {what}" for path, what in self.beside.items()]
+        notes += [f"{path}: {what}" for path, what in self.other_notes.items()]
         if not adopted and not unchanged:
             return [*notes, "nothing in the scripts is written by hand that a preset could hold"]
-        if stays := sum(len(script.notes) for script in adopted):
+        remaining = sum(len(script.notes) for script in adopted)
+        if remaining:
             notes.append(
-                f"{format_count(stays, 'line')} outside blocks "
-                f"{'stays' if stays == 1 else 'stay'}: --format json lists them"
+                f"{format_count(remaining, 'line')} outside blocks "
+                f"{'stays' if remaining == 1 else 'stay'}: --format json lists them"
             )
-        return [*notes, self._count(store)]
+        return [*notes, self._describe_counts(store)]
 
-    def _count(self, store: str) -> str:
-        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
+    def _describe_counts(self, store: str) -> str:
+        """Return the numbers of presets, shared parts and adopted scripts as one sentence."""
+        adopted, unchanged = self.adoption.adopted, self.adoption.kept
         leaves = sum(name in self.texts for name in self.sources)
-        shared = (
-            f" and {format_count(len(self.texts) - leaves, 'shared part')}"
-            if len(self.texts) > leaves
-            else ""
-        )
-        verb = "would write" if self.dry_run else "wrote"
-        done = (
-            f"{verb} {format_count(leaves, 'preset')}{shared} below {store}"
-            if leaves
-            else f"{store} has all the presets already"
-        )
+        done = f"{store} has all the presets already"
+        if leaves:
+            verb = "would write" if self.dry_run else "wrote"
+            parts = len(self.texts) - leaves
+            shared = f" and {format_count(parts, 'shared part')}" if parts else ""
+            done = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}"
         some = f"{len(adopted)} of {format_count(len(adopted) + len(unchanged), 'script')}"
         return f"{done}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
 
@@ -364,13 +354,13 @@ class _Told(NamedTuple):
                 {"file": path, "findings": [build_finding_dict(item) for item in findings]}
                 for path, findings in self.adoption.unchanged.items()
             ],
-            "beside": [{"file": path, "what": what} for path, what in self.beside.items()],
+            "beside": [{"file": path, "what": what} for path, what in self.other_notes.items()],
         }
 
 
-def _format_differences(wanted: list[PlannedWrite]) -> str:
+def _format_differences(writes: list[Wanted]) -> str:
     shown = []
-    for file in wanted:
+    for file in writes:
         before = file.known.decode(errors="replace") if file.known else None
         shown.append(
             format_difference(file.path, before, (file.content or b"").decode(errors="replace"))

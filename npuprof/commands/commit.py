@@ -108,34 +108,31 @@ class _Changes:
                 source.vendor for source in self._home.project.sources.values() if source.vendor
             ]
             project_files = list_changed_beside(self.repository, copies)
-            if (
-                layout.project_file in project_files.changed
-            ):  # files that it lists now and those it listed before
-                layout = layout._replace(
-                    globs=tuple(dict.fromkeys((*layout.globs, *self._home.layout.globs)))
-                )
-        presets = list_changed_paths(self.repository, layout)
-        changed, untracked = presets.changed, presets.untracked
+            if layout.project_file in project_files.changed:
+                # the files that it lists now, and those that it listed before
+                globs = dict.fromkeys((*layout.globs, *self._home.layout.globs))
+                layout = layout._replace(globs=tuple(globs))
+        changed, untracked = list_changed_paths(self.repository, layout)
         if names:
-            wanted = {self._find_path(layout, name) for name in names}
+            selected = {self._find_path(layout, name) for name in names}
             ignored = git_writing.find_ignored_paths(
-                self.repository, sorted(wanted.difference(changed))
+                self.repository, sorted(selected.difference(changed))
             )
             if ignored:
                 raise NpuprofError(
                     [_build_ignored_finding(path, by) for path, by in ignored.items()]
                 )
-            changed = [path for path in changed if path in wanted]
-            untracked = [path for path in untracked if path in wanted]
-        every = (
-            dict.fromkeys((*changed, *project_files.changed)),
-            dict.fromkeys((*untracked, *project_files.untracked)),
+            changed = [path for path in changed if path in selected]
+            untracked = [path for path in untracked if path in selected]
+        return ChangedPaths(
+            list(dict.fromkeys((*changed, *project_files.changed))),
+            list(dict.fromkeys((*untracked, *project_files.untracked))),
         )
-        return ChangedPaths(*map(list, every))
 
     def _needs_project_files(self, name: str) -> bool:
-        """Return whether the commit of a preset must include npuprof.toml and the lock, because the
-        preset depends on them.
+        """Return whether the commit of a preset must include npuprof.toml and the lock.
+
+        It must if the preset depends on them.
         """
         try:
             profile = self._workspace.profile(name)
@@ -146,8 +143,9 @@ class _Changes:
             return False  # reported when the commit is checked
 
     def _find_path(self, layout: Layout, name: str) -> str:
-        """Return the path, relative to the repository, of a preset that exists or existed in the
-        last commit. Raises NpuprofError.
+        """Return the path of a current or committed preset, relative to the repository.
+
+        Raises NpuprofError.
 
         ``layout`` is the layout of the store in the new commit.
         """
@@ -166,9 +164,7 @@ class _Changes:
         return tree is not None and tree.oid == after.commit
 
     def require_no_new_errors(self, after: ProposedRevision, found: Survey) -> None:
-        """Raise NpuprofError with every error that the last commit lacks, and with edits of
-        vendored copies.
-        """
+        """Raise NpuprofError for new errors, and for edits of vendored copies."""
         errors = [
             self._explain_parent_left_out(after, finding)._replace(
                 profiles=finding.profiles or (pair.name,)
@@ -188,8 +184,9 @@ class _Changes:
             raise NpuprofError([*checks.fold_findings(findings), refused])
 
     def _find_edits(self, after: ProposedRevision) -> list[Finding]:
-        """Return the vendored copies that differ from the lock in a commit, except earlier
-        differences that no preset reads.
+        """Return findings about vendored copies that differ from the lock in a commit.
+
+        Earlier differences that no preset reads are omitted.
         """
         try:
             edits = self._workspace.lookups.find_edited_copies(after)
@@ -205,9 +202,7 @@ class _Changes:
         return edits
 
     def _explain_parent_left_out(self, after: ProposedRevision, finding: Finding) -> Finding:
-        """Return a finding about a missing parent with a hint to commit it, if it exists in the
-        work tree.
-        """
+        """Return a finding, with another hint for a missing parent that is only uncommitted."""
         origin = finding.origin
         if finding.code != "NP101" or origin is None:
             return finding

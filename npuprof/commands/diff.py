@@ -115,11 +115,8 @@ class Diff(PrintingVerb, ContextVerb):
         """Return the differences as an answer; exit 2 if some are unknown."""
         from npuprof.compare import html_changes, json_changes
 
-        different, around, untold = (
-            [pair.name for pair in result.different_pairs],
-            self._around,
-            result.describe_unread(),
-        )
+        different = [pair.name for pair in result.different_pairs]
+        around = self._around
         forms: Forms = {
             "text": lambda: (
                 self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines)
@@ -130,15 +127,13 @@ class Diff(PrintingVerb, ContextVerb):
                 result, self.everything, single, around.fields
             ),
         }
+        notes = result.describe_unread()
         if not self.name_only:
-            untold += [
-                f"the runs differ: {line}"
-                for line in around.lines
-                if self.format in ("markdown", "html")
-            ]
-            untold += around.notes
+            if self.format in ("markdown", "html"):
+                notes += [f"the runs differ: {line}" for line in around.lines]
+            notes += around.notes
         return self._build_answer(
-            forms, different, different or around.lines, untold, result.has_unread
+            forms, different, different or around.lines, notes, result.has_unread
         )
 
     def _build_answer(
@@ -174,23 +169,19 @@ class Diff(PrintingVerb, ContextVerb):
 
     def _format_text(self, result: Survey, single: bool) -> str:
 
-        if self.stat:
-            from npuprof.compare import text_changes
-
-            return text_changes.format_survey_stat(result)
-        if single:
-            from npuprof.compare import text_changes
-
-            return text_changes.format_pair_text(result.pairs[0], self.everything, self.coloured)
         from npuprof.compare import text_changes
 
+        if self.stat:
+            return text_changes.format_survey_stat(result)
+        if single:
+            return text_changes.format_pair_text(result.pairs[0], self.everything, self.coloured)
         return text_changes.format_survey_text(result, self.everything, self.coloured)
 
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
 
-        configs = [workspace.resolve_spec(preset) for preset in self.specs]
         from npuprof.compare import matrix
 
+        configs = [workspace.resolve_spec(preset) for preset in self.specs]
         rows = matrix.collect_matrix_rows(configs, self.everything)
         forms: Forms = {
             "text": lambda: matrix.build_matrix_table(configs, rows) if rows else "",
@@ -198,34 +189,29 @@ class Diff(PrintingVerb, ContextVerb):
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        notes = [
-            (
+        notes = []
+        if any(map(_is_evidence, configs)) and not self.name_only:
+            notes.append(
                 "a value missing in the column of a log was a default, unset, or is not logged; "
                 "npuprof verify shows which"
             )
-        ]
-        notes = notes if any(map(_is_evidence, configs)) and not self.name_only else []
         return self._build_answer(
             forms, (row.key for row in rows), [row.key for row in rows if not row.same], notes
         )
 
     def _answer_ranks(self, groups: list[Processes]) -> Answer:
         """Return the ranks that differ from the majority, and how."""
-        different = [group for processes in groups for group in processes.groups[1:]]
-        older = sum(processes.older for processes in groups)
-        notes = (
-            [
-                (
-                    f"{format_count(older, 'older record')} of the same "
-                    "ranks omitted; name the files to compare them"
-                )
-            ]
-            if older
-            else []
-        )
-        configs = [group.config for processes in groups for group in processes.groups]
         from npuprof.compare import matrix
 
+        different = [group for processes in groups for group in processes.groups[1:]]
+        older = sum(processes.older for processes in groups)
+        notes = []
+        if older:
+            notes.append(
+                f"{format_count(older, 'older record')} of the same "
+                "ranks omitted; name the files to compare them"
+            )
+        configs = [group.config for processes in groups for group in processes.groups]
         forms: Forms = {
             "text": lambda: "".join(map(self._format_processes, groups)),
             "markdown": lambda: matrix.format_matrix_markdown(
@@ -249,31 +235,25 @@ class Diff(PrintingVerb, ContextVerb):
         )
 
     def _format_processes(self, processes: Processes) -> str:
+        from npuprof.compare import text_changes
         from npuprof.runs import ranks
 
         lines = [escape_controls(ranks.describe_count(processes))]
-        from npuprof.compare import text_changes
-
         for group in processes.groups[1:] if not self.stat else ():
             assert group.pair is not None, "it is compared with the first"
-            told = text_changes.format_pair_text(
-                group.pair, self.everything, self.coloured
-            ).splitlines()
-            told += [
+            text = text_changes.format_pair_text(group.pair, self.everything, self.coloured)
+            differences = [
+                *text.splitlines(),
                 *ranks.format_differences(group.told, "record"),
                 *ranks.format_differences(group.environment, "environment"),
             ]
-            lines += ["", f"{group.title}:", *(f"  {line}" for line in told)]
-        lines += (
-            [
-                "",
-                f"no record: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}",
-            ]
-            if processes.missing
-            else []
-        )
+            lines += ["", f"{group.title}:", *(f"  {line}" for line in differences)]
+        if processes.missing:
+            missing = ranks.name_ranks(processes.missing, one="rank")
+            lines += ["", f"no record: {missing} of {processes.size}"]
         endings = ranks.list_endings(processes.groups)
-        lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
+        if endings:
+            lines += ["", "how they ended:", *(f"  {line}" for line in endings)]
         return "".join(f"{line}\n" for line in lines)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
@@ -286,22 +266,17 @@ class Diff(PrintingVerb, ContextVerb):
         if self.raw:
             after, before = workspace.profile(right), workspace.profile(left)
             changes = tuple(compare_documents(before.document, after.document))
-            return survey.Survey(
-                left,
-                right,
-                (preset_states.Pair(after.name, "changed" if changes else "unchanged", changes),),
-            )
+            status = "changed" if changes else "unchanged"
+            return survey.Survey(left, right, (preset_states.Pair(after.name, status, changes),))
         new, old = workspace.resolve_spec(right), workspace.resolve_spec(left)
-        pair, told = _leave_out_untold(preset_states.build_preset_pair(old, new), old, new)
+        pair, notes = _omit_unlogged(preset_states.build_preset_pair(old, new), old, new)
         around = _compare_around(old, new)
-        self._around = around._replace(notes=(*around.notes, *told))
+        self._around = around._replace(notes=(*around.notes, *notes))
         return survey.Survey(old.name, new.name, (pair,))
 
 
 def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
-    """Return both sides for a single spec: a revision and the work tree, or the last commit and the
-    work tree.
-    """
+    """Return both sides for a single spec: a revision, else the last commit, and the work tree."""
     if preset == "-" or len(workspace.split_spec(preset)) > 1:
         why = "A single preset is compared with its last commit."
         raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
@@ -383,28 +358,26 @@ def _compare_around(before: Config, after: Config) -> DiffContext:
     if len(read) < 2:
         return DiffContext()
     left, right = read
-    endings = [ranks.describe_ending(fields) for fields in read]
-    notes = (
-        [f"they ended differently: {endings[0]}; {endings[1]}"]
-        if endings[0] != endings[1] and all(endings)
-        else []
-    )
-    first, second = (run_records.read_command(fields) for fields in read)
-    if first and second and first.is_other(second):
-        notes.append(f"the commands differ: {first}; {second}")
-    if len({str(fields.get("by")) for fields in read}) > 1:
-        return DiffContext(
-            notes=tuple(notes)
-        )  # a function in a script does not record the environment
-    told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)
+    left_ending, right_ending = ranks.describe_ending(left), ranks.describe_ending(right)
+    notes = []
+    if left_ending and right_ending and left_ending != right_ending:
+        notes.append(f"they ended differently: {left_ending}; {right_ending}")
+    left_command, right_command = run_records.read_command(left), run_records.read_command(right)
+    if left_command and right_command and left_command.is_other(right_command):
+        notes.append(f"the commands differ: {left_command}; {right_command}")
+    if str(left.get("by")) != str(right.get("by")):
+        # a function in a script does not record the environment
+        return DiffContext(notes=tuple(notes))
+    origins = ranks.compare_origins(left, right)
+    environment = ranks.compare_environments(left, right)
     lines = (
-        *ranks.format_differences(told, "record"),
+        *ranks.format_differences(origins, "record"),
         *ranks.format_differences(environment, "environment"),
     )
     fields = {
         "environment": _list_differences(environment),
-        "record": _list_differences(told),
-        "ended": endings,
+        "record": _list_differences(origins),
+        "ended": [left_ending, right_ending],
     }
     return DiffContext(lines, fields, tuple(notes))
 
@@ -414,63 +387,59 @@ def _is_evidence(config: Config) -> bool:
     return bool(config.lineage) and config.lineage[-1].key.startswith(_EVIDENCE)
 
 
-def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
-    """Return the differences from a run's logs without those that the logs cannot show, with notes
-    about the omissions.
+def _omit_unlogged(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
+    """Return the differences that the logs of a run can show, with notes about the others.
 
     Defaults of the run and options that no adapter logs are missing in a preset created from logs.
     Claims are not compared if the preset has none.
     """
-    sides = [(before, after, "removed", "added"), (after, before, "added", "removed")]
-    sides = [side for side in sides if _is_evidence(side[1])]
-    if not sides:
+    if not _is_evidence(before) and not _is_evidence(after):
         return pair, ()
-    from npuprof.runs import imported
-
-    gone: list[Change] = []
+    omitted: list[Change] = []
     unknown: dict[str, None] = {}
-    for config, run, kind, opposite in sides:
-        evidence = imported.find_evidence(run.lineage[-1])
-        agreeing = (
-            imported.compare_with_logs(config.options, evidence) if evidence is not None else {}
-        )
-        untold = [
-            change
-            for change in pair.changes
-            if change.kind == kind
-            and (change.setting not in config.options or change.setting in agreeing)
-        ]
-        unknown |= dict.fromkeys(
-            change.setting for change in untold if not agreeing.get(change.setting)
-        )
-        gone += [
-            *untold,
-            *(
-                change
-                for change in pair.changes
-                if change.kind == opposite and change.setting.startswith("profile.")
-            ),
-        ]
-    changes = tuple(change for change in pair.changes if change not in gone)
-    count = format_count(len(unknown), "setting")
-    notes = (
-        (
-            (
-                f"{count} omitted, not logged by the run "
-                f"({count_rest(unknown, 4)}); npuprof verify says why"
-            ),
-        )
-        if unknown
-        else ()
-    )
+    if _is_evidence(after):
+        omitted += _list_unlogged(pair, before, after, "removed", unknown)
+    if _is_evidence(before):
+        omitted += _list_unlogged(pair, after, before, "added", unknown)
+    changes = tuple(change for change in pair.changes if change not in omitted)
+    notes: tuple[str, ...] = ()
+    if unknown:
+        count = format_count(len(unknown), "setting")
+        shown = count_rest(unknown, 4)
+        notes = (f"{count} omitted, not logged by the run ({shown}); npuprof verify says why",)
     # unknown values of a run neither add, fix nor accept findings
-    return pair._replace(
+    pair = pair._replace(
         status="changed" if changes else "unchanged",
         changes=changes,
         broken=(),
         fixed=(),
         accepted=(),
-    ), notes
+    )
+    return pair, notes
+
+
+def _list_unlogged(
+    pair: Pair, config: Config, run: Config, kind: str, unknown: dict[str, None]
+) -> list[Change]:
+    """Return the changes of a kind that a run's logs cannot show, and claims that the run lacks.
+
+    ``kind`` is how a setting of ``config`` that the run lacks is reported. Settings whose value in
+    the run is unknown are added to ``unknown``.
+    """
+    from npuprof.runs import imported
+
+    evidence = imported.find_evidence(run.lineage[-1])
+    agreeing = imported.compare_with_logs(config.options, evidence) if evidence is not None else {}
+    omitted = []
+    for change in pair.changes:
+        if change.kind == kind:
+            if change.setting not in config.options or change.setting in agreeing:
+                omitted.append(change)
+                if not agreeing.get(change.setting):
+                    unknown[change.setting] = None
+        elif change.kind in ("added", "removed") and change.setting.startswith("profile."):
+            omitted.append(change)
+    return omitted
 
 
 VERB = Diff

@@ -1,6 +1,4 @@
-"""``doctor``: report the installed adapter, unread options, and variables that interfere with a
-preset.
-"""
+"""``doctor``: report the installed adapter, unread options and interfering variables."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ from npuprof.runs.environment_conflicts import find_interference
 
 
 class _Diagnosis(Record):
-    """The diagnosis: the adapter, if any, its likely releases, the options it reads,
-    and the problems.
-    """
+    """The adapter, if any, its likely releases, the options it reads, and the problems."""
 
     adapter: Adapter | None
     likeness: Likeness | None

@@ -1,6 +1,4 @@
-"""``explain``: print the origin of a value, the values it overrides, its meaning, and the rules
-that read it.
-"""
+"""``explain``: print the origin of a value, what it overrides, its meaning and its rules."""
 
 from __future__ import annotations
 
@@ -82,8 +80,9 @@ class Explain(PrintingVerb, ResolvingVerb):
 
 
 def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
-    """Return the origin of a ``[profile]`` key: for inherited keys the nearest ancestor, else the
-    preset itself.
+    """Return the origin of a ``[profile]`` key.
+
+    Inherited keys come from the nearest ancestor, others from the preset itself.
     """
     value, origin = config.find_profile_value(name), config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
@@ -120,17 +119,17 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
         raise build_error(
             "NP009", f"{text!r} is not a key", "", assignment_arguments.suggest_bare_key(text)
         )
-    if elsewhere := catalog.find_key_elsewhere(parsed[0], config.settings):
-        parsed = elsewhere, parsed[1]
-    known = catalog.find_record_texts(*catalog.find_record_place(*parsed))
-    if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
-        section, name = keys.split_section_and_name(parsed[0])
+    key, tail = parsed
+    key = catalog.find_key_elsewhere(key, config.settings) or key
+    is_known = bool(catalog.find_record_texts(*catalog.find_record_place(key, tail)))
+    if not is_known and key not in config.settings and not config.history(key):
+        section, name = keys.split_section_and_name(key)
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
         if catalog.load_sections()[section].dotted:
-            name, names = keys.format_key_path(name, parsed[1]), catalog.record_names(section)
+            name, names = keys.format_key_path(name, tail), catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
         raise build_error("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))
-    return parsed
+    return key, tail
 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
@@ -159,18 +158,16 @@ def _describe_team_rule(rule: TeamRule) -> str:
 
 
 class _Explained:
-    """A value at a path of a preset: what set it, overrode it, reads it, and the commit that
-    changed it ``last``.
-    """
+    """A value at a path of a preset: its origin, overridden values, rules and last change."""
 
     def __init__(self, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> None:
         self._config, self._key, self._tail, self._last = config, key, tail, last
         self._value: Any
         self._is_set, self._value = values.find_setting_value(config.settings, key, tail)
-        self._place = catalog.find_record_place(key, tail)
-        self._texts = catalog.find_record_texts(*self._place)
-        self._setting = catalog.find_setting(*self._place)
-        self._overruled = origins.find_overruled(config, key, tail) if config.history(key) else []
+        self._record_key = catalog.find_record_place(key, tail)
+        self._texts = catalog.find_record_texts(*self._record_key)
+        self._setting = catalog.find_setting(*self._record_key)
+        self._overridden = origins.find_overruled(config, key, tail) if config.history(key) else []
         self._clearing = [
             event.origin
             for event in config.history(key)
@@ -197,7 +194,7 @@ class _Explained:
             "winners": [origins.build_origin_dict(origin) for origin in winners],
             "overruled": [
                 {"value": lost, **origins.build_origin_dict(origin)}
-                for lost, origin in self._overruled
+                for lost, origin in self._overridden
             ],
             "unset_by": [origins.build_origin_dict(origin) for origin in self._clearing],
             "default": self._default,
@@ -217,7 +214,7 @@ class _Explained:
         rows = [("set by", winner) for winner in self._describe_winners()]
         rows += [
             ("overridden", f"{format_toml_value(lost)} of {_describe_author(by)}")
-            for lost, by in self._overruled
+            for lost, by in self._overridden
         ]
         rows += [("cleared by", _describe_author(origin)) for origin in self._clearing]
         rows += [("default", format_toml_value(self._default))] if self._default is not None else []
@@ -239,34 +236,28 @@ class _Explained:
         )
 
     def _describe_setting(self) -> Iterator[tuple[str, str]]:
-        """Yield the counterparts of a framework setting with their values in the preset, and how
-        the framework reads it.
-        """
-        if (setting := self._setting) is None:
+        """Yield rows on a framework setting: its counterparts, and how the framework reads it."""
+        setting = self._setting
+        if setting is None:
             return
-        for partner in setting.counterparts:
-            is_set = partner in self._config.settings
-            yield (
-                "counterpart",
-                f"{partner} = {format_toml_value(self._config.settings[partner])}"
-                if is_set
-                else f"{partner}, not set",
-            )
-        since, until = (
-            f" since {setting.since}" if setting.since else "",
-            f" until {setting.until}" if setting.until else "",
-        )
+        for counterpart in setting.counterparts:
+            if counterpart in self._config.settings:
+                value = format_toml_value(self._config.settings[counterpart])
+                yield "counterpart", f"{counterpart} = {value}"
+            else:
+                yield "counterpart", f"{counterpart}, not set"
+        since = f" since {setting.since}" if setting.since else ""
+        until = f" until {setting.until}" if setting.until else ""
         call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
         yield "read by", f"{keys.split_section_and_name(self._key)[0]}{since}{until}{call}"
 
     def _describe_meaning(self) -> Iterator[tuple[str, str]]:
-        if texts := self._texts:
-            yield "meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip()
-            meaning = (
-                texts.get("value_docs", {}).get(str(self._value))
-                if not isinstance(self._value, (dict, list))
-                else None
-            )
+        texts = self._texts
+        if not texts:
+            return
+        yield "meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip()
+        if not isinstance(self._value, (dict, list)):
+            meaning = texts.get("value_docs", {}).get(str(self._value))
             if meaning:
                 yield "this value", meaning
 
@@ -279,17 +270,15 @@ class _Explained:
         if len(set(map(str, authors))) <= 1:
             origin = authors[0] if authors else config.origin(key, tail)
             return [_describe_author(origin)] if origin else []
-        return [
-            (
-                f"{format_toml_value(leaf.value)} at "
-                f"{keys.format_key_path('', path).lstrip('.') or 'itself'}: "
-                f"{_describe_author(leaf.origin)}"
-            )
-            for path, leaf in _list_leaves(value, ())
-        ]
+        winners = []
+        for path, leaf in _list_leaves(value, ()):
+            location = keys.format_key_path("", path).lstrip(".") or "itself"
+            author = _describe_author(leaf.origin)
+            winners.append(f"{format_toml_value(leaf.value)} at {location}: {author}")
+        return winners
 
     def _find_default(self) -> Any:
-        record, context = catalog.find_record(*self._place), self._config.context
+        record, context = catalog.find_record(*self._record_key), self._config.context
         if not isinstance(record, catalog.Option):
             return record.default if record else None
         family = None

@@ -1,6 +1,4 @@
-"""Output options of verbs that report findings (``check``, ``scan``): minimum severity, format,
-exit code.
-"""
+"""Output options of verbs that report findings: minimum severity, format, exit code."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ class Outcome(Record):
 
 
 class JudgingVerb(Verb):
-    """A verb whose answer is findings: minimum severity, codes, and a baseline choose what it shows
-    and what fails it.
-    """
+    """A verb that reports findings, filtered by severity, code and baseline."""
 
     severity = SEVERITY
     strict = STRICT
@@ -94,11 +90,9 @@ class JudgingVerb(Verb):
 
         Raises NpuprofError for unknown codes.
         """
-        wanted, unwanted = (
-            read_codes(self.select, "--select", self.store),
-            read_codes(self.ignore, "--ignore", self.store),
-        )
-        return lambda code: (not self.select or wanted(code)) and not unwanted(code)
+        is_selected = read_codes(self.select, "--select", self.store)
+        is_ignored = read_codes(self.ignore, "--ignore", self.store)
+        return lambda code: (not self.select or is_selected(code)) and not is_ignored(code)
 
     def apply_baseline(
         self, findings: Sequence[Finding], unread: int, is_judged: Callable[[BaselineKey], bool]
@@ -128,35 +122,28 @@ class JudgingVerb(Verb):
                 raise build_error(
                     "NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline"
                 )
-            marks = baselines.count_marks(serious, self.baseline)
-            baselines.write_baseline(known, marks)
+            counts = baselines.count_marks(serious, self.baseline)
+            baselines.write_baseline(known, counts)
             return Filtered(
                 [finding for finding in selected if finding.severity == "info"],
-                f", wrote {self.baseline} with {marks.total()}",
+                f", wrote {self.baseline} with {counts.total()}",
             )
         compared = baselines.compare_with_baseline(
-            serious, known, lambda mark: is_judged(mark) and is_selected(mark.code)
+            serious, known, lambda key: is_judged(key) and is_selected(key.code)
         )
-        if self.write_baseline:
-            baselines.write_baseline(known, compared.known)
         new = {id(finding) for finding in compared.new}
-        counted = compared.known.total()
-        gone = (
-            f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it"
-            if compared.gone
-            else ""
-        )
-        notes = (
-            []
-            if self.write_baseline
-            else baselines.build_gone_findings(compared.gone, self.baseline)
-        )
         shown = [
             finding for finding in selected if finding.severity == "info" or id(finding) in new
         ]
-        return Filtered(
-            [*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}"
-        )
+        if self.write_baseline:
+            baselines.write_baseline(known, compared.known)
+        else:
+            shown += baselines.build_gone_findings(compared.gone, self.baseline)
+        note = f", {compared.known.total()} in the baseline"
+        if compared.gone:
+            gone = "taken out of" if self.write_baseline else "gone from"
+            note += f", {compared.gone.total()} {gone} it"
+        return Filtered(shown, f"{note}{_describe_moved(compared.moved)}")
 
     def filter_by_severity(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings of at least the minimum severity."""
@@ -167,11 +154,11 @@ class JudgingVerb(Verb):
         ]
 
     def decide_code(self, findings: Sequence[Finding], unread: int = 0) -> int:
-        """Return the exit code: 2 if something could not be read, 1 for findings that fail the
-        check, else 0.
-        """
-        bad = ("error", "warning") if self.strict else ("error",)
-        return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
+        """Return the exit code: 2 if something was not read, 1 for failing findings, else 0."""
+        if unread:
+            return 2
+        failing = ("error", "warning") if self.strict else ("error",)
+        return int(any(finding.severity in failing for finding in findings))
 
     def check_store(
         self, checked: CheckedStore, specs: Sequence[str] = (), progress: bool = False
@@ -219,8 +206,9 @@ class JudgingVerb(Verb):
         accepted: int = 0,
         coverage: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Return findings as an answer: text with a note, machine formats with the number of
-        accepted findings and the coverage.
+        """Return findings as an answer: text with a note, or a machine format.
+
+        JSON also has the number of accepted findings and the coverage.
         """
         if self.format == "text":
             listed = written.format_findings(findings, self.coloured)
@@ -244,29 +232,25 @@ def describe_accepted(number: int) -> str:
 
 
 def read_codes(texts: Sequence[str], flag: str, store: str | None) -> Callable[[str], bool]:
-    """Return whether a code is among a user's arguments: codes and prefixes, separated by commas or
-    not.
+    """Return a function that returns whether a user's codes and prefixes include a code.
+
+    Codes may be separated by commas.
 
     ``store`` is the user's ``--store``. Raises NpuprofError for an unknown one.
     """
-    wanted = [code.strip() for text in texts for code in text.split(",") if code.strip()]
     if not texts:
         return lambda _: False
+    requested = [code.strip() for text in texts for code in text.split(",") if code.strip()]
     from npuprof.catalog import code_pages
     from npuprof.commands.rule import load_team_pages
 
     known = [*code_pages.load_pages(), *(page.code for page in load_team_pages(store))]
-    problems = [
-        Finding(
-            "NP902",
-            f"{flag}: there is no code {code!r}",
-            "",
-            did_you_mean(code, known, "npuprof rule lists all codes"),
-        )
-        for code in wanted or [""]
-        if not code or not any(known_code.startswith(code) for known_code in known)
-    ]
+    problems = []
+    for code in requested or [""]:
+        if not code or not any(known_code.startswith(code) for known_code in known):
+            hint = did_you_mean(code, known, "npuprof rule lists all codes")
+            problems.append(Finding("NP902", f"{flag}: there is no code {code!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
-    prefixes = tuple(code for code in wanted if code not in known)
-    return lambda code: code in wanted or code.startswith(prefixes)
+    prefixes = tuple(code for code in requested if code not in known)
+    return lambda code: code in requested or code.startswith(prefixes)

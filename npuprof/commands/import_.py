@@ -101,8 +101,7 @@ class Import(Verb):
     color = COLOR
 
     def run(self) -> Answer:
-        """Return the presets, or write them to a folder, or return the settings found
-        in the scripts.
+        """Return the presets, or write them to a folder, or return the settings of the scripts.
 
         Exit 2 if a named file could not be read, 1 with ``strict`` if something was left out or has
         errors, else 0.
@@ -126,9 +125,8 @@ class Import(Verb):
             return Answer(scripts.format_text(), (covered,), code)
         for problem in scripts.problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        if (scripts.unread and (not scripts.files or scripts.unread == len(self.files))) or (
-            scripts.faults and not good
-        ):
+        nothing_read = scripts.unread and (not scripts.files or scripts.unread == len(self.files))
+        if nothing_read or (scripts.faults and not good):
             return Answer(code=code)  # the reason was printed
         if not good:
             raise NpuprofError(
@@ -146,7 +144,7 @@ class Import(Verb):
         Raises NpuprofError.
         """
         path, texts = None if self.output == "-" else self.output, scripts.texts
-        nothing = [_tell_nothing(scripts.nothing)] if scripts.nothing else []
+        nothing = [_describe_nothing(scripts.nothing)] if scripts.nothing else []
         if self.base:
             family = build_family(good, _find_folder_in_store(path))
             notes = [describe_family(family), *nothing]
@@ -185,8 +183,7 @@ class Import(Verb):
 
 
 class _Scripts:
-    """The scripts that an import reads, their presets, and why some yield none
-    (``nothing``, by path).
+    """The scripts that an import reads, their presets, and by path why some yield ``nothing``.
 
     ``problems`` are all findings, among them ``bad`` ones of presets and ``faults``, which are
     internal errors. ``unread`` is the number of named files that could not be read. ``texts`` are
@@ -258,16 +255,13 @@ class _Scripts:
         return users
 
     def _name_presets(self) -> None:
-        """Name the presets: the requested name if all come from one script, else names that
-        distinguish the scripts.
-        """
-        if (
-            sum(
-                any(setting.surface != "config" for setting in script.settings)
-                for script in self.files
-            )
-            > 1
-        ):
+        """Name the presets after ``--name`` if all come from one script, else after the scripts."""
+        scripts = [
+            script
+            for script in self.files
+            if any(setting.surface != "config" for setting in script.found)
+        ]
+        if len(scripts) > 1:
             name_all_drafts([draft for draft in self.drafts if draft.settings])
         elif self._verb.name:
             name_drafts(self._verb.name, self.drafts)
@@ -341,9 +335,7 @@ class _Scripts:
         }
 
     def format_text(self) -> str:
-        """Return the settings of each preset with their lines, then why other scripts yield none,
-        and the findings.
-        """
+        """Return the settings of each preset with lines, reasons for no preset, and findings."""
         lines = []
         for draft in self.drafts:
             lines.append(
@@ -388,11 +380,10 @@ def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str
     why = "No setting of a session, a launcher or atc was found."
     if has_drafts:
         why = "Every setting that was found has an error, or depends on the run."
-    if len(nothing) == 1 and (reason := next(iter(nothing.values()))) not in (
-        "",
-        "no setting in it",
-    ):
-        why = f"{reason[0].upper()}{reason[1:]}."
+    if len(nothing) == 1:
+        (reason,) = nothing.values()
+        if reason not in ("", "no setting in it"):
+            why = f"{reason[0].upper()}{reason[1:]}."
     return Finding(
         "NP816",
         what,
@@ -409,31 +400,27 @@ def _count_left_out(good: list[Draft]) -> str:
 
     An empty string if none.
     """
-    notes, others = (
-        sum(len(draft.notes) for draft in good),
-        len({variable for draft in good for variable in draft.other_variables}),
-    )
-    counts = [format_count(notes, "setting")] * bool(notes) + [
-        format_count(others, "other variable")
-    ] * bool(others)
-    return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
+    settings = sum(len(draft.notes) for draft in good)
+    variables = len({variable for draft in good for variable in draft.others})
+    counts = []
+    if settings:
+        counts.append(format_count(settings, "setting"))
+    if variables:
+        counts.append(format_count(variables, "other variable"))
+    if not counts:
+        return ""
+    return f"{' and '.join(counts)} {'was' if settings + variables == 1 else 'were'}"
 
 
-def _tell_nothing(nothing: dict[str, str]) -> str:
+def _describe_nothing(nothing: dict[str, str]) -> str:
     """Return the first scripts that yield no preset, with reasons."""
-    lines = [
-        escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:_SHOWN]
-    ]
-    more = (
-        [f"and {len(nothing) - _SHOWN} more, which --format json lists"]
-        if len(nothing) > _SHOWN
-        else []
-    )
-    gives = (
-        f"{format_count(len(nothing), 'script')} "
-        f"{'gives' if len(nothing) == 1 else 'give'} no preset"
-    )
-    return "\n  ".join([f"{gives}:", *lines, *more])
+    verb = "gives" if len(nothing) == 1 else "give"
+    lines = [f"{format_count(len(nothing), 'script')} {verb} no preset:"]
+    for file, reason in list(nothing.items())[:_SHOWN]:
+        lines.append(escape_controls(f"{file}: {reason}"))
+    if len(nothing) > _SHOWN:
+        lines.append(f"and {len(nothing) - _SHOWN} more, which --format json lists")
+    return "\n  ".join(lines)
 
 
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
@@ -510,12 +497,10 @@ def _find_folder_in_store(path: str | None) -> str:
         root = os.path.realpath(find_store(None, os.environ).root)
     except NpuprofError:
         return ""
-    inside = os.path.relpath(os.path.realpath(path), root) if path not in (None, "-") else ""
-    return (
-        f"{inside.replace(os.sep, '/')}/"
-        if inside and is_profile_name(inside.replace(os.sep, "/"))
-        else ""
-    )
+    if path is None or path == "-":
+        return ""
+    name = os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")
+    return f"{name}/" if is_profile_name(name) else ""
 
 
 def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:

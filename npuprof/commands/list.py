@@ -148,8 +148,9 @@ def _build_rows(
 
 
 def _find_newest_versions(store: CachedStore) -> dict[str, str]:
-    """Return the newest version of each preset that is an ancestor of the last commit, without
-    pre-releases.
+    """Return the newest version of each preset that is an ancestor of the last commit.
+
+    Pre-releases are omitted.
 
     Empty without a repository or a commit, and if git fails, which is reported.
     """
@@ -197,8 +198,9 @@ def _link_parents(names: list[str]) -> Markup:
 
 
 def _name_parent(heir: Profile, reference: str) -> str:
-    """Return the local name of a parent: references of a source's preset are relative
-    to that source.
+    """Return the local name of a parent.
+
+    References of a source's preset are relative to that source.
     """
     if not is_source_reference(heir.name):
         return reference
@@ -207,8 +209,9 @@ def _name_parent(heir: Profile, reference: str) -> str:
 
 
 def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
-    """Return the parents outside the store: presets of sources with their ancestors, and pinned
-    versions of own presets.
+    """Return the parents outside the store, by local name.
+
+    They are presets of sources with their ancestors, and pinned versions of own presets.
 
     By local name; None for a preset that is unavailable or pinned, whose parents at that version
     are not listed.

@@ -1,5 +1,6 @@
-"""``release``: tag released versions of presets or of the store, with version numbers proposed from
-the changes.
+"""``release``: tag released versions of presets or of the store.
+
+Version numbers are proposed from the changes.
 """
 
 from __future__ import annotations
@@ -264,8 +265,9 @@ def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
 
 
 def _describe_skipped(plan: ReleasePlan) -> list[str]:
-    """Return notes on released presets that are gone, which only a store release shows, and on
-    presets never released.
+    """Return notes on released presets that are gone, and on presets never released.
+
+    Only a release of the store shows missing presets.
     """
     notes = []
     if names := plan.removed:
@@ -338,8 +340,9 @@ def _parse_number(version: str) -> VersionText:
 
 
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
-    """Raise NpuprofError if the last version differs from its tag, so that changes since then are
-    unknown.
+    """Raise NpuprofError if the last version differs from its tag.
+
+    Changes since then are unknown.
     """
     try:
         workspace.lookups.require_unchanged(workspace.store.repository.load_release(last), last)

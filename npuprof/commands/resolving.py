@@ -1,6 +1,4 @@
-"""Parameters and functions of verbs that resolve a preset: the spec, its context and changes, and
-optional checks.
-"""
+"""Functions of verbs that resolve a preset: its context and changes, and optional checks."""
 
 from __future__ import annotations
 
@@ -88,7 +86,7 @@ def resolve_requested(
     if not layers:
         return workspace.resolve_spec(verb.spec, verb.mixin, changes)
     config = _resolve_with_layers(workspace, verb, changes, layers)
-    _tell_layers(workspace, verb, config, layers)
+    _print_layers(workspace, verb, config, layers)
     return config
 
 
@@ -107,25 +105,23 @@ def _resolve_with_layers(
     try:
         return workspace.resolve_spec(verb.spec, verb.mixin, changes, layers)
     except NpuprofError as error:
-        workspace.resolve_spec(
-            verb.spec, verb.mixin, changes
-        )  # errors without the layers are reported as usual
+        # errors without the layers are reported as usual
+        workspace.resolve_spec(verb.spec, verb.mixin, changes)
         unfit = [build_unfit_finding(layer.document.source) for layer in layers]
         raise NpuprofError([*error.findings, *unfit]) from None
 
 
-def _tell_layers(
+def _print_layers(
     workspace: spec.Workspace, verb: ResolvingVerb, config: Config, layers: Sequence[Profile]
 ) -> None:
     """Print the personal layers that apply, their files, and the keys they set."""
     shared = {member.key for member in workspace.resolve_spec(verb.spec, verb.mixin).lineage}
-    own = [member for member in config.lineage if member.key not in shared]
-    steps = [
-        step
-        for member in own
-        for some in (member.steps, *(override.steps for override in member.overrides))
-        for step in some
-    ]
+    steps: list[Step] = []
+    for member in config.lineage:
+        if member.key not in shared:
+            steps += member.steps
+            for override in member.overrides:
+                steps += override.steps
     keys = ", ".join(
         dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps)
     )
@@ -147,16 +143,17 @@ def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
         from npuprof.checks.view import View
 
         view = View(config)
-        faults = [
-            (fault, step.key)
-            for step in config.changes
-            if step.op == "set"
-            for fault in find_setting_faults(step.key, step.value)
-        ]
-        print_findings(
-            [view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN]
-        )
-    _tell_unasked_overrides(config)
+        findings = []
+        for step in config.changes:
+            if step.op == "set":
+                faults = find_setting_faults(step.key, step.value)
+                findings += [
+                    view.build_finding(fault, step.key)
+                    for fault in faults
+                    if fault.code in _UNKNOWN
+                ]
+        print_findings(findings)
+    _print_skipped_overrides(config)
     return config
 
 
@@ -164,13 +161,13 @@ def resolve_checked(
     verb: ResolvingVerb,
     target: str,
     no_check: bool,
-    untold: Sequence[str] = (),
+    hidden_codes: Sequence[str] = (),
     personal: bool = False,
     reads_runs: bool = True,
 ) -> Config:
     """Return the requested preset after checking it.
 
-    Warnings are printed, except for the codes ``untold``.
+    Warnings are printed, except for ``hidden_codes``.
 
     Raises NpuprofError for errors and abstract presets.
     """
@@ -179,13 +176,13 @@ def resolve_checked(
         from npuprof.checks import require_exportable
 
         print_findings(
-            [finding for finding in require_exportable(config) if finding.code not in untold]
+            [finding for finding in require_exportable(config) if finding.code not in hidden_codes]
         )
-    _tell_unasked_overrides(config)
+    _print_skipped_overrides(config)
     return config
 
 
-def _tell_unasked_overrides(config: Config) -> None:
+def _print_skipped_overrides(config: Config) -> None:
     """Print the overrides that did not apply because no product or release was selected."""
     if not has_overrides(config.lineage):
         return

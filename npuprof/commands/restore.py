@@ -49,8 +49,7 @@ class Restore(ContextVerb):
     )
 
     def run(self) -> Answer:
-        """Write a preset's file as of a revision, or with ``resolved`` a flattened preset with the
-        same values.
+        """Write a preset's file as of a revision, flattened with ``resolved``.
 
         The effect is printed; with ``dry_run``, nothing is written. Raises NpuprofError, and then
         writes nothing.
@@ -193,8 +192,9 @@ def format_flat_preset(config: Config) -> str:
 
 
 def _read_checked_out(then: Revision, name: str) -> bytes:
-    """Return a file as git would check it out, with the line endings of this work tree, without
-    running filters.
+    """Return a file as git would check it out, with the line endings of this work tree.
+
+    No filters are run.
     """
     raw = then.read_profile_text(name)
     checked_out = (

@@ -1,6 +1,4 @@
-"""``review``: report in a GitHub or GitLab CI job what a pull request changes and which findings it
-adds.
-"""
+"""``review``: report the changes and new findings of a pull request in a GitHub or GitLab job."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ _SUMMARY_LIMIT = 250_000
 
 @dataclass
 class _Found:
-    """The results of a job: findings to report, findings that fail it, failures, notes,
-    the exit code.
-    """
+    """The results of a job: shown findings, failing findings, failures, notes, the exit code."""
 
     told: list[Finding] = field(default_factory=list)
     failing: list[Finding] = field(default_factory=list)
@@ -305,9 +301,7 @@ def _build_marker(store: str | None) -> str:
 
 
 class States:
-    """The commits of a job besides the work tree: the merge base, the target's tip, the proposed
-    commit.
-    """
+    """The commits of a job: the merge base, the target's tip, the proposed one, the work tree's."""
 
     def __init__(self, job: Job, store: str | None, notes: bool) -> None:
         home = spec.Workspace(store).store
@@ -403,8 +397,9 @@ def _leave_out(findings: Iterable[Finding], others: Iterable[Finding]) -> list[F
 
 
 def _mark(finding: Finding) -> list[tuple[str, ...]]:
-    """Return the identity of a finding at a commit and in the work tree: its text, or
-    its source line.
+    """Return the identities of a finding at a commit and in the work tree.
+
+    They are its message, and its source line if it has one.
     """
     marks: list[tuple[str, ...]] = [
         (finding.code, finding.key, _COMMIT.sub("", strip_lines(finding.message)))

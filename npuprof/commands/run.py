@@ -158,9 +158,7 @@ def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
-    """Return an error with a hint for a command line in which the command stands in place of the
-    preset.
-    """
+    """Return an error, with a hint if the command line has a command in place of the preset."""
     if (
         error.findings[0].code != "NP008"
         or error.findings[0].origin is not None

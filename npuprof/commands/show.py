@@ -86,46 +86,39 @@ def _format_value_lines(
     from npuprof.resolve import origins
 
     if isinstance(value, dict):
-        named = [
-            (f"{name}.{keys.format_key_segment(part)}", part, item) for part, item in value.items()
-        ]
-        inner = [
-            _format_value_lines(config, key, below, item, (*tail, part), coloured)
-            for below, part, item in named
-        ]
-        return [line for lines in inner for line in lines] or [f"{name} = {{}}"]
+        lines = []
+        for part, item in value.items():
+            inner_name = f"{name}.{keys.format_key_segment(part)}"
+            lines += _format_value_lines(config, key, inner_name, item, (*tail, part), coloured)
+        return lines or [f"{name} = {{}}"]
     authors = origins.collect_authors(value)
-    over = _format_overruled(config, key, tail)
+    overridden = _format_overridden(config, key, tail)
     if isinstance(value, list) and len(set(map(str, authors))) > 1:
-        firsts = [
-            (
-                keys.format_toml_value(origins.strip_origins(item)),
-                str(origins.collect_authors(item)[0]),
-            )
-            for item in value
-        ]
-        lines = [f"    {item},{_format_origin_comment(first, coloured)}" for item, first in firsts]
-        return [f"{name} = [", *lines, f"]{_format_origin_comment(over, coloured)}"]
-    by = str(authors[0]) if authors else str(config.origin(key, tail))
+        lines = [f"{name} = ["]
+        for item in value:
+            written = keys.format_toml_value(origins.strip_origins(item))
+            author = str(origins.collect_authors(item)[0])
+            lines.append(f"    {written},{_format_origin_comment(author, coloured)}")
+        return [*lines, f"]{_format_origin_comment(overridden, coloured)}"]
+    author = str(authors[0]) if authors else str(config.origin(key, tail))
     written = keys.format_toml_value(origins.strip_origins(value))
-    return [
-        f"{name} = {written}{_format_origin_comment(by + (f', {over}' if over else ''), coloured)}"
-    ]
+    comment = f"{author}, {overridden}" if overridden else author
+    return [f"{name} = {written}{_format_origin_comment(comment, coloured)}"]
 
 
 def _format_origin_comment(text: str, coloured: bool) -> str:
     return paint_text(f"  # {escape_controls(text)}", "2", coloured) if text else ""
 
 
-def _format_overruled(config: Config, key: str, tail: Path) -> str:
+def _format_overridden(config: Config, key: str, tail: Path) -> str:
+    """Return the overridden values of a key with their origins, empty if there are none."""
     from npuprof.resolve import origins
 
-    lost = origins.find_overruled(config, key, tail)
-    return (
-        "over " + ", ".join(f"{keys.format_toml_value(value)} ({origin})" for value, origin in lost)
-        if lost
-        else ""
-    )
+    shown = [
+        f"{keys.format_toml_value(value)} ({origin})"
+        for value, origin in origins.find_overruled(config, key, tail)
+    ]
+    return f"over {', '.join(shown)}" if shown else ""
 
 
 VERB = Show

@@ -1,5 +1,6 @@
-"""``sweep``: run a command with every allowed combination of values, locally or through
-a scheduler.
+"""``sweep``: run a command with every allowed combination of values.
+
+The runs are local, or jobs of a scheduler.
 """
 
 from __future__ import annotations
@@ -181,8 +182,9 @@ class Sweep(PrintingVerb, ContextVerb):
             journal.close()
 
     def _tells(self) -> bool:
-        """Return whether nothing is run or written: the arguments of a scheduler job can also query
-        its results.
+        """Return whether nothing is run or written.
+
+        The arguments of a scheduler job can also query its results.
         """
         return self.results or self.logs is not None
 

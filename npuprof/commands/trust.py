@@ -1,6 +1,4 @@
-"""``trust``: trust a store to set variables that affect code execution or are unknown to the
-catalogue.
-"""
+"""``trust``: trust a store to set variables that affect execution or are unknown."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ _SHOWN_PLACES = 2
 
 
 class _Found(Record):
-    """A variable in presets, its value, how it affects code execution, and the places
-    that set it.
-    """
+    """A variable in presets, its value, how it affects execution, and the places that set it."""
 
     name: str
     text: str

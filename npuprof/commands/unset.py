@@ -59,6 +59,11 @@ class Unset(StoreVerb):
         )
 
     def _change_text(self, notes: list[str], file: PresetFile, below: dict[str, Any] | None) -> str:
+        """Return the text of a file without the keys, which are cleared if they are inherited.
+
+        ``below`` are the settings below a personal layer. Raises NpuprofError for a key that is
+        neither set nor inherited.
+        """
         from npuprof import edit
         from npuprof.edit.assignments import (
             build_nothing_finding,
@@ -70,55 +75,39 @@ class Unset(StoreVerb):
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
+        unset_path = ("profile", "unset")
         removals = {
             text: list(find_removals(file.profile, data, text, notes)) for text in self.keys
         }
+        not_removed = [text for text, removed in removals.items() if not removed]
         changes = [change for removed in removals.values() for change in removed]
         freed = collect_cleared_keys(data, self.keys) if self.own else []
         if freed:
-            changes.append(
-                PathChange(("profile", "unset"), find_at_path(data, ("profile", "unset")))
-            )
+            changes.append(PathChange(unset_path, find_at_path(data, unset_path)))
             notes.extend(
                 f"removed {name} from 'unset' in {file.profile.document.source}" for name in freed
             )
-        # in a personal layer, its own value is removed and the value below is effective again
-        wanted = (
-            self.keys
-            if below is None
-            else [text for text, removed in removals.items() if not removed]
-        )
-        inherited = [] if self.own else find_inherited_keys(file.profile, data, wanted, below)
-        cleared = find_at_path(data, ("profile", "unset"))
+        inherited = []
+        if not self.own:
+            # in a personal layer, its own value is removed and the value below is effective again
+            to_clear = self.keys if below is None else not_removed
+            inherited = find_inherited_keys(file.profile, data, to_clear, below)
+        cleared = find_at_path(data, unset_path)
         listed = list(cleared) if isinstance(cleared, list) else []
         added = [
             name for name in dict.fromkeys(map(format_written_key, inherited)) if name not in listed
         ]
         notes.extend(f"{name} is inherited: added to 'unset'" for name in added)
-        if added and cleared is not MISSING and not isinstance(cleared, list):
-            what = (
-                f"profile.unset is {keys.format_short_value(cleared)}, and no list that could "
-                f"have {', '.join(added)} in it"
-            )
-            raise build_error(
-                "NP920",
-                what,
-                "A name in that list clears an inherited value.",
-                "make it a list of keys",
-            )
         if added:
-            changes.append(PathChange(("profile", "unset"), [*listed, *added]))
+            if cleared is not MISSING and not isinstance(cleared, list):
+                raise _build_no_list_error(cleared, added)
+            changes.append(PathChange(unset_path, [*listed, *added]))
         if self.dry_run:
-            notes[:] = [
-                f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said
-                for said in notes
-            ]
+            for index, note in enumerate(notes):
+                if note.startswith("removed "):
+                    notes[index] = f"would remove {note.removeprefix('removed ')}"
         touched = {*map(format_written_key, [*inherited, *freed]), *listed}
-        idle = [
-            text
-            for text, removed in removals.items()
-            if not removed and format_written_key(text) not in touched
-        ]
+        idle = [text for text in not_removed if format_written_key(text) not in touched]
         if idle or not changes:
             name = self.spec if self.personal else file.profile.name
             raise NpuprofError(
@@ -128,6 +117,15 @@ class Unset(StoreVerb):
                 ]
             )
         return edit.apply_changes(file.text, changes)
+
+
+def _build_no_list_error(cleared: Any, added: list[str]) -> NpuprofError:
+    what = (
+        f"profile.unset is {keys.format_short_value(cleared)}, and no list that could "
+        f"have {', '.join(added)} in it"
+    )
+    why = "A name in that list clears an inherited value."
+    return build_error("NP920", what, why, "make it a list of keys")
 
 
 VERB = Unset

@@ -1,6 +1,4 @@
-"""``adopt``: a tree of scripts becomes a family of presets, and its scripts use
-generated blocks.
-"""
+"""``adopt``: scripts become a group of presets and use generated blocks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Bad input: a clear error with place and repair, exit 2, never a traceback, never half
-an output.
-"""
+"""Bad input: a clear error with a location and a fix, exit 2, no traceback, no partial output."""
 
 from __future__ import annotations
 

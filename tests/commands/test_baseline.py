@@ -1,6 +1,4 @@
-"""check and scan of what is old: findings chosen by their codes, and those of a
-baseline left out.
-"""
+"""Findings of check and scan, selected by code and filtered by a baseline."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""``npuprof bisect``: planted causes, real processes, what is run how often, what ends it, what
-resumes.
-"""
+"""``npuprof bisect``: planted causes, real processes, the number of runs, stops and resumes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The command line: exits, what goes where, formats, colour, and that the quick way and the
-framework agree.
-"""
+"""The command line: exit codes, streams, formats and colours; the fast parser and Typer agree."""
 
 from __future__ import annotations
 
@@ -414,9 +412,7 @@ ANY = [
 
 @st.composite
 def draw_arguments(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
-    """Draw a verb and words for it, mostly such as people type: its own flags, with values that may
-    be theirs.
-    """
+    """Draw a verb and arguments for it, mostly plausible ones: its own flags and valid values."""
     names = draw(st.sampled_from(sorted(VERBS)))
     groups: list[list[str]] = []
     for parameter in draw(

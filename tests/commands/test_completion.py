@@ -1,6 +1,4 @@
-"""Completion: what is offered at each place of a command line, and that the shells get it by their
-own functions.
-"""
+"""Completion: candidates at each position of a command line, and the functions of the shells."""
 
 from __future__ import annotations
 

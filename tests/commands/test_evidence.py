@@ -1,6 +1,4 @@
-"""Logs of runs on the command line: ``verify SPEC EVIDENCE...``, ``import EVIDENCE``, and evidence
-where a preset is read.
-"""
+"""Logs of runs on the command line: ``verify SPEC EVIDENCE...``, ``import``, and as a preset."""
 
 from __future__ import annotations
 
@@ -309,9 +307,7 @@ def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Run) -> None:
 def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(
     logs: Path, run: Run
 ) -> None:
-    """What the run has by default, what no adapter writes down, and what the checks say of a part
-    of a preset are no differences.
-    """
+    """Defaults of a run, unlogged options and findings on a partial preset are no differences."""
     for words in (("bert", "good.log"), ("good.log", "bert")):
         same = run("diff", *words, "--exit-code")
         assert same.code == 0

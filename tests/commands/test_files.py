@@ -1,6 +1,4 @@
-"""Files that are not what a verb hopes for: somebody's own, links that lead away, pipes without an
-end.
-"""
+"""Unexpected files: foreign files, links that lead out of a folder, endless pipes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The drivers as git calls them: real diffs, logs, merges, rebases and cherry-picks in real
-repositories.
-"""
+"""The drivers as git calls them: diffs, logs, merges, rebases and cherry-picks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Verbs and flags that an earlier release had: each exits with 2 and names its replacement, and
-nothing else still mentions them.
+"""Verbs and flags of an earlier release: each exits with 2 and names its replacement.
+
+Nothing else mentions them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""``rename`` and ``copy``: everything that refers to a preset goes with it, and every preset
-resolves as before.
-"""
+"""``rename`` and ``copy``: references follow the preset, and every preset resolves as before."""
 
 from __future__ import annotations
 

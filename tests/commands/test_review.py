@@ -1,5 +1,6 @@
-"""What CI runs on a pull request: the steps of the action and the script of the job, run for real
-against stand-ins of the services.
+"""What CI runs on a pull request: the steps of the action and the script of the job.
+
+Stand-ins replace the services.
 """
 
 from __future__ import annotations
@@ -49,9 +50,7 @@ def change(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> dict[str, str]:
-    """The environment of a runner: this npuprof is installed, and pip only notes what
-    it is asked for.
-    """
+    """Return the environment of a runner: npuprof is installed, and pip only logs its arguments."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, text in (

@@ -1,6 +1,4 @@
-"""``npuprof schema``, and what editors make of it: Taplo and ajv themselves, and the line in a
-preset that names the file.
-"""
+"""``npuprof schema``, judged by Taplo and ajv, and the line in a preset that names the file."""
 
 from __future__ import annotations
 
@@ -58,8 +56,9 @@ def test_ajv_takes_each_schema_in_its_strict_mode() -> None:
 
 
 def lint_with_taplo(folder: Path) -> dict[str, str]:
-    """Return what Taplo, which Even Better TOML is made of, says of the files below a folder: the
-    first fault of each.
+    """Return the first fault of each file below a folder, as Taplo reports it.
+
+    Even Better TOML, the extension of editors, is made of Taplo.
     """
     taplo = MODULES / ".bin/taplo"
     if not taplo.exists() or not shutil.which("node"):

@@ -1,6 +1,4 @@
-"""What a command loads before it answers: no module, pattern or child process that its answer does
-not need.
-"""
+"""What a command loads before it answers: no unneeded module, pattern or child process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""``npuprof sweep``: which combinations are run, what is told of them, schedulers with their real
-programs and schemas.
-"""
+"""``npuprof sweep``: combinations, reports, and schedulers with their programs and schemas."""
 
 from __future__ import annotations
 

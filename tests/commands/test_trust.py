@@ -1,6 +1,4 @@
-"""What decides what is executed is exported only once the user has trusted the store with that very
-value.
-"""
+"""Variables that affect execution are exported only after the user has trusted their value."""
 
 from __future__ import annotations
 

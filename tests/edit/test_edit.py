@@ -175,9 +175,7 @@ def check_edit(text: str, changes: list[PathChange]) -> str:
 
 
 def check_untouched_lines(text: str, step: PathChange, after: str) -> None:
-    """Hold what a change did to the lines against what it may do: to one statement, to one place,
-    or only take away.
-    """
+    """Check that a change touched only lines that it may: one statement, one place, or removals."""
     rows = list(Statements(text))
     no_table = (
         isinstance(step.path[-1], int)

@@ -1,6 +1,4 @@
-"""Keys that get new names in presets that build on each other: everywhere they are
-named, or nowhere.
-"""
+"""Keys renamed in presets that inherit from each other: everywhere or nowhere."""
 
 from __future__ import annotations
 

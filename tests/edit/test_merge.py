@@ -1,6 +1,4 @@
-"""Three-way merges with known outcomes: what becomes of keys, elements, overrides, comments and
-conflicts.
-"""
+"""Three-way merges with known outcomes for keys, elements, overrides, comments and conflicts."""
 
 from __future__ import annotations
 
@@ -400,9 +398,7 @@ def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(
 
 
 def write_sides(start: str, line: str, *sides: Iterable[int], end: str = "") -> tuple[str, ...]:
-    """Return three texts: what they have in common, with a line or a block for each number of each
-    side.
-    """
+    """Return three texts with common lines, and a line or a block for each number of each side."""
     return tuple(start + "".join(map(line.format, side)) + end for side in sides)
 
 

@@ -1,6 +1,4 @@
-"""Presets moved to another release: which steps are made, which are left, and what
-stays as it was.
-"""
+"""Presets migrated to another release: applied steps, remaining steps, unchanged text."""
 
 from __future__ import annotations
 

@@ -163,7 +163,9 @@ MAX_RUNS = number(
 REPEAT = number(
     "--repeat",
     metavar="N",
-    text="Run each combination up to N times; the majority decides, a tie is undecided [default: 1]",
+    text=(
+        "Run each combination up to N times; the majority decides, a tie is undecided [default: 1]"
+    ),
     least=1,
 )
 FRESH = flag("--fresh", text="Discard the stored results of this command")

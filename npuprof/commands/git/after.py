@@ -8,7 +8,7 @@ import sys
 from npuprof.checks import fold_findings
 from npuprof.checks.store import check_store
 from npuprof.commands.framework import Verb, argument, arguments
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.store.base import CachedStore
@@ -17,8 +17,14 @@ from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 
-#: The identity of a finding on both sides: code, key, preset and message.
-BaselineKey = tuple[str, str, str, str]
+
+class _FaultKey(Record):
+    """The identity of a finding on both sides."""
+
+    code: str
+    key: str
+    preset: str
+    message: str
 
 
 class After(Verb):
@@ -54,10 +60,9 @@ class After(Verb):
         for side in sides:
             revision = home.repository.load_revision(side)
             revision.shown = None  # files are cited as in the work tree
-            for mark in _find_faults(
-                revision, revision.repository.prefix.rstrip("/") or revision.label
-            ):
-                now.pop(mark, None)
+            folder = revision.repository.prefix.rstrip("/") or revision.label
+            for key in _find_faults(revision, folder):
+                now.pop(key, None)
         if not now:
             return Answer()
         findings_now = fold_findings(now.values())
@@ -72,11 +77,13 @@ class After(Verb):
 
 def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
     """Return the merged commits; empty if there is only one, which has all faults itself."""
+    names: list[str] = []
     if deed == "rewrite":
-        first = next(
-            (line.split()[1] for line in rewritten.splitlines() if len(line.split()) > 1), ""
-        )
-        names = ["ORIG_HEAD", f"{first}^"] if first else []
+        for line in rewritten.splitlines():  # OLD-COMMIT NEW-COMMIT, oldest first
+            commits = line.split()
+            if len(commits) > 1:
+                names = ["ORIG_HEAD", f"{commits[1]}^"]
+                break
     elif words[:1] == ["1"]:  # a squash: HEAD is still this side
         names = ["HEAD"]
     else:
@@ -85,20 +92,20 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
     return commits if len(commits) == len(names) else []
 
 
-def _find_faults(home: CachedStore, place: str) -> dict[BaselineKey, Finding]:
-    """Return the errors and warnings of a store in a folder ``place``, by identity."""
+def _find_faults(home: CachedStore, folder: str) -> dict[_FaultKey, Finding]:
+    """Return the errors and warnings of a store in a folder, by identity."""
     try:
-        found = check_store(CheckedStore(Workspace(opened=home)), notes=False).by_preset
+        by_preset = check_store(CheckedStore(Workspace(opened=home)), notes=False).by_preset
     except NpuprofError as error:  # it cannot be listed, or is empty
-        found = {"": [finding for finding in error.findings if finding.code != "NP010"]}
-    faults: dict[BaselineKey, Finding] = {}
-    for name, findings in found.items():
+        by_preset = {"": [finding for finding in error.findings if finding.code != "NP010"]}
+    faults: dict[_FaultKey, Finding] = {}
+    for preset, findings in by_preset.items():
         for finding in findings:
             if finding.severity != "info":
-                message = finding.message.replace(home.label, "the store").replace(
-                    place, "the store"
-                )
-                faults.setdefault((finding.code, finding.key, name, message), finding)
+                message = finding.message.replace(home.label, "the store")
+                message = message.replace(folder, "the store")
+                key = _FaultKey(finding.code, finding.key, preset, message)
+                faults.setdefault(key, finding)
     return faults
 
 

@@ -1,6 +1,4 @@
-"""``git diff-driver``: print the changes between two versions of a preset file, for
-``git diff``.
-"""
+"""``git diff-driver``: print the changes between two versions of a preset for ``git diff``."""
 
 from __future__ import annotations
 
@@ -24,40 +22,43 @@ class DiffDriver(Verb):
     hidden = True
     takes_any_word = True
 
-    words = arguments("words", "Arguments that git passes to a diff command")
+    arguments = arguments("words", "Arguments that git passes to a diff command")
 
     def run(self) -> Answer:
         """Return the changes by key, or by line if only the text differs.
 
         Raises NpuprofError for a missing file.
         """
-        words = self.words
-        if len(words) < 7:
-            return Answer(f"* Unmerged path {words[0]}\n" if words else "")
-        path, old, _, _, new = words[:5]
+        if len(self.arguments) < 7:
+            return Answer(f"* Unmerged path {self.arguments[0]}\n" if self.arguments else "")
+        # gitdiff-config: path old-file old-hex old-mode new-file new-hex new-mode [new-path]
+        path, old, _, _, new, _, _, *renamed = self.arguments
         before, after = (
             None if side == os.devnull else read_file_content(side) for side in (old, new)
         )
-        named = words[7] if len(words) > 7 else path
+        new_path = renamed[0] if renamed else path
         try:
-            text = _format_changes(path, before, named, after)
+            text = _format_changes(path, before, new_path, after)
         except UNREADABLE:
             text = ""
         body = text.encode() or _format_lines(
-            f"a/{path}", before or b"", f"b/{named}", after or b""
+            f"a/{path}", before or b"", f"b/{new_path}", after or b""
         )
-        return Answer(f"diff --npuprof a/{path} b/{named}\n".encode() + body)
+        return Answer(f"diff --npuprof a/{path} b/{new_path}\n".encode() + body)
 
 
-def _format_changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
+def _format_changes(path: str, before: bytes | None, new_path: str, after: bytes | None) -> str:
     """Return the changes between two files as written, or nothing if only their text differs."""
     old = None if before is None else parse_document(path, path, before)
-    new = None if after is None else parse_document(named, named, after)
-    lines = [
-        line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")
-    ]
-    state = "new preset" if old is None else "removed" if new is None else ""
-    return "".join(f"{line}\n" for line in ([f"  {state}"] if state else []) + lines)
+    new = None if after is None else parse_document(new_path, new_path, after)
+    lines = []
+    if old is None:
+        lines.append("  new preset")
+    elif new is None:
+        lines.append("  removed")
+    for change in compare_documents(old, new):
+        lines += format_change_lines(change, "  ")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _format_lines(old: str, before: bytes, new: str, after: bytes) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from npuprof.commands.framework import Verb, argument
 from npuprof.document import parse_document, parse_toml_text
@@ -16,7 +15,7 @@ from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conf
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
 from npuprof.edit.preset_file import encode_like
-from npuprof.model import NpuprofError, Path, build_usage_error, has_only_digits
+from npuprof.model import NpuprofError, Path, Record, build_usage_error, has_only_digits
 from npuprof.report import Answer
 from npuprof.store import LOCK_FILE
 from npuprof.store.gitstore.objects import Git, require_plain_file
@@ -47,24 +46,23 @@ class MergeDriver(Verb):
             texts = [_read_side(self.path, raw) for raw in raws]
             result, notes = _merge_sides(texts, by_line, self.path, size)
         except Exception as error:  # git gets a merge in any case
-            reason = (
-                error.findings[0].message
-                if isinstance(error, NpuprofError)
-                else str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
+            if isinstance(error, NpuprofError):
+                reason = error.findings[0].message
+            is_broken_by_line_merge = (
+                bool(texts)
+                and by_line.raw is not None
+                and not by_line.code
+                and _read_merged(self.path, by_line.raw) is None
             )
-            if (
-                not texts
-                or by_line.raw is None
-                or by_line.code
-                or _read_merged(self.path, by_line.raw) is not None
-            ):
+            if not is_broken_by_line_merge:
                 if by_line.raw is not None:
                     writing.write_files_atomically({self.ours: by_line.raw})
-                return Answer(
-                    None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0
-                )
+                note = f"{self.path} is merged as text: {reason}"
+                return Answer(None, (note,), 1 if by_line.code else 0)
             notes = [f"conflict: its lines merge into an invalid preset: {reason}"]
-            result = Merged(format_conflicts(texts[1], texts[2], size), texts[1], tuple(notes))
+            _, ours, theirs = texts
+            result = Merged(format_conflicts(ours, theirs, size), ours, tuple(notes))
         writing.write_files_atomically({self.ours: encode_like(raws[1], result.text)})
         return Answer(
             None,
@@ -85,7 +83,7 @@ def _read_mark_size(text: str) -> int:
     )
 
 
-class LineMerge(NamedTuple):
+class LineMerge(Record):
     """git's line merge: the number of conflicts, and the text; None if git fails."""
 
     code: int
@@ -119,18 +117,16 @@ def _merge_sides(
 
 
 def _is_same_in_sides(line_text: str, text: str) -> bool:
-    """Return whether a text sets the same values as each side of another one, which may have
-    conflicts.
-    """
-    wanted = parse_toml_text(line_text)
-    return all(
-        is_same_document(parse_toml_text(side), wanted) for side in split_conflicts(text) or (text,)
-    )
+    """Return whether a text sets the values of each side of another one with conflicts."""
+    expected = parse_toml_text(line_text)
+    sides = split_conflicts(text) or (text,)
+    return all(is_same_document(parse_toml_text(side), expected) for side in sides)
 
 
 def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
-    """Return the entries of a lock that both sides changed differently: their fields must come from
-    one side.
+    """Return the entries of a lock whose fields must come from one side.
+
+    Both sides changed them differently.
 
     Only references to single versions that both sides added to an entry are merged.
     """
@@ -155,12 +151,12 @@ def _read_merged(path: str, raw: bytes) -> str | None:
 
 def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     """Return git's own merge of three files, and its number of conflicts; None if git fails."""
-    names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
+    labels = ["-L", "ours", "-L", "base", "-L", "theirs"]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     for file in files:
         require_plain_file(file)
     result = Git(os.getcwd()).try_command(
-        "merge-file", "-p", f"--marker-size={size}", *names, *files
+        "merge-file", "-p", f"--marker-size={size}", *labels, *files
     )
     return LineMerge(result.code, None if result.code >= 128 else result.output)
 

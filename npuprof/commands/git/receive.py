@@ -22,7 +22,9 @@ from npuprof.system import lazy_pattern
 from npuprof.system.files import read_standard_input
 
 #: A line of the hook's input: the old commit, the new commit, the ref.
-_LINE = lazy_pattern(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
+_LINE = lazy_pattern(
+    r"(?P<old>[0-9a-f]{40,64}) (?P<new>[0-9a-f]{40,64}) (?P<ref>refs/.+)", re.DOTALL
+)
 
 
 class Receive(Verb):
@@ -45,27 +47,30 @@ class Receive(Verb):
         """
         text, notes, code = "", [], 0
         for commit, moved in _read_tips(read_standard_input()).items():
-            errors = self._find_errors(commit)
-            if errors:
-                for before in {
-                    item
-                    for old, _ in moved
-                    for item in ([old] if old else self._list_beginnings(commit))
-                }:
-                    known = _identify_errors(self._find_errors(before))
-                    errors = [
-                        item
-                        for item in errors
-                        if lacks_source([item]) or not _identify_errors([item]) <= known
-                    ]
+            errors = self._find_new_errors(commit, moved)
             if errors:
                 code = 1
                 text += format_findings(errors)
-                notes.append(
-                    f"not taken: {', '.join(ref for _, ref in moved)}: "
-                    f"{format_severity_counts(errors)}"
-                )
+                refs = ", ".join(ref for _, ref in moved)
+                notes.append(f"not taken: {refs}: {format_severity_counts(errors)}")
         return Answer(text, tuple(notes), code)
+
+    def _find_new_errors(self, commit: str, moved: list[tuple[str, str]]) -> list[Finding]:
+        """Return the errors of a commit that the old commits of its branches lack."""
+        errors = self._find_errors(commit)
+        if not errors:
+            return []
+        earlier: set[str] = set()
+        for old, _ in moved:
+            earlier.update([old] if old else self._list_beginnings(commit))
+        for before in earlier:
+            known = _identify_errors(self._find_errors(before))
+            errors = [
+                error
+                for error in errors
+                if is_untold([error]) or not _identify_errors([error]) <= known
+            ]
+        return errors
 
     def _list_beginnings(self, commit: str) -> list[str]:
         """Return the existing commits on which the new ones are based.
@@ -83,9 +88,8 @@ class Receive(Verb):
             checked = CheckedStore(open_workspace(self.store), commit)
             if self.sync:
                 sync_sources(self.store, rev=commit)
-                checked = CheckedStore(
-                    open_workspace(self.store), commit
-                )  # a new store, which sees the new files
+                # a new store, which sees the new files
+                checked = CheckedStore(open_workspace(self.store), commit)
         except NpuprofError as error:
             return [finding for finding in error.findings if finding.code != "NP023"]
         return [
@@ -103,24 +107,23 @@ def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
 
 
 def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
-    """Return the new commits of branches, each with its old commits and refs, from the hook's
-    input. Raises NpuprofError.
+    """Return the new commits of branches in the hook's input, each with its old commits and refs.
+
+    Raises NpuprofError.
     """
     tips: dict[str, list[tuple[str, str]]] = {}
-    for line in (
-        lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ()
-    ):
+    text = lines.decode(errors="surrogateescape").removesuffix("\n")
+    for line in text.split("\n") if lines else ():
         match = _LINE.fullmatch(line)
         if match is None:
             what = f"{format_short_value(line)} is not input of a git hook"
             raise build_usage_error(
                 what, "this is for pre-receive, which git install --server writes"
             )
-        old, commit, ref = match.groups()
-        if ref.startswith("refs/heads/") and commit.strip("0"):
-            tips.setdefault(commit, []).append(
-                (old if old.strip("0") else "", ref.removeprefix("refs/heads/"))
-            )
+        commit, ref = match["new"], match["ref"]
+        if ref.startswith("refs/heads/") and commit.strip("0"):  # no tags, no deleted branches
+            old = match["old"] if match["old"].strip("0") else ""
+            tips.setdefault(commit, []).append((old, ref.removeprefix("refs/heads/")))
     return tips
 
 

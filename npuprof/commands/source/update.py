@@ -76,14 +76,10 @@ class _Step:
     def describe(self) -> list[str]:
         """Return a line for each source and each reference to a single version that changes."""
         old, new = self._old, self.sources
-        lines = [
-            line
-            for name in sorted({*new, *old})
-            if (line := _format_step(name, old.get(name), new.get(name)))
-        ]
-        return lines + [
-            line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])
-        ]
+        lines = [_format_step(name, old.get(name), new.get(name)) for name in sorted({*new, *old})]
+        for name in sorted(new):
+            lines += _list_moved_versions(old.get(name), new[name])
+        return [line for line in lines if line]
 
     def compare(self) -> Survey:
         """Return how the new lock changes the presets of the store."""
@@ -248,18 +244,20 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
-    """Return the references to versions of single presets that are new, removed, or resolve to
-    another version.
-    """
+    """Return lines on references to single versions that are new, removed or changed."""
     old = before.versions if before is not None else {}
     moves = []
     for reference in sorted({*old, *after.versions}):
-        was, now = (_format_pin(versions.get(reference)) for versions in (old, after.versions))
-        if was != now:
-            moves.append(
-                f"{after.name}:{reference}: "
-                f"{f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}"
-            )
+        was, now = _format_pin(old.get(reference)), _format_pin(after.versions.get(reference))
+        if was == now:
+            continue
+        if not was:
+            move = f"now {now}"
+        elif not now:
+            move = f"no longer {was}"
+        else:
+            move = f"{was} -> {now}"
+        moves.append(f"{after.name}:{reference}: {move}")
     return moves
 
 

@@ -39,7 +39,9 @@ class Vendor(StoreVerb):
     into = option(
         "--into",
         metavar="FOLDER",
-        text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]",
+        text=(
+            "Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]"
+        ),
     )
 
     def run(self) -> Answer:
