@@ -134,7 +134,7 @@ def test_names_that_are_taken_are_all_told_before_anything_is_written(
     assert done.code == 2
     assert read_tree(project) == before
     assert all(
-        said in done.err for said in ("'run' already", "'stuck' already", "--under adopted")
+        part in done.err for part in ("'run' already", "'stuck' already", "--under adopted")
     ), done.err
     assert run("adopt", "src", "--under", "adopted").code == 0
     assert (project / "profiles/adopted/run.toml").is_file()
@@ -171,11 +171,11 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     assert (project / "src/bert/bad.py").read_text() == text
     assert [path.stem for path in project.glob("profiles/bert*")] == ["bert-train"]
     assert run("check", "--strict").code == 0
-    kept = {
+    stored = {
         one["file"]: one["findings"]
-        for one in json.loads(run("adopt", "src", "--format", "json").out)["kept"]
+        for one in json.loads(run("adopt", "src", "--format", "json").out)["stored"]
     }
-    assert [(one["code"], one["path"], one["line"]) for one in kept["src/bert/bad.py"]] == [
+    assert [(one["code"], one["path"], one["line"]) for one in stored["src/bert/bad.py"]] == [
         (code, "src/bert/bad.py", 8)
     ]
 
@@ -194,7 +194,7 @@ def test_nothing_is_written_where_the_store_cannot_be(
 ) -> None:
     before = read_tree(project)
 
-    def refuse(*given: object) -> None:
+    def refuse(*values: object) -> None:
         raise OSError(28, "no space left on device")
 
     monkeypatch.setattr(Tree, "link_file", refuse)
@@ -295,11 +295,11 @@ def test_a_helper_keeps_lines_whose_values_another_script_sets(
     )
     write(tmp_path, {"src/train.py": calls, "src/eval.py": CALLS, "src/npu_utils.py": helper})
     store({})
-    said = " ".join(run("adopt", "src").err.split())
+    result = " ".join(run("adopt", "src").err.split())
     assert (
         "src/npu_utils.py keeps its lines: a block in it would change the settings of another "
         "script. src/train.py uses it"
-    ) in said
+    ) in result
     assert (tmp_path / "src/npu_utils.py").read_text() == helper
 
 

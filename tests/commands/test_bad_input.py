@@ -87,11 +87,11 @@ def test_a_bad_file_is_told_with_place_and_repair(
     store({"good": GOOD, "bad": text})
     Path("out.py").write_text("before\n")
     result = run(*ASK[verb])
-    told = result.out if verb.startswith("check") else result.err
+    output = result.out if verb.startswith("check") else result.err
     assert result.code == 2, (result.out, result.err)
-    first = told.split("\n")[0]
-    assert first.startswith(f"profiles/bad.toml{place}: error {code}: "), told
-    assert "\n  try: " in told
+    first = output.split("\n")[0]
+    assert first.startswith(f"profiles/bad.toml{place}: error {code}: "), output
+    assert "\n  try: " in output
     assert "Traceback" not in result.err
     if not verb.startswith(("check", "list")):
         assert result.out == ""
@@ -118,14 +118,14 @@ def test_a_bad_file_is_told_with_place_and_repair(
         "con\0",
     ],
 )
-def test_a_bad_name_is_refused(name: str, store: Store, run: Run) -> None:
+@pytest.mark.parametrize("verb", ["show", "check"])
+def test_a_bad_name_is_refused(verb: str, name: str, store: Store, run: Run) -> None:
     store({"good": GOOD})
-    for verb in ("show", "check"):
-        result = run(verb, "--", name)
-        told = result.out if verb == "check" else result.err
-        assert result.code == 2, told
-        assert "error NP" in told
-        assert "try: " in told
+    result = run(verb, "--", name)
+    text = result.out if verb == "check" else result.err
+    assert result.code == 2, text
+    assert "error NP" in text
+    assert "try: " in text
 
 
 def test_what_is_no_file_is_told_and_never_waited_for(
@@ -137,7 +137,7 @@ def test_what_is_no_file_is_told_and_never_waited_for(
     os.symlink("circle.toml", folder / "circle.toml")
     os.symlink("/dev/zero", folder / "outside.toml")
     os.symlink("gone.toml", folder / "dangling.toml")
-    wanted = {
+    expected = {
         "circle": "NP003",
         "dangling": "NP008",
         "folder": "NP003",
@@ -147,9 +147,11 @@ def test_what_is_no_file_is_told_and_never_waited_for(
     for verb in ("list", "check"):
         result = run(verb)
         assert result.code == 2
-        told = result.out if verb == "check" else result.err
-        assert {name: re.search(rf"error (NP\d+): .*{name}", told)[1] for name in wanted} == wanted  # type: ignore[index]
-    for name, code in wanted.items():
+        text = result.out if verb == "check" else result.err
+        assert {
+            name: re.search(rf"error (NP\d+): .*{name}", text)[1] for name in expected
+        } == expected  # type: ignore[index]
+    for name, code in expected.items():
         result = run("render", name)
         assert result.code == 2
         assert result.out == ""
@@ -172,14 +174,14 @@ def test_files_whose_names_no_preset_can_have_are_told(store: Store, run: Run) -
     assert run("list").out.startswith("good")
 
 
-@pytest.mark.parametrize("words", [["--store", "gone"], ["--store", "file"], ["--store", "\0"]])
-def test_a_store_that_is_none_is_told(words: list[str], run: Run) -> None:
+@pytest.mark.parametrize("arguments", [["--store", "gone"], ["--store", "file"], ["--store", "\0"]])
+@pytest.mark.parametrize("verb", [["list"], ["show", "x"], ["render", "x"], ["check"]])
+def test_a_store_that_is_none_is_told(verb: list[str], arguments: list[str], run: Run) -> None:
     Path("file").write_text("")
-    for verb in (["list"], ["show", "x"], ["render", "x"], ["check"]):
-        result = run(*verb, *words)
-        assert result.code == 2, words
-        assert result.out == "", words
-        assert "NP010" in result.err
+    result = run(*verb, *arguments)
+    assert result.code == 2, arguments
+    assert result.out == "", arguments
+    assert "NP010" in result.err
 
 
 @pytest.mark.parametrize(
@@ -192,10 +194,10 @@ def test_an_empty_argument_is_refused_by_name(
     store({"good": GOOD})
     needed = ["x" for one in parameters.values() if one.required and not one.flags]
     flags = [
-        word
+        argument
         for one in parameters.values()
         if one.required and one.flags
-        for word in (one.flags[0], "x")
+        for argument in (one.flags[0], "x")
     ]
     judged = 0
     for parameter in parameters.values():
@@ -256,36 +258,36 @@ def test_nothing_that_was_written_moves_a_cursor(store: Store, run: Run) -> None
             "e": toml({"override": [{"match": {ESCAPES: ESCAPES}, ESCAPES: 1}]}),
         }
     )
-    words = [["show", spec] for spec in "abcde"] + [
+    arguments = [["show", spec] for spec in "abcde"] + [
         ["check", "--severity", "info"],
         ["check", "--format", "github"],
         ["list"],
     ]
-    words += [
+    arguments += [
         ["explain", "a", key] for key in ("precision_mode_v2", "env.X", "profiling_options")
     ] + [
         ["show", "a", "--origin"],
         ["render", "a"],
     ]
-    words += [
+    arguments += [
         ["show", ESCAPES],
         ["show", f"{ESCAPES}.toml"],
         ["show", "a", "--set", ESCAPES],
         ["show", "a", "--unset", ESCAPES],
     ]
-    words += [
+    arguments += [
         ["list", "--where", ESCAPES],
         ["explain", "a", ESCAPES],
         ["options", ESCAPES],
         ["option", ESCAPES],
         ["rule", ESCAPES],
     ]
-    words += [
+    arguments += [
         ["render", "a", "--to", ESCAPES],
         ["env", "a", "--shell", ESCAPES],
         ["show", "a", "--cann", ESCAPES, "--product", ESCAPES],
     ]
-    for line in words:
+    for line in arguments:
         result = run(*line)
         assert "bug in npuprof" not in result.err, line
         shown = result.out + result.err
@@ -297,8 +299,9 @@ def test_nothing_that_was_written_moves_a_cursor(store: Store, run: Run) -> None
             )
 
 
+@pytest.mark.parametrize("target", ["session", "toml"])
 def test_a_hostile_description_does_not_get_out_of_the_rendered_header(
-    store: Store, run: Run
+    target: str, store: Store, run: Run
 ) -> None:
     store(
         {
@@ -310,19 +313,18 @@ def test_a_hostile_description_does_not_get_out_of_the_rendered_header(
             )
         }
     )
-    for target in ("session", "toml"):
-        result = run("render", "a", "--to", target, "--no-check")
-        assert result.code == 0
-        lines = result.out.replace("\r", "\n").split("\n")
-        assert "import os" not in lines
+    result = run("render", "a", "--to", target, "--no-check")
+    assert result.code == 0
+    lines = result.out.replace("\r", "\n").split("\n")
+    assert "import os" not in lines
 
 
 # -- the edges of the process ---------------------------------------------------------------------
 
 
-def script(words: str, **named: Any) -> subprocess.CompletedProcess[bytes]:
+def script(arguments: str, **named: Any) -> subprocess.CompletedProcess[bytes]:
     """Run a shell line in which ``npuprof`` is the command."""
-    line = f'npuprof() {{ "{sys.executable}" -m npuprof "$@"; }}; {words}'
+    line = f'npuprof() {{ "{sys.executable}" -m npuprof "$@"; }}; {arguments}'
     return subprocess.run(
         ["bash", "-c", line],
         capture_output=True,
@@ -419,15 +421,17 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Store,
     assert sorted(os.listdir()) == ["file", "folder.d", "home", "profiles"]
 
 
-def test_a_pipe_is_written_to_and_stays_a_pipe(run: Run, store: Store) -> None:
+@pytest.mark.parametrize("arguments", [("show", "good"), ("render", "good")])
+def test_a_pipe_is_written_to_and_stays_a_pipe(
+    arguments: tuple[str, ...], run: Run, store: Store
+) -> None:
     store({"good": GOOD})
     os.mkfifo("pipe")
-    for words in (("show", "good"), ("render", "good")):
-        reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
-        assert run(*words, "-o", "pipe").code == 0
-        assert os.read(reader, 1 << 16).decode() == run(*words).out
-        os.close(reader)
-        assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert run(*arguments, "-o", "pipe").code == 0
+    assert os.read(reader, 1 << 16).decode() == run(*arguments).out
+    os.close(reader)
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
 def test_folders_made_for_nothing_are_taken_back(
@@ -469,23 +473,32 @@ MIXED = (
 
 
 @pytest.mark.parametrize(
-    ("preset", "environ", "said", "words"),
+    ("preset", "environ", "message", "arguments"),
     [
-        (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "", ["env", "x"]),
-        (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "", ["run", "x", "--", "/nonexistent"]),
-        (
+        pytest.param(
+            MIXED, {"XDG_CACHE_HOME": "\udcff"}, "", ["env", "x"], id="the folder of caches"
+        ),
+        pytest.param(
+            MIXED,
+            {"XDG_CACHE_HOME": "", "HOME": "\udcff"},
+            "",
+            ["run", "x", "--", "/nonexistent"],
+            id="the home",
+        ),
+        pytest.param(
             'env.RANK_TABLE_FILE = { launcher = "rank" }\n',
             {"OMPI_COMM_WORLD_RANK": "\udcff"},
             "RANK_TABLE_FILE is omitted",
             ["env", "x"],
+            id="a variable of the launcher",
         ),
     ],
 )
 def test_what_is_no_utf8_is_never_exported(
     preset: str,
     environ: dict[str, str],
-    said: str,
-    words: list[str],
+    message: str,
+    arguments: list[str],
     store: Store,
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
@@ -496,9 +509,9 @@ def test_what_is_no_utf8_is_never_exported(
     )  # other tests may have left threads
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    result = run(*words)
-    assert result.code == (127 if words[0] == "run" else 0), result.err
-    assert said in result.err, result.err
+    result = run(*arguments)
+    assert result.code == (127 if arguments[0] == "run" else 0), result.err
+    assert message in result.err, result.err
     assert not re.search("[\ud800-\udfff]", result.out)
 
 
@@ -527,10 +540,10 @@ INNER = [
 ]
 
 
-@pytest.mark.parametrize(("presets", "told"), INNER)
+@pytest.mark.parametrize(("presets", "message"), INNER)
 def test_a_store_inside_a_store_is_told_once(
-    presets: dict[str, str], told: list[str], store: Store, run: Run
+    presets: dict[str, str], message: list[str], store: Store, run: Run
 ) -> None:
     store(presets)
     found = json.loads(run("check", "--format", "json").out)["findings"]
-    assert [finding["message"] for finding in found if finding["code"] == "NP017"] == told
+    assert [finding["message"] for finding in found if finding["code"] == "NP017"] == message

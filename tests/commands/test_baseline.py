@@ -29,7 +29,7 @@ def old() -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "codes", "exit_code"),
+    ("arguments", "codes", "exit_code"),
     [
         ((), ["NP201", "NP603"], 1),
         (("--select", "NP603"), ["NP603"], 0),
@@ -40,19 +40,21 @@ def old() -> Path:
     ],
 )
 def test_findings_are_chosen_by_their_codes(
-    words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run
+    arguments: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run
 ) -> None:
-    result = run("check", *words, "--format", "json")
+    result = run("check", *arguments, "--format", "json")
     assert list_codes(result) == codes
     assert result.code == exit_code
 
 
 @pytest.mark.parametrize(("verb", "flag"), [("check", "--select"), ("scan", "--ignore")])
-def test_a_code_that_there_is_not_is_told(verb: str, flag: str, old: Path, run: Run) -> None:
-    for codes in ("NP2O1", "NP201,X", ","):
-        result = run(verb, flag, codes)
-        assert result.code == 2
-        assert "there is no code" in result.err
+@pytest.mark.parametrize("codes", ["NP2O1", "NP201,X", ","])
+def test_a_code_that_there_is_not_is_told(
+    codes: str, verb: str, flag: str, old: Path, run: Run
+) -> None:
+    result = run(verb, flag, codes)
+    assert result.code == 2
+    assert "there is no code" in result.err
 
 
 def test_a_support_matrix_knows_codes_and_baselines(old: Path, run: Run) -> None:
@@ -114,15 +116,17 @@ def test_a_baseline_hides_what_it_has_and_only_shrinks(old: Path, run: Run) -> N
     )
 
 
-def test_what_was_not_judged_stays_in_a_baseline(old: Path, run: Run) -> None:
+@pytest.mark.parametrize("arguments", [("a",), ("--select", "NP1"), ("--product", "atlas-a2")])
+def test_what_was_not_judged_stays_in_a_baseline(
+    arguments: tuple[str, ...], old: Path, run: Run
+) -> None:
     build_store(Path("profiles"), {"b": OLD})
     run("check", "--baseline", FILE, "--write-baseline")
     written = Path(FILE).read_text()
     build_store(Path("profiles"), {"b": ""})
-    for words in (("a",), ("--select", "NP1"), ("--product", "atlas-a2")):
-        result = run("check", *words, "--baseline", FILE, "--write-baseline")
-        assert "gone" not in result.err, words
-        assert Path(FILE).read_text() == written, words
+    result = run("check", *arguments, "--baseline", FILE, "--write-baseline")
+    assert "gone" not in result.err, arguments
+    assert Path(FILE).read_text() == written, arguments
 
 
 def test_a_baseline_counts_equal_findings(run: Run) -> None:
@@ -157,13 +161,15 @@ def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> N
         ),
     ],
 )
-def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> None:
+@pytest.mark.parametrize("flags", [[], ["--write-baseline"]])
+def test_a_file_that_is_no_baseline_is_told(
+    flags: list[str], text: str, old: Path, run: Run
+) -> None:
     Path(FILE).write_text(text)
-    for words in ((), ("--write-baseline",)):
-        result = run("check", "--baseline", FILE, *words)
-        assert result.code == 2, result.err
-        assert "NP015" in result.err, result.err
-        assert Path(FILE).read_text() == text
+    result = run("check", "--baseline", FILE, *flags)
+    assert result.code == 2, result.err
+    assert "NP015" in result.err, result.err
+    assert Path(FILE).read_text() == text
 
 
 # -- files under other names ----------------------------------------------------------------------
@@ -226,8 +232,8 @@ def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(
     assert "base/old" in before.replace("profiles/base/old.toml", ""), "a message names the parent"
     assert run("rename", "base/old", "team/new").code == 0
     assert Path(place).read_text() == before
-    for words, is_moved in (((), True), (("--write-baseline",), True), ((), False)):
-        same = run("check", "--baseline", place, "--strict", *words)
+    for arguments, is_moved in (((), True), (("--write-baseline",), True), ((), False)):
+        same = run("check", "--baseline", place, "--strict", *arguments)
         assert same.code == 0, same.err
         assert same.out == "", same.err
         assert "gone" not in same.err, same.err

@@ -67,8 +67,8 @@ def is_alive(pid: str) -> bool:
         return False
 
 
-def bisect(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
-    flags, command = words[: words.index("--")], words[words.index("--") :]
+def bisect(run: Run, *arguments: str, code: int = 0) -> dict[str, Any]:
+    flags, command = arguments[: arguments.index("--")], arguments[arguments.index("--") :]
     result = run("bisect", "good", "bad", "--format", "json", *flags, *command)
     assert result.code == code, result.err
     found: dict[str, Any] = json.loads(result.out)
@@ -136,7 +136,7 @@ def test_the_answer_in_words(run: Run, store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "arguments"),
     [
         ("exit 0", "NP954|bad, which should be bad, is good"),
         ("exit 1", "NP954|good, which should be good, is bad\n|swap the presets"),
@@ -146,11 +146,11 @@ def test_the_answer_in_words(run: Run, store: Store) -> None:
     ],
 )
 def test_ends_and_errors_end_it_at_once_with_words(
-    run: Run, endpoints: Path, script: str, words: str
+    run: Run, endpoints: Path, script: str, arguments: str
 ) -> None:
     result = run("bisect", "good", "bad", "--", "sh", "-c", f"echo . >> runs; {script}")
     assert result.code == 2
-    assert all(part in result.err for part in words.split("|")), result.err
+    assert all(part in result.err for part in arguments.split("|")), result.err
     assert Path("runs").read_text().count(".") <= 2
 
 
@@ -276,27 +276,27 @@ def test_the_majority_of_repeated_runs_decides(run: Run, endpoints: Path) -> Non
     A combination is run until its majority is certain, and five times at most.
     """
     flaky = COUNT + '[ $((n % 4)) = 1 ] && set -- bad good || set -- good bad; [ "$SET_C" = "$1" ]'
-    words = ["--repeat", "5", "--", "sh", "-c", flaky]
-    answer = bisect(run, *words)
+    arguments = ["--repeat", "5", "--", "sh", "-c", flaky]
+    answer = bisect(run, *arguments)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
     assert answer["complete"]
     assert {len(trial["runs"]) for trial in answer["trials"]} == {4}
-    shown = run("bisect", "good", "bad", *words)
+    shown = run("bisect", "good", "bad", *arguments)
     assert "without it: good (good in 3, bad in 1 of 4 runs)\n" in shown.out
-    said = " ".join(shown.err.split())
-    assert "good was bad in 1 of 4 runs: the command is flaky, and the majority decides" in said
-    assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in said
+    result = " ".join(shown.err.split())
+    assert "good was bad in 1 of 4 runs: the command is flaky, and the majority decides" in result
+    assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in result
 
 
 def test_a_tie_is_undecided(run: Run, endpoints: Path) -> None:
     """What has C and not D ends once as good and once as bad."""
     tied = COUNT + '[ "$SET_C$SET_D" = badgood ] && exit $((n % 2)); [ "$SET_C$SET_D" != badbad ]'
-    words = ["--repeat", "2", "--", "sh", "-c", tied]
-    answer = bisect(run, *words, code=1)
+    arguments = ["--repeat", "2", "--", "sh", "-c", tied]
+    answer = bisect(run, *arguments, code=1)
     (cause,) = answer["causes"]
     assert keys(answer, cause["changes"]) == ["env.SET_C", "env.SET_D"]
     assert keys(answer, cause["undecided"]) == ["env.SET_D"]
-    shown = run("bisect", "good", "bad", *words).out
+    shown = run("bisect", "good", "bad", *arguments).out
     assert "without it: undecided (good in 1, bad in 1 of 2 runs)" in shown
     assert "undecided: whether env.SET_D matters" in shown
     refused = run(
@@ -315,19 +315,19 @@ def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(
     assert answer["found"] is False
     assert len((tmp_path / "runs").read_text()) == 5
     assert {"env.SET_A", "env.SET_C"} <= set(keys(answer, answer["in_question"]))
-    told = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A+C"))
-    assert told.code == 2, told.out
-    assert "; run the same command again, or with a greater --max-runs, to go on" in told.out, (
-        told.out
+    text = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A+C"))
+    assert text.code == 2, text.out
+    assert "; run the same command again, or with a greater --max-runs, to go on" in text.out, (
+        text.out
     )
     answer = bisect(run, "--", *judge("A+C"))
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_A", "env.SET_C"]
     assert len((tmp_path / "runs").read_text()) == answer["runs"]
 
 
-def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
+def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [*NPUPROF, "bisect", "good", "bad", *words],
+        [*NPUPROF, "bisect", "good", "bad", *arguments],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -344,9 +344,9 @@ def test_what_is_killed_goes_on_and_runs_nothing_twice(
         f'] || kill -{name} $PPID; [ "$SET_B$SET_M" != badbad ]'
     )
     with start(tmp_path, "--", "sh", "-c", script) as process:
-        _, told = process.communicate(timeout=20)
-    assert process.returncode == code, told
-    assert (b"the same command goes on from there" in told) == (name == "INT"), told
+        _, text = process.communicate(timeout=20)
+    assert process.returncode == code, text
+    assert (b"the same command goes on from there" in text) == (name == "INT"), text
     answer = bisect(run, "--", "sh", "-c", script)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_M"]
     ran = (tmp_path / "done").read_text().split()
@@ -443,11 +443,11 @@ def test_a_record_that_decides_what_is_executed_is_no_end_without_trust(
         )
     record = tmp_path / "records/bad.0.run.json"
     record.write_text(record.read_text().replace("SET_H", "LD_PRELOAD"))
-    words = ("bisect", "records/good.0.run.json", "records/bad.0.run.json")
-    refused = run(*words, "--", "true")
+    arguments = ("bisect", "records/good.0.run.json", "records/bad.0.run.json")
+    refused = run(*arguments, "--", "true")
     assert refused.code == 2, refused.err
     assert "error NP930: env.LD_PRELOAD" in refused.err, refused.err
-    assert "NP930" not in run(*words, "--trust", "--", "true").err
+    assert "NP930" not in run(*arguments, "--trust", "--", "true").err
 
 
 def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(
@@ -482,12 +482,12 @@ def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(
 ) -> None:
     store({name: preset(name, "ABCDEF") for name in ("good", "bad")})
     command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_E" != badbad ]']
-    words = [*NPUPROF, "bisect", "good", "bad", "--", *command]
-    shown = capture(words[3:], 80, tmp_path)
+    arguments = [*NPUPROF, "bisect", "good", "bad", "--", *command]
+    shown = capture(arguments[3:], 80, tmp_path)
     assert re.search(r"run \d+: \d+ of 6 changes ruled out", shown)
     assert "\r\x1b[K" in shown
     done = subprocess.run(
-        [*words[:5], "--fresh", *words[5:]], cwd=tmp_path, capture_output=True, check=True
+        [*arguments[:5], "--fresh", *arguments[5:]], cwd=tmp_path, capture_output=True, check=True
     )
     assert done.stderr == b""
 
@@ -528,7 +528,7 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"),
         (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
@@ -541,9 +541,9 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
     ],
 )
 def test_what_cannot_be_understood_is_said_before_anything_runs(
-    run: Run, endpoints: Path, words: list[str], said: str
+    run: Run, endpoints: Path, arguments: list[str], message: str
 ) -> None:
-    result = run("bisect", *words)
+    result = run("bisect", *arguments)
     assert result.code == 2, result.err
-    assert said in result.err, result.err
+    assert message in result.err, result.err
     assert not Path(".npuprof").exists()

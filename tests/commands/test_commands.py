@@ -66,15 +66,15 @@ EXITS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "code"), EXITS)
-def test_exit_codes_and_streams(run: Run, words: list[str], code: int) -> None:
-    result = run(*words)
+@pytest.mark.parametrize(("arguments", "code"), EXITS)
+def test_exit_codes_and_streams(run: Run, arguments: list[str], code: int) -> None:
+    result = run(*arguments)
     assert result.code == code, (result.out, result.err)
-    assert run(*words) == result, "two runs are byte-identical"
+    assert run(*arguments) == result, "two runs are byte-identical"
     assert "\x1b" not in result.out + result.err
     if code == 0:
-        assert result.out or words == ["check", "leaf"], "no answer"
-    elif words[:1] != ["check"] and words:  # no words at all: the help
+        assert result.out or arguments == ["check", "leaf"], "no answer"
+    elif arguments[:1] != ["check"] and arguments:  # no words at all: the help
         assert result.out == "", "an answer in spite of the error"
         assert result.err
     assert "Traceback" not in result.err
@@ -93,11 +93,11 @@ JSON = [
 ]
 
 
-@pytest.mark.parametrize("words", JSON)
-def test_json_has_a_schema_and_no_surprises(run: Run, words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", JSON)
+def test_json_has_a_schema_and_no_surprises(run: Run, arguments: list[str]) -> None:
     answer = json.loads(
-        run(*words, "--format", "json").out,
-        parse_constant=lambda word: pytest.fail(f"{word} is no JSON"),
+        run(*arguments, "--format", "json").out,
+        parse_constant=lambda argument: pytest.fail(f"{argument} is no JSON"),
     )
     assert answer["schema"].startswith("npuprof.")
     assert answer["schema"].partition("/")[2].isdigit()
@@ -122,9 +122,9 @@ def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(
     run: Run, store: Store
 ) -> None:
     def report() -> list[dict[str, Any]]:
-        said = run("check", "--format", "gitlab")
-        assert said.code == 1, said.err
-        rows: list[dict[str, Any]] = json.loads(said.out)
+        result = run("check", "--format", "gitlab")
+        assert result.code == 1, result.err
+        rows: list[dict[str, Any]] = json.loads(result.out)
         return rows
 
     before = report()
@@ -144,8 +144,9 @@ def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(
     ]
 
 
-def test_every_verb_writes_to_a_file_what_it_would_print(run: Run) -> None:
-    for words in (
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ["list"],
         ["show", "leaf"],
         ["explain", "leaf", "hccl_timeout"],
@@ -156,12 +157,14 @@ def test_every_verb_writes_to_a_file_what_it_would_print(run: Run) -> None:
         ["render", "leaf"],
         ["env", "leaf", "--format", "dotenv"],
         ["check", "--format", "sarif"],
-    ):
-        printed = run(*words)
-        written = run(*words, "-o", f"{words[0]}.txt")
-        assert written.code == printed.code
-        assert written.out == ""
-        assert Path(f"{words[0]}.txt").read_bytes() == printed.out.encode()
+    ],
+)
+def test_every_verb_writes_to_a_file_what_it_would_print(arguments: list[str], run: Run) -> None:
+    printed = run(*arguments)
+    written = run(*arguments, "-o", f"{arguments[0]}.txt")
+    assert written.code == printed.code
+    assert written.out == ""
+    assert Path(f"{arguments[0]}.txt").read_bytes() == printed.out.encode()
 
 
 def test_colour_is_for_terminals_and_for_who_asks(
@@ -206,29 +209,37 @@ def test_the_help_cuts_nothing_short_and_names_every_value(
 @pytest.mark.parametrize(
     "names", [names for names, one in VERBS.items() if one.hidden], ids=" ".join
 )
-@pytest.mark.parametrize("word", ["--help", "-h"])
+@pytest.mark.parametrize("argument", ["--help", "-h"])
 def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(
-    run: Run, names: tuple[str, ...], word: str
+    run: Run, names: tuple[str, ...], argument: str
 ) -> None:
-    shown = run(*names, word)
+    shown = run(*names, argument)
     assert shown.code == 0
     assert shown.out.startswith(f"Usage: npuprof {' '.join(names)} ")
     assert f"\n  {names[-1]} " not in run(*names[:-1], "--help").out
-    assert "Usage" not in run(*names, word, word).out, "that may be what git hands over"
+    assert "Usage" not in run(*names, argument, argument).out, "that may be what git hands over"
 
 
-def test_a_misspelt_key_is_not_unset_in_silence(run: Run) -> None:
-    for name in ("show", "render"):
-        done = run(name, "leaf", "--unset", "precison_mode_v2")
-        assert done.code == 2
-        assert done.out == ""
-        assert (
-            "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
-        )
-        assert "did you mean 'precision_mode_v2'?" in done.err
-    for key in ("deterministic", "env.TMPDIR", "dump_path"):  # known, or set: nothing is lost
-        assert run("show", "leaf", "--unset", key).code == 0
-    assert run("show", "leaf", "--set", "env.MINE=1", "--unset", "env.MINE").code == 0
+@pytest.mark.parametrize("verb", ["show", "render"])
+def test_a_misspelt_key_is_not_unset_in_silence(verb: str, run: Run) -> None:
+    done = run(verb, "leaf", "--unset", "precison_mode_v2")
+    assert done.code == 2
+    assert done.out == ""
+    assert "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
+    assert "did you mean 'precision_mode_v2'?" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--unset", "deterministic"],
+        ["--unset", "env.TMPDIR"],
+        ["--unset", "dump_path"],
+        ["--set", "env.MINE=1", "--unset", "env.MINE"],
+    ],
+)
+def test_a_key_that_is_known_or_set_can_be_unset(arguments: list[str], run: Run) -> None:
+    assert run("show", "leaf", *arguments).code == 0
 
 
 def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Run) -> None:
@@ -248,13 +259,13 @@ def test_every_verb_of_the_help_has_a_summary(run: Run) -> None:
         f"{heading}:" for heading in GROUPS.values()
     ]
     listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]
-    assert sorted(words[0] for words in listed) == sorted(
+    assert sorted(arguments[0] for arguments in listed) == sorted(
         {names[0] for names, _ in list_verb_names()}
     )
     assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {
-        words[0] for words in listed
+        arguments[0] for arguments in listed
     }
-    assert all(len(words) > 2 for words in listed)
+    assert all(len(arguments) > 2 for arguments in listed)
     assert all(len(line) <= 80 and not line.endswith("...") for line in lines)
 
 
@@ -366,11 +377,11 @@ def test_a_misspelt_word_is_answered_with_its_nearest(run: Run) -> None:
 
 
 def test_check_says_how_notes_are_shown_where_it_leaves_them_out(run: Run) -> None:
-    told = [
-        " (--severity info shows notes as well)" in run("check", "leaf", *words).err
-        for words in ((), ("--severity", "info"))
+    text = [
+        " (--severity info shows notes as well)" in run("check", "leaf", *arguments).err
+        for arguments in ((), ("--severity", "info"))
     ]
-    assert told == [True, False]
+    assert text == [True, False]
 
 
 def test_render_check_tells_current_from_stale(run: Run) -> None:
@@ -432,7 +443,7 @@ def draw_arguments(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
             )
     if draw(st.integers(0, 4)) == 0:
         groups.append([draw(st.sampled_from(ANY))])
-    return names, [word for group in draw(st.permutations(groups)) for word in group]
+    return names, [argument for group in draw(st.permutations(groups)) for argument in group]
 
 
 def fill_defaults(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
@@ -448,8 +459,8 @@ def fill_defaults(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
 def test_the_plain_form_means_what_the_framework_makes_of_it(
     line: tuple[tuple[str, ...], list[str]],
 ) -> None:
-    names, words = line
-    plain = framework.parse_plain_arguments(VERBS[names], words)
+    names, arguments = line
+    plain = framework.parse_plain_arguments(VERBS[names], arguments)
     assume(plain is not None)  # hypothesis fails where too few are
     assert plain is not None
     heard: list[tuple[type[Verb], dict[str, Any]]] = []
@@ -458,7 +469,7 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(
         heard.append((one, given))
         return 0
 
-    assert application.run_arguments([*names, *words], listen) == 0
+    assert application.run_arguments([*names, *arguments], listen) == 0
     assert [(one, fill_defaults(one, given)) for one, given in heard] == [
         (VERBS[names], fill_defaults(VERBS[names], plain))
     ]
@@ -541,8 +552,8 @@ def test_a_preset_can_be_composed_of_files(
     (tmp_path / "my").mkdir()
     (tmp_path / "my/x.toml").write_text("options.hccl_timeout = 7\n")
     (tmp_path / "my/a+b.toml").write_text("options.hccl_timeout = 8\n")
-    for words in (["show", "--", requested], ["render", "--to", "toml", "--", requested]):
-        result = run(*words, stdin=b"options.hccl_timeout = 9\n")
+    for arguments in (["show", "--", requested], ["render", "--to", "toml", "--", requested]):
+        result = run(*arguments, stdin=b"options.hccl_timeout = 9\n")
         if value.isdigit():
             assert f"hccl_timeout = {value}\n" in result.out, result.err
         else:

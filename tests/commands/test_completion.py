@@ -92,9 +92,11 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def list_candidates(line: str) -> list[str]:
     """Return what is offered for the last word of a line."""
-    *words, current = line.split(" ")
+    *arguments, current = line.split(" ")
     return [
-        word for word, _ in completion.find_candidates(words, current) if word.startswith(current)
+        argument
+        for argument, _ in completion.find_candidates(arguments, current)
+        if argument.startswith(current)
     ]
 
 
@@ -152,8 +154,8 @@ def test_a_place_is_offered_what_it_takes(
     folder: Path, line: str, there: list[str], absent: list[str]
 ) -> None:
     found = list_candidates(line)
-    assert [word for word in there if word not in found] == [], found
-    assert [word for word in absent if word in found] == []
+    assert [argument for argument in there if argument not in found] == [], found
+    assert [argument for argument in absent if argument in found] == []
 
 
 def list_words_before(names: tuple[str, ...], name: str, parameter: Parameter) -> list[str]:
@@ -175,8 +177,8 @@ def test_a_parameter_is_offered_what_its_declaration_says(
         if verb == names:
             before, candidate = OFFERED.get(parameter.complete, ("", None))
             found = [
-                word
-                for word, _ in completion.find_candidates(
+                argument
+                for argument, _ in completion.find_candidates(
                     list_words_before(names, name, parameter), before
                 )
             ]
@@ -193,39 +195,49 @@ def test_a_text_is_completed_unless_it_is_a_file_or_nothing_can_be_listed() -> N
     assert not [key for key, one in TEXTS.items() if one.choices and one.complete]
 
 
+@pytest.mark.parametrize(
+    ("line", "candidates"),
+    [
+        ("show te", ["team:"]),
+        ("show team:la", ["team:large"]),
+        ("show bert+team:b", ["bert+team:base"]),
+        ("show team:base@", ["team:base@1.0.0"]),
+        ("list --store te", ["team:"]),
+        ("trust te", ["team:"]),
+    ],
+)
 def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(
-    tmp_path: Path, repo: Repo, folder: Path, run: Run
+    line: str, candidates: list[str], tmp_path: Path, repo: Repo, folder: Path, run: Run
 ) -> None:
     team = Team(tmp_path / "shared")
     team.publish({"base": BERT, "large": BERT}, "", "base/v1.0.0")
     assert run("source", "add", "team", team.url).code == 0
-    for line, there in {
-        "show te": ["team:"],
-        "show team:la": ["team:large"],
-        "show bert+team:b": ["bert+team:base"],
-        "show team:base@": ["team:base@1.0.0"],
-        "list --store te": ["team:"],
-        "trust te": ["team:"],
-    }.items():
-        assert list_candidates(line) == there, line
+    assert list_candidates(line) == candidates
 
 
+@pytest.mark.parametrize(
+    ("shell", "environ"),
+    [
+        ("complete_zsh", {"_TYPER_COMPLETE_ARGS": "npuprof diff --rev "}),
+        ("complete_zsh", {"_TYPER_COMPLETE_ARGS": "npuprof unset evil "}),
+        ("complete_bash", {"COMP_WORDS": "npuprof unset evil ", "COMP_CWORD": "3"}),
+    ],
+)
 def test_words_that_a_shell_would_run_are_not_offered(
-    repo: Repo, folder: Path, capsys: pytest.CaptureFixture[str]
+    shell: str,
+    environ: dict[str, str],
+    repo: Repo,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     repo.git("branch", "x$(touch${IFS}owned)")
     repo.git("branch", "y`id`")
     (folder / "profiles/evil.toml").write_text("[options]\n'$(id)' = 1\n'a b' = 1\nfine = 1\n")
-    for shell, environ in (
-        ("complete_zsh", {"_TYPER_COMPLETE_ARGS": "npuprof diff --rev "}),
-        ("complete_zsh", {"_TYPER_COMPLETE_ARGS": "npuprof unset evil "}),
-        ("complete_bash", {"COMP_WORDS": "npuprof unset evil ", "COMP_CWORD": "3"}),
-    ):
-        assert completion.answer_shell(shell, environ) == 0
-        out = capsys.readouterr().out
-        assert "$" not in out
-        assert "`" not in out
-        assert "a b" not in out
+    assert completion.answer_shell(shell, environ) == 0
+    out = capsys.readouterr().out
+    assert "$" not in out
+    assert "`" not in out
+    assert "a b" not in out
 
 
 @pytest.mark.parametrize(

@@ -50,26 +50,28 @@ def text(folder: Path, name: str = "base") -> str:
 
 
 def test_a_value_is_set_and_the_change_shown(folder: Path, run: Run) -> None:
-    said = run("set", "base", "hccl_timeout=1904")
-    assert said.code == 0
+    result = run("set", "base", "hccl_timeout=1904")
+    assert result.code == 0
     assert text(folder) == BASE.replace("1836 #", "1904 #")
-    assert said.out.splitlines()[:2] == ["--- a/profiles/base.toml", "+++ b/profiles/base.toml"]
-    assert "-hccl_timeout = 1836 # 27 * 68\n+hccl_timeout = 1904 # 27 * 68\n" in said.out
-    assert "wrote profiles/base.toml" in said.err
+    assert result.out.splitlines()[:2] == ["--- a/profiles/base.toml", "+++ b/profiles/base.toml"]
+    assert "-hccl_timeout = 1836 # 27 * 68\n+hccl_timeout = 1904 # 27 * 68\n" in result.out
+    assert "wrote profiles/base.toml" in result.err
 
 
 def test_the_diff_is_a_patch_that_git_applies(folder: Path, run: Run) -> None:
     (folder / "base.toml").write_bytes(BASE.replace("\n", "\r\n").rstrip("\r\n").encode())
     before = (folder / "base.toml").read_bytes()
-    said = run("set", "base", "hccl_timeout=1904", "env.HCCL_ALGO=level0:NA;level1:NHR", "env.X=1")
+    result = run(
+        "set", "base", "hccl_timeout=1904", "env.HCCL_ALGO=level0:NA;level1:NHR", "env.X=1"
+    )
     after = (folder / "base.toml").read_bytes()
     (folder / "base.toml").write_bytes(before)
-    subprocess.run(["git", "apply", "-"], input=said.out.encode(), check=True)
+    subprocess.run(["git", "apply", "-"], input=result.out.encode(), check=True)
     assert (folder / "base.toml").read_bytes() == after
 
 
 @pytest.mark.parametrize(
-    ("given", "path", "value"),
+    ("values", "path", "value"),
     [
         (
             "modify_mixlist.white-list.to-add=['Cast']",
@@ -91,10 +93,10 @@ def test_the_diff_is_a_patch_that_git_applies(folder: Path, run: Run) -> None:
     ],
 )
 def test_a_key_is_set_where_it_belongs_in_the_type_it_has(
-    folder: Path, run: Run, given: str, path: tuple[str, ...], value: Any
+    folder: Path, run: Run, values: str, path: tuple[str, ...], value: Any
 ) -> None:
-    said = run("set", "base", given, "--no-check")
-    assert said.code == 0, said.err
+    result = run("set", "base", values, "--no-check")
+    assert result.code == 0, result.err
     held = tomllib.loads(text(folder))
     for part in path:
         held = held[part]
@@ -104,9 +106,9 @@ def test_a_key_is_set_where_it_belongs_in_the_type_it_has(
 
 
 def test_standard_input_is_edited_to_standard_output(folder: Path, run: Run) -> None:
-    said = run("set", "-", "hccl_timeout=1904", stdin=BASE.encode())
-    assert said.out == BASE.replace("1836 #", "1904 #")
-    assert "+hccl_timeout = 1904" in said.err
+    result = run("set", "-", "hccl_timeout=1904", stdin=BASE.encode())
+    assert result.out == BASE.replace("1836 #", "1904 #")
+    assert "+hccl_timeout = 1904" in result.err
 
 
 def test_a_file_outside_any_store_is_edited(tmp_path: Path, run: Run, folder: Path) -> None:
@@ -119,7 +121,7 @@ def test_a_file_outside_any_store_is_edited(tmp_path: Path, run: Run, folder: Pa
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "hint"),
+    ("arguments", "code", "hint"),
     [
         (("set", "base", "hccl_timout=3"), "NP201", "hccl_timeout"),
         (("set", "base", "deterministic=true"), "NP202", "write deterministic = 1"),
@@ -141,27 +143,32 @@ def test_a_file_outside_any_store_is_edited(tmp_path: Path, run: Run, folder: Pa
     ],
 )
 def test_what_would_be_wrong_is_refused_and_nothing_written(
-    folder: Path, run: Run, words: tuple[str, ...], code: str, hint: str
+    folder: Path, run: Run, arguments: tuple[str, ...], code: str, hint: str
 ) -> None:
-    said = run(*words)
-    assert said.code == 2
-    assert said.out == ""
-    assert code in said.err
-    assert hint in said.err
+    result = run(*arguments)
+    assert result.code == 2
+    assert result.out == ""
+    assert code in result.err
+    assert hint in result.err
     assert text(folder) == BASE
     assert text(folder, "team/child") == CHILD
     assert sorted(path.name for path in folder.rglob("*")) == ["base.toml", "child.toml", "team"]
 
 
-def test_the_shipped_presets_are_read_only(run: Run, tmp_path: Path) -> None:
-    for words in (
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ("set", "bert-training", "hccl_timeout=3"),
         ("unset", "bert-training", "op_compiler_cache_mode"),
         ("new", "mine"),
-    ):
-        said = run(*words, "--store", "builtin:")
-        assert said.code == 2
-        assert "read-only" in said.err
+    ],
+)
+def test_the_shipped_presets_are_read_only(
+    arguments: tuple[str, ...], run: Run, tmp_path: Path
+) -> None:
+    result = run(*arguments, "--store", "builtin:")
+    assert result.code == 2
+    assert "read-only" in result.err
 
 
 def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) -> None:
@@ -177,10 +184,10 @@ def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) ->
 
 
 def test_what_is_inherited_is_cleared(folder: Path, run: Run) -> None:
-    said = run("unset", "team/child", "hccl_timeout", "env.HCCL_ALGO")
-    assert said.code == 0
+    result = run("unset", "team/child", "hccl_timeout", "env.HCCL_ALGO")
+    assert result.code == 0
     assert 'unset = ["hccl_timeout", "env.HCCL_ALGO"]\n' in text(folder, "team/child")
-    assert "hccl_timeout is inherited" in said.err
+    assert "hccl_timeout is inherited" in result.err
     assert "hccl_timeout" not in run("show", "team/child").out
     assert run("unset", "team/child", "hccl_timeout").code == 2, (
         "it is neither set nor inherited any more"
@@ -192,7 +199,7 @@ def test_what_is_inherited_is_cleared(folder: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         (
             "[options]\nhccl_timeout = 1904 # ours\ndeterministic = 1\n",
@@ -213,7 +220,7 @@ def test_what_is_inherited_is_cleared(folder: Path, run: Run) -> None:
     ],
 )
 def test_what_a_preset_says_itself_is_removed_and_what_it_inherits_is_in_force_again(
-    before: str, after: str, said: str, folder: Path, run: Run
+    before: str, after: str, message: str, folder: Path, run: Run
 ) -> None:
     child = folder / "team/child.toml"
     head = '[profile]\nextends = ["base"]\n'
@@ -221,7 +228,7 @@ def test_what_a_preset_says_itself_is_removed_and_what_it_inherits_is_in_force_a
     done = run("unset", "team/child", "hccl_timeout", "--own", "--no-check")
     assert done.code == 0
     assert child.read_text() == head + after
-    assert said in done.err
+    assert message in done.err
     assert "hccl_timeout = 1836" in run("show", "team/child").out
     assert run("unset", "team/child", "hccl_timeout", "--own").err.startswith(
         "error NP924: team/child says nothing itself of hccl_timeout"
@@ -240,16 +247,16 @@ def test_what_an_override_still_sets_is_said(folder: Path, run: Run) -> None:
         BASE
         + '\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 600 }\n'
     )
-    said = run("unset", "base", "hccl_timeout")
-    assert said.code == 0
-    assert 'still set by override 1, where { product = "atlas-a3" } matches' in said.err
+    result = run("unset", "base", "hccl_timeout")
+    assert result.code == 0
+    assert 'still set by override 1, where { product = "atlas-a3" } matches' in result.err
 
 
 # -- new ------------------------------------------------------------------------------------------
 
 
 def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
-    said = run(
+    result = run(
         "new",
         "team/deep/leaf",
         "--extends",
@@ -261,10 +268,10 @@ def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
         "--set",
         "hccl_timeout=1904",
     )
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
     assert text(folder, "team/deep/leaf") == (
         '[profile]\ndescription = "a \\"leaf\\""\n'
         'extends = ["base", "team/child"]\n\n[options]\nhccl_timeout = 1904\n'
     )
-    assert said.out.startswith("--- /dev/null\n+++ b/profiles/team/deep/leaf.toml\n")
+    assert result.out.startswith("--- /dev/null\n+++ b/profiles/team/deep/leaf.toml\n")
     assert "1904" in run("show", "team/deep/leaf").out

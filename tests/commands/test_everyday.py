@@ -27,7 +27,7 @@ HEIRS = {
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["set", "mode", "precision_mode_v2=origin"], "NP303"),
         (["unset", "mode", "precision_mode_v2"], "NP303"),
@@ -39,22 +39,22 @@ HEIRS = {
     ],
 )
 def test_an_edit_that_breaks_who_builds_on_it_is_refused(
-    words: list[str], told: str, tmp_path: Path, run: Run
+    arguments: list[str], message: str, tmp_path: Path, run: Run
 ) -> None:
     folder = build_store(tmp_path / "profiles", HEIRS)
     before = {path: path.read_bytes() for path in folder.rglob("*.toml")}
-    for spec in (words[1], f"profiles/{words[1]}.toml"):
-        done = run(words[0], spec, *words[2:])
-        assert done.code == (2 if told else 0), done.err
-        if told:
+    for spec in (arguments[1], f"profiles/{arguments[1]}.toml"):
+        done = run(arguments[0], spec, *arguments[2:])
+        assert done.code == (2 if message else 0), done.err
+        if message:
             assert {path: path.read_bytes() for path in before} == before
             assert (
                 "the change would add errors to presets that extend it; --no-check writes it anyway"
                 in done.err
             )
-            assert told in done.err
+            assert message in done.err
             assert "nothing_known" not in done.err, "that was wrong before"
-    assert run(*words, "--no-check").code == 0
+    assert run(*arguments, "--no-check").code == 0
 
 
 @pytest.mark.parametrize(

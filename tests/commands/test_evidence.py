@@ -143,13 +143,13 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     )
     (path,) = (logs / "runs").iterdir()
     raw = path.read_bytes()
-    for changed, told in (
+    for changed, text in (
         (raw, ""),
         (raw.replace(b'"value": 300', b'"value": 301'), "~ env.HCCL_CONNECT_TIMEOUT"),
     ):
         shown = run("diff", str(path), "-", stdin=changed)
         assert shown.code == 0, shown.err
-        assert (shown.out[: len(told)] or shown.out) == told, shown.err
+        assert (shown.out[: len(text)] or shown.out) == text, shown.err
     assert run("whatran", "-", stdin=raw).out.startswith("standard input: ")
     line = f"{sys.executable} -m npuprof diff bert <(cat {path})"
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=logs)
@@ -163,7 +163,7 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["bert"], 2, "name the logs of a run: npuprof verify bert ~/ascend/log"),
         ([], 2, "verify has nothing to verify"),
@@ -192,25 +192,25 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     ],
 )
 def test_where_nothing_can_be_told_it_says_why(
-    words: list[str], code: int, said: str, logs: Path, run: Run
+    arguments: list[str], code: int, message: str, logs: Path, run: Run
 ) -> None:
     build_store(logs / "profiles", {"env": "[env]\nJOB_ID = 1\n"})
     (logs / "quiet.log").write_text(
         write_line("[GEOP] call ge session add graph jit_compile: 2, graph_id: 1", "geop_npu.cc")
     )
-    shown = run("verify", *words)
+    shown = run("verify", *arguments)
     assert shown.code == code
-    assert said in shown.out + shown.err
+    assert message in shown.out + shown.err
 
 
 @pytest.mark.parametrize(
-    "words", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["show", "./a pipe"]]
+    "arguments", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["show", "./a pipe"]]
 )
 def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(
-    words: list[str], logs: Path, run: Run
+    arguments: list[str], logs: Path, run: Run
 ) -> None:
     os.mkfifo(logs / "a pipe")
-    shown = run(*words)
+    shown = run(*arguments)
     assert shown.code == 2
     assert "it is a named pipe, not a file" in shown.err
     assert "let the shell open it: <(cat PIPE)" in shown.err
@@ -220,7 +220,7 @@ def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(
 
 
 @pytest.mark.parametrize(
-    ("words", "name"),
+    ("arguments", "name"),
     [
         ("diff bert", "../ev/none.log"),
         ("diff bert", "ev/none.run.json"),
@@ -230,9 +230,9 @@ def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(
     ],
 )
 def test_a_path_that_leads_to_nothing_is_no_bad_name(
-    words: str, name: str, logs: Path, run: Run
+    arguments: str, name: str, logs: Path, run: Run
 ) -> None:
-    shown = run(*words.split(), name)
+    shown = run(*arguments.split(), name)
     assert shown.code == 2, shown
     assert f"NP003: there is no {name}\n" in shown.err + shown.out, shown
 
@@ -271,7 +271,7 @@ def test_what_is_not_the_same_everywhere_is_no_setting_of_the_run(logs: Path, ru
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["good.log", "a.py"], "good.log is the log of a run, and a.py is none"),
         (["good.log", "--base", "auto"], "--base is for scripts, and good.log is the log of a run"),
@@ -279,13 +279,13 @@ def test_what_is_not_the_same_everywhere_is_no_setting_of_the_run(logs: Path, ru
     ],
 )
 def test_scripts_and_runs_are_imported_apart(
-    words: list[str], said: str, logs: Path, run: Run
+    arguments: list[str], message: str, logs: Path, run: Run
 ) -> None:
     (logs / "a.py").write_text("x = 1\n")
     (logs / "empty.log").write_text("")
-    shown = run("import", *words)
+    shown = run("import", *arguments)
     assert shown.code == 2
-    assert said in shown.err
+    assert message in shown.err
 
 
 def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Run) -> None:
@@ -308,8 +308,8 @@ def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(
     logs: Path, run: Run
 ) -> None:
     """Defaults of a run, unlogged options and findings on a partial preset are no differences."""
-    for words in (("bert", "good.log"), ("good.log", "bert")):
-        same = run("diff", *words, "--exit-code")
+    for arguments in (("bert", "good.log"), ("good.log", "bert")):
+        same = run("diff", *arguments, "--exit-code")
         assert same.code == 0
         assert same.out == ""
         assert (
@@ -366,19 +366,19 @@ def can_lay_down() -> bool:
     reason="root reads everything, and setpriv is not here or may not",
 )
 @pytest.mark.parametrize(
-    ("folder", "words"),
+    ("folder", "arguments"),
     [
         ("logs", "verify bert logs"),
         ("logs", "doctor --adapter logs"),
         ("logs/below", "whatran logs"),
     ],
 )
-def test_a_folder_that_cannot_be_read_is_told(folder: str, words: str, logs: Path) -> None:
+def test_a_folder_that_cannot_be_read_is_told(folder: str, arguments: str, logs: Path) -> None:
     (logs / "logs/below").mkdir(parents=True)
     (logs / "logs/train.log").write_text(GOOD)
     (logs / folder).chmod(0)
     try:
-        command = [*AS_ANYBODY, sys.executable, "-m", "npuprof", *words.split()]
+        command = [*AS_ANYBODY, sys.executable, "-m", "npuprof", *arguments.split()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
         (logs / folder).chmod(0o755)

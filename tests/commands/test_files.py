@@ -48,7 +48,7 @@ def change(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "path"),
+    ("arguments", "path"),
     [
         (("render", "a", "-o", "out"), "out/session.py"),
         (("render", "a", "-o", "out"), "out/ops_info.json"),
@@ -63,19 +63,19 @@ def change(text: str) -> None:
     ],
 )
 def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(
-    words: tuple[str, ...], path: str, run: Run, project: Path
+    arguments: tuple[str, ...], path: str, run: Run, project: Path
 ) -> None:
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
     mine = "{}  # mine\n"
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text(mine)
     before = {file: file.read_bytes() for file in project.rglob("*") if file.is_file()}
-    said = run(*words)
-    assert said.code == 2
-    assert path in said.err
-    assert "--force" in said.err
+    result = run(*arguments)
+    assert result.code == 2
+    assert path in result.err
+    assert "--force" in result.err
     assert {file: file.read_bytes() for file in project.rglob("*") if file.is_file()} == before
-    assert run(*words, "--force").code == 0
+    assert run(*arguments, "--force").code == 0
     assert Path(path).read_text() != mine
 
 
@@ -124,11 +124,11 @@ def test_files_beside_the_code_are_known_by_what_its_header_lists(run: Run, proj
     assert run("render", "a", "-o", "out").code == 0
     assert "Cast" in Path("out/ops_info.json").read_text()
     change(PRESET)
-    said = run(
+    result = run(
         "render", "a", "--to", "estimator", "-o", "out"
     )  # what session.py needs is not this code's
-    assert said.code == 2
-    assert "out/ops_info.json" in said.err
+    assert result.code == 2
+    assert "out/ops_info.json" in result.err
     Path("out/ops_info.json").write_text('{"mine": 1}')
     assert run("render", "a", "-o", "out").code == 2
     assert Path("out/ops_info.json").read_text() == '{"mine": 1}'
@@ -141,10 +141,10 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
         repo.commit({"leaf": f"[options]\nhccl_timeout = {number}\n"})
     path.write_text("[options]\nhccl_timeout = 204\n")
     subprocess.run(["git", "add", "."], check=True)
-    for words in (("leaf@HEAD~1",), ("leaf@HEAD",), ("leaf@HEAD~1", "--resolved")):
-        said = run("restore", *words)
-        assert said.code == 2
-        assert "NP943" in said.err
+    for arguments in (("leaf@HEAD~1",), ("leaf@HEAD",), ("leaf@HEAD~1", "--resolved")):
+        result = run("restore", *arguments)
+        assert result.code == 2
+        assert "NP943" in result.err
         assert "204" in path.read_text()
     assert run("restore", "leaf@HEAD~1", "--force").code == 0
     assert run("restore", "leaf@HEAD").code == 0  # what is there is in a commit
@@ -159,7 +159,7 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "words"),
+    ("link", "arguments"),
     [
         ("out/session.py", ("render", "plain", "-o", "out")),
         ("out/ops_info.json", ("render", "a", "-o", "out")),
@@ -170,18 +170,18 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
     ],
 )
 def test_nothing_is_written_through_a_link_out_of_the_folder(
-    link: str, words: tuple[str, ...], run: Run, project: Path, tmp_path: Path
+    link: str, arguments: tuple[str, ...], run: Run, project: Path, tmp_path: Path
 ) -> None:
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
     outside = tmp_path / "outside"
     outside.write_text("outside\n")
     Path(link).parent.mkdir(exist_ok=True)
     Path(link).symlink_to(outside)
-    said = run(*words)
+    result = run(*arguments)
     assert outside.read_text() == "outside\n"
-    assert said.code == 2, said.err
+    assert result.code == 2, result.err
     outside.unlink()
-    run(*words, *(["--force"] if words[0] != "init" else []))
+    run(*arguments, *(["--force"] if arguments[0] != "init" else []))
     assert not outside.exists(), "a link to nothing makes no file outside"
 
 
@@ -197,9 +197,9 @@ def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_type
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/far.sh").write_text(f"#!/bin/sh\n{BLOCK}")
     Path("scripts/folder").symlink_to(tmp_path / "elsewhere")
-    said = run("inject", "scripts", "--all")
-    assert said.code == 0
-    assert "scripts/link.sh" in said.err
+    result = run("inject", "scripts", "--all")
+    assert result.code == 0
+    assert "scripts/link.sh" in result.err
     assert (
         outside.read_text() == (tmp_path / "elsewhere/far.sh").read_text() == f"#!/bin/sh\n{BLOCK}"
     )
@@ -238,10 +238,11 @@ KINDS = [
 
 
 @pytest.mark.parametrize(
-    ("words", "kind"), [(words, KINDS[place % len(KINDS)]) for place, words in enumerate(READERS)]
+    ("arguments", "kind"),
+    [(arguments, KINDS[place % len(KINDS)]) for place, arguments in enumerate(READERS)],
 )
 def test_what_is_no_file_is_refused_by_name(
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     kind: tuple[str, str],
     run: Run,
     project: Path,
@@ -261,14 +262,20 @@ def test_what_is_no_file_is_refused_by_name(
             Path(path).write_text("# " + "x" * 1000 + "\n[options]\n")
         else:
             Path(path).symlink_to("/dev/zero")
-    said = run(*(word.format("odd") for word in words))
-    told = said.out + said.err
-    assert said.code == 2, told
-    assert "odd." in told, told
-    assert re.search(kind[1], told) is not None, told
+    result = run(*(argument.format("odd") for argument in arguments))
+    text = result.out + result.err
+    assert result.code == 2, text
+    assert "odd." in text, text
+    assert re.search(kind[1], text) is not None, text
 
 
-def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, project: Path) -> None:
+@pytest.mark.parametrize("is_repository", [False, True])
+@pytest.mark.parametrize(
+    "arguments", [("scan", "scripts"), ("import", "scripts"), ("inject", "scripts", "--all")]
+)
+def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(
+    arguments: tuple[str, ...], is_repository: bool, run: Run, project: Path
+) -> None:
     Path("scripts/deep").mkdir(parents=True)
     Path("scripts/deep/fine.py").write_text(
         'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n'
@@ -276,19 +283,28 @@ def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, proje
     os.mkfifo("scripts/deep/pipe.py")
     os.mkfifo("scripts/pipe")
     Path("scripts/zero.sh").symlink_to("/dev/zero")
-    for command in ((), ("git", "init", "-q"), ("git", "add", "scripts/deep/fine.py")):
-        if command:
-            subprocess.run(command, check=True)
-        for words in (("scan", "scripts"), ("import", "scripts"), ("inject", "scripts", "--all")):
-            said = run(*words)
-            assert said.code == 0, said
-            for name in ("scripts/deep/pipe.py", "scripts/pipe", "scripts/zero.sh"):
-                assert name in said.out + said.err
+    if is_repository:
+        subprocess.run(["git", "init", "-q"], check=True)
+        subprocess.run(["git", "add", "scripts/deep/fine.py"], check=True)
+    result = run(*arguments)
+    assert result.code == 0, result
+    assert "scripts/deep/pipe.py" in result.out + result.err
+    assert "scripts/pipe" in result.out + result.err
+    assert "scripts/zero.sh" in result.out + result.err
 
 
 @pytest.mark.parametrize("codec", ["rot13", "hex", "undefined"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("scan", "."),
+        ("import", "train.py", "fine.py"),
+        ("site", "out", "--scripts", "."),
+        ("inject", "train.py", "leaf"),
+    ],
+)
 def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
-    codec: str, run: Run, project: Path
+    arguments: tuple[str, ...], codec: str, run: Run, project: Path
 ) -> None:
     Path("profiles").mkdir(exist_ok=True)
     Path("profiles/leaf.toml").write_text("[options]\nhccl_timeout = 600\n")
@@ -296,15 +312,9 @@ def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
         f"# coding: {codec}\nimport tensorflow as tf\nconfig = tf.ConfigProto()\n"
     )
     Path("fine.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
-    for words in (
-        ("scan", "."),
-        ("import", "train.py", "fine.py"),
-        ("site", "out", "--scripts", "."),
-        ("inject", "train.py", "leaf"),
-    ):
-        done = run(*words)
-        assert done.code != 70, done.err
-        assert "NP831" not in done.err, done.err
+    done = run(*arguments)
+    assert done.code != 70, done.err
+    assert "NP831" not in done.err, done.err
     assert "train.py:1: warning NP801" in run("scan", ".").out
 
 
@@ -316,10 +326,14 @@ def test_what_a_shell_hands_over_is_read_up_to_a_bound(path: str, project: Path)
     done = subprocess.run(command, input=text, capture_output=True, check=False, env=environ)
     assert done.returncode == 0, done.stderr
     assert b"HCCL_CONNECT_TIMEOUT" in done.stdout, done.stderr
-    for words in (command[3:], ["show", "-"]):
+    for arguments in (command[3:], ["show", "-"]):
         with open("/dev/zero", "rb") as endless:
             done = subprocess.run(
-                [*command[:3], *words], stdin=endless, capture_output=True, check=False, env=environ
+                [*command[:3], *arguments],
+                stdin=endless,
+                capture_output=True,
+                check=False,
+                env=environ,
             )
         assert done.returncode == 2, done
         assert b"longer than 64 MiB" in done.stdout + done.stderr, done

@@ -85,9 +85,9 @@ def test_what_check_says_that_it_can_mend_is_mended_at_least(
     text: str, least: int, fixed: int, store: Store, run: Run
 ) -> None:
     folder = store({"a": HEAD + text})
-    told = run("check", "--store", folder).err
-    assert (f", --fix corrects at least {least}" in told) == bool(least)
-    assert ("--fix" in told) == bool(least)
+    output = run("check", "--store", folder).err
+    assert (f", --fix corrects at least {least}" in output) == bool(least)
+    assert ("--fix" in output) == bool(least)
     assert (
         f"would fix {fixed} finding" in run("check", "--diff", "--store", folder).err or not fixed
     )
@@ -134,7 +134,7 @@ def test_a_file_outside_the_store_is_mended(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["--fix", "--rev", "HEAD"], "cannot be fixed"),
         (
@@ -146,11 +146,11 @@ def test_a_file_outside_the_store_is_mended(
     ],
 )
 def test_what_cannot_be_mended_is_refused(
-    words: list[str], told: str, store: Store, run: Run
+    arguments: list[str], message: str, store: Store, run: Run
 ) -> None:
-    done = run("check", *words, "--store", store({"a": HEAD}))
+    done = run("check", *arguments, "--store", store({"a": HEAD}))
     assert done.code == 2
-    assert told in done.err
+    assert message in done.err
 
 
 def test_diff_beside_fix_shows_what_fix_would_write_and_writes_nothing(
@@ -159,7 +159,8 @@ def test_diff_beside_fix_shows_what_fix_would_write_and_writes_nothing(
     folder = store({"a": HEAD + 'options.hccl_timeout = "600"\n'})
     before = (folder / "a.toml").read_bytes()
     both, alone = (
-        run("check", *words, "--store", folder) for words in (("--fix", "--diff"), ("--diff",))
+        run("check", *arguments, "--store", folder)
+        for arguments in (("--fix", "--diff"), ("--diff",))
     )
     assert both.code == 1
     assert both.out == alone.out

@@ -31,11 +31,16 @@ A = 1
 """
 
 
-def git(repo: Repo, *words: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+def git(repo: Repo, *arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run git and return what it did, whatever it did."""
     environ = {**os.environ, **ENVIRONMENT, **({"PATH": path} if path else {})}
     return subprocess.run(
-        ["git", *words], cwd=repo.folder, env=environ, capture_output=True, text=True, check=False
+        ["git", *arguments],
+        cwd=repo.folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -79,14 +84,14 @@ def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, r
     assert "npuprof" not in (repo.folder / ".git/config").read_text()
     assert run("git", "status").code == 1
     assert run("git", "uninstall").err == "npuprof: nothing was set up for this repository alone\n"
-    kept = b"*.png binary\r\n# last"
-    (repo.folder / ".gitattributes").write_bytes(kept)
+    stored = b"*.png binary\r\n# last"
+    (repo.folder / ".gitattributes").write_bytes(stored)
     repo.git("config", "diff.other.textconv", "cat")
     run("git", "install")
-    assert (repo.folder / ".gitattributes").read_bytes().startswith(kept)
+    assert (repo.folder / ".gitattributes").read_bytes().startswith(stored)
     assert run("git", "status").code == 0
     run("git", "uninstall")
-    assert (repo.folder / ".gitattributes").read_bytes() == kept + b"\r\n"
+    assert (repo.folder / ".gitattributes").read_bytes() == stored + b"\r\n"
     assert repo.git("config", "diff.other.textconv") == "cat"
 
 
@@ -113,7 +118,7 @@ def test_a_store_with_a_name_full_of_patterns_is_meant_literally(
     monkeypatch.chdir(made.folder)
     assert run("git", "install", "--store", folder).code == 0
     assert run("git", "status", "--store", folder).code == 0
-    said = made.git(
+    result = made.git(
         "check-attr",
         "merge",
         "--",
@@ -121,25 +126,25 @@ def test_a_store_with_a_name_full_of_patterns_is_meant_literally(
         'a b [x]*"q/team/base.toml',
         'a b xz"q/base.toml',
     ).splitlines()
-    assert [line.rpartition(" ")[2] for line in said] == ["npuprof", "npuprof", "unspecified"]
+    assert [line.rpartition(" ")[2] for line in result] == ["npuprof", "npuprof", "unspecified"]
 
 
-def test_outside_a_repository_it_says_so(tmp_path: Path, run: Run) -> None:
-    for verb in ("install", "uninstall", "status"):
-        said = run("git", verb)
-        assert said.code == 2, verb
-        assert "not in a git repository" in said.err, verb
+@pytest.mark.parametrize("verb", ["install", "uninstall", "status"])
+def test_outside_a_repository_it_says_so(verb: str, tmp_path: Path, run: Run) -> None:
+    result = run("git", verb)
+    assert result.code == 2, verb
+    assert "not in a git repository" in result.err, verb
 
 
 def test_what_cannot_be_installed_is_refused(repo: Repo, tmp_path: Path, run: Run) -> None:
     (tmp_path / "elsewhere").mkdir()
-    for words, told in (
+    for arguments, text in (
         (("--store", tmp_path / "elsewhere"), "NP925"),
         (("--hook", "--global"), "do not go together"),
     ):
-        said = run("git", "install", *words)
-        assert said.code == 2, said.err
-        assert told in said.err, said.err
+        result = run("git", "install", *arguments)
+        assert result.code == 2, result.err
+        assert text in result.err, result.err
 
 
 def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Repo) -> None:
@@ -164,10 +169,10 @@ def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Run, verb: str)
     )
     lock = repo.folder / ".git/config.lock"
     lock.touch()
-    said = run("git", verb)
-    assert said.code == 2
-    assert f"NP022: {lock} is there" in said.err
-    assert f"if no git runs, delete the file: rm {shlex.quote(str(lock))}\n" in said.err
+    result = run("git", verb)
+    assert result.code == 2
+    assert f"NP022: {lock} is there" in result.err
+    assert f"if no git runs, delete the file: rm {shlex.quote(str(lock))}\n" in result.err
     lock.unlink()
     assert run("git", verb).code == 0
     assert run("git", "status").code == (verb == "uninstall")
@@ -198,14 +203,15 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(
     assert run("git", "install", "--hook").code == 0
     repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
     rename_here_and_extend_there(repo)
-    said = git(repo, *how)
-    assert said.returncode == 0
+    result = git(repo, *how)
+    assert result.returncode == 0
     assert (
-        f"the {done} is done, and introduces findings that neither side had: 1 error" in said.stderr
+        f"the {done} is done, and introduces findings that neither side had: 1 error"
+        in result.stderr
     )
-    assert "undo the merge: git reset --keep ORIG_HEAD" in said.stderr
-    assert "heir extends 'base'" in said.stderr
-    assert "old.toml" not in said.stderr
+    assert "undo the merge: git reset --keep ORIG_HEAD" in result.stderr
+    assert "heir extends 'base'" in result.stderr
+    assert "old.toml" not in result.stderr
     if done == "merge":
         assert "npuprof" not in git(repo, "commit", "-q", "--amend", "-m", "another message").stderr
 
@@ -221,9 +227,9 @@ def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> 
     )
     repo.git("checkout", "-q", ".")
     branches(repo, *NEAR)
-    said = git(repo, "merge", "-q", "side")
-    assert said.returncode == 0
-    assert said.stderr == ""
+    result = git(repo, "merge", "-q", "side")
+    assert result.returncode == 0
+    assert result.stderr == ""
     repo.git("checkout", "-q", "-b", "ahead")
     repo.commit({"bad": '[profile]\nextends = ["nothing"]\n'}, "bad")
     repo.git("checkout", "-q", "main")
@@ -238,13 +244,13 @@ def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Run) -> None:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho mine\n")
     hook.chmod(0o755)
-    said = run("git", "install", "--hook")
-    assert said.code == 2
-    assert "post-merge exists already" in said.err
-    assert "add this line to it: " in said.err
+    result = run("git", "install", "--hook")
+    assert result.code == 2
+    assert "post-merge exists already" in result.err
+    assert "add this line to it: " in result.err
     assert hook.read_text() == "#!/bin/sh\necho mine\n"
     assert run("git", "status").code == 1
-    line = said.err.partition("add this line to it: ")[2].partition("\n")[0]
+    line = result.err.partition("add this line to it: ")[2].partition("\n")[0]
     hook.write_text(f"#!/bin/sh\necho mine\n{line}\n")
     assert run("git", "install", "--hook").code == 0
     assert run("git", "status").code == 0
@@ -292,22 +298,22 @@ def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_the
     else:
         (unpacked / ".git").symlink_to(other.folder / ".git")
     monkeypatch.chdir(unpacked)
-    for words in (["uninstall"], ["install", "--hook"]):
-        said = run("git", *words)
-        assert said.code == 2, said.err
-        assert "knows nothing of" in said.err, said.err
+    for arguments in (["uninstall"], ["install", "--hook"]):
+        result = run("git", *arguments)
+        assert result.code == 2, result.err
+        assert "knows nothing of" in result.err, result.err
     assert run("set", "base", "hccl_timeout=1801").code == 0
     assert read_folder(other.folder) == before
-    typed = said.err.partition("say so there: git ")[2].splitlines()[0]
+    typed = result.err.partition("say so there: git ")[2].splitlines()[0]
     assert git(other, *shlex.split(typed)).returncode == 0
     assert run("git", "install", "--hook").code == (0 if kind == "file" else 2)
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("archive", "meta/commondir leads to"), ("hooks", "or a link")]
+    ("kind", "message"), [("archive", "meta/commondir leads to"), ("hooks", "or a link")]
 )
 def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folder_leads(
-    kind: str, said: str, repo: Repo, run: Run, tmp_path: Path
+    kind: str, message: str, repo: Repo, run: Run, tmp_path: Path
 ) -> None:
     other = Repo(tmp_path / "other")
     other.commit({"mine": BASE})
@@ -321,11 +327,11 @@ def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folde
         (repo.folder / ".git").write_text("gitdir: meta\n")
         (own / "gitdir").write_text(f"{repo.folder}/.git\n")
         (own / "commondir").write_text(f"{other.folder}/.git\n")
-    for words in (["install", "--hook"], ["uninstall"]):
-        done = run("git", *words)
+    for arguments in (["install", "--hook"], ["uninstall"]):
+        done = run("git", *arguments)
         assert done.code == 2, done.err
         assert "NP941" in done.err, done.err
-        assert said in done.err, done.err
+        assert message in done.err, done.err
     assert read_folder(other.folder) == before
 
 
@@ -334,10 +340,10 @@ def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folde
 
 def test_git_diff_speaks_of_values_and_of_presets(talking: Repo) -> None:
     talking.write({"base": BASE.replace("1836", "1904").replace("# seconds", "# s")})
-    said = git(talking, "diff")
-    assert said.returncode == 0
-    assert "seconds" not in said.stdout
-    assert "~ options.hccl_timeout 1836 → 1904 s" in said.stdout
+    result = git(talking, "diff")
+    assert result.returncode == 0
+    assert "seconds" not in result.stdout
+    assert "~ options.hccl_timeout 1836 → 1904 s" in result.stdout
     talking.git("mv", "profiles/base.toml", "profiles/root.toml")
     assert "1836 → 1904" in git(talking, "diff", "-M", "HEAD").stdout
     talking.commit({"new": "[env]\nB = 2\n"}, "two")
@@ -345,7 +351,10 @@ def test_git_diff_speaks_of_values_and_of_presets(talking: Repo) -> None:
     assert "removed" in git(talking, "diff", "HEAD", "HEAD~1").stdout
 
 
-def test_git_log_and_show_speak_of_values_in_the_normal_form(talking: Repo) -> None:
+@pytest.mark.parametrize("command", [("log", "-p", "-1"), ("show",)])
+def test_git_log_and_show_speak_of_values_in_the_normal_form(
+    command: tuple[str, ...], talking: Repo
+) -> None:
     talking.commit(
         {
             "base": BASE.replace(
@@ -355,12 +364,11 @@ def test_git_log_and_show_speak_of_values_in_the_normal_form(talking: Repo) -> N
         },
         "two",
     )
-    for command in (("log", "-p", "-1"), ("show",)):
-        said = git(talking, *command).stdout
-        assert "-options.hccl_timeout = 1836\n+options.hccl_timeout = 1904\n" in said
-        assert "deterministic" not in [
-            line[1:] for line in said.splitlines() if line.startswith(("+o", "-o"))
-        ]
+    result = git(talking, *command).stdout
+    assert "-options.hccl_timeout = 1836\n+options.hccl_timeout = 1904\n" in result
+    assert "deterministic" not in [
+        line[1:] for line in result.splitlines() if line.startswith(("+o", "-o"))
+    ]
 
 
 BROKEN = {
@@ -372,19 +380,21 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> None:
+@pytest.mark.parametrize("command", [("diff", "HEAD~1"), ("log", "-p")])
+def test_a_broken_file_never_fails_a_git_command(
+    command: tuple[str, ...], talking: Repo, name: str
+) -> None:
     talking.commit({"base": BROKEN[name]}, "broken")
     talking.commit({"base": BASE}, "mended")
-    for command in (("diff", "HEAD~1"), ("log", "-p")):
-        said = subprocess.run(
-            ["git", *command],
-            cwd=talking.folder,
-            env={**os.environ, **ENVIRONMENT},
-            capture_output=True,
-            check=False,
-        )
-        assert said.returncode == 0, said.stderr
-        assert b"profiles/base.toml" in said.stdout
+    result = subprocess.run(
+        ["git", *command],
+        cwd=talking.folder,
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert b"profiles/base.toml" in result.stdout
 
 
 def without_npuprof(repo: Repo) -> None:
@@ -418,8 +428,8 @@ NEAR = (
 @pytest.mark.parametrize("how", [("merge", "-q"), ("rebase", "-q")])
 def test_changes_to_neighbouring_lines_merge(repo: Repo, how: tuple[str, ...]) -> None:
     branches(repo, *NEAR)
-    said = git(repo, *how, "side")
-    assert said.returncode == 0, said.stderr
+    result = git(repo, *how, "side")
+    assert result.returncode == 0, result.stderr
     assert read_preset(repo) == BASE.replace(
         "hccl_timeout = 1836\ndeterministic = 0", "hccl_timeout = 1904 # 28 * 68\ndeterministic = 1"
     )
@@ -434,9 +444,9 @@ def test_one_key_with_two_values_is_a_conflict_for_git_too(
         BASE.replace("1836", "1904").replace("A = 1", "A = 1\nB = 2"),
         BASE.replace("1836", "1972").replace("A = 1", "A = 1\nC = 3"),
     )
-    said = git(repo, *how, "side")
-    assert said.returncode == 1
-    assert "conflict in options.hccl_timeout" in said.stderr
+    result = git(repo, *how, "side")
+    assert result.returncode == 1
+    assert "conflict in options.hccl_timeout" in result.stderr
     assert "UU profiles/base.toml" in git(repo, "status", "--porcelain").stdout
     picked = split_conflicts(read_preset(repo))
     assert picked is not None
@@ -453,9 +463,9 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
         BASE.replace("deterministic = 0", "deterministic = 0\nstatic_memory_policy = 2"),
         BASE.replace("A = 1", "A = 3\nGE_USE_STATIC_MEMORY = 2\nB = 2"),
     )
-    said = git(repo, "merge", "-q", "side")
-    assert said.returncode == 1
-    assert "together, both sides break" in said.stderr
+    result = git(repo, "merge", "-q", "side")
+    assert result.returncode == 1
+    assert "together, both sides break" in result.stderr
     picked = split_conflicts(read_preset(repo))
     assert picked is not None
     ours, theirs = (tomllib.loads(side)["env"] for side in picked)
@@ -464,11 +474,11 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "code", "said"),
+    ("theirs", "code", "message"),
     [("x = 1", 1, "merge into an invalid preset"), ("y = 1", 0, "is merged as text")],
 )
 def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_preset(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, theirs: str, code: int, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, theirs: str, code: int, message: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no")
@@ -483,7 +493,7 @@ def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_prese
         Path(name).write_text(text)
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
     assert done.code == code
-    assert said in done.err
+    assert message in done.err
     assert split_conflicts(Path("ours").read_text()) == (sides if code else None)
 
 
@@ -512,9 +522,9 @@ def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
         ),
         BASE.replace("deterministic = 0", "deterministic = 0\nstream_sync_timeout = 1700"),
     )
-    said = git(repo, "merge", "-q", "side")
-    assert said.returncode == 0
-    assert "together, both sides bring the warning NP3" in said.stderr
+    result = git(repo, "merge", "-q", "side")
+    assert result.returncode == 0
+    assert "together, both sides bring the warning NP3" in result.stderr
 
 
 def test_nothing_in_a_path_is_run(talking: Repo) -> None:
@@ -549,6 +559,6 @@ def test_git_missing_is_said(
     empty = tmp_path / "bin"
     empty.mkdir()
     monkeypatch.setenv("PATH", str(empty))
-    said = run("git", "install")
-    assert said.code == 2
-    assert "git was not found" in said.err
+    result = run("git", "install")
+    assert result.code == 2
+    assert "git was not found" in result.err

@@ -36,9 +36,9 @@ def test_a_new_store_is_clean_and_complete(
     folder = tmp_path / "pro ject"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    said = run("init", "--ci", ci, *(["--install", PIN] if ci != "none" else []))
-    assert said.code == 0, said.err
-    assert said.out.splitlines() == files(folder)
+    result = run("init", "--ci", ci, *(["--install", PIN] if ci != "none" else []))
+    assert result.code == 0, result.err
+    assert result.out.splitlines() == files(folder)
     assert {
         "profiles/bert-training.toml",
         "profiles/.schema.json",
@@ -59,19 +59,33 @@ def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
     other = tmp_path / "made/.github/workflows/presets.yml"
     other.parent.mkdir(parents=True)
     other.write_text("mine")
-    said = run("init", "made", "--install", PIN)
-    assert said.code == 2
-    assert ".github/workflows/presets.yml exists already" in said.err
+    result = run("init", "made", "--install", PIN)
+    assert result.code == 2
+    assert ".github/workflows/presets.yml exists already" in result.err
     assert files(tmp_path / "made") == [".github/workflows/presets.yml"]
 
 
 @pytest.mark.parametrize(
     ("there", "folder", "what", "hint"),
     [
-        ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
-        ({}, "profiles", "lies in it: profiles", "npuprof init ."),
-        ({"profiles/.keep": ""}, "profiles/new", "", ""),
-        ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
+        pytest.param(
+            {"profiles/a.toml": ""},
+            "profiles/base",
+            "lies in it: profiles",
+            "npuprof list",
+            id="in a store",
+        ),
+        pytest.param(
+            {}, "profiles", "lies in it: profiles", "npuprof init .", id="where a store would be"
+        ),
+        pytest.param({"profiles/.keep": ""}, "profiles/new", "", "", id="in an empty folder"),
+        pytest.param(
+            {},
+            "sub/profiles",
+            "lies in it: sub/profiles",
+            "npuprof init sub",
+            id="where one would be below",
+        ),
     ],
 )
 def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
@@ -89,16 +103,16 @@ def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
         (made.folder / name).write_text(text)
     monkeypatch.chdir(made.folder)
     before = files(made.folder)
-    said = run("init", folder)
-    assert said.code == (2 if what else 0), said.err
+    result = run("init", folder)
+    assert result.code == (2 if what else 0), result.err
     if what:
-        assert what in said.err
-        assert hint in said.err
+        assert what in result.err
+        assert hint in result.err
         assert files(made.folder) == before
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         ("--ci gitlub", "gitlab"),
         ("--ci github", "NP063"),
@@ -106,12 +120,12 @@ def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
     ],
 )
 def test_a_ci_that_cannot_be_written_is_refused(
-    words: str, told: str, run: Run, tmp_path: Path
+    arguments: str, message: str, run: Run, tmp_path: Path
 ) -> None:
-    said = run("init", "made", *words.split())
-    assert said.code == 2, said.err
-    assert told in said.err, said.err
-    assert not (tmp_path / "made").exists(), said.err
+    result = run("init", "made", *arguments.split())
+    assert result.code == 2, result.err
+    assert message in result.err, result.err
+    assert not (tmp_path / "made").exists(), result.err
 
 
 def test_this_repository_uses_what_it_hands_out() -> None:
@@ -135,13 +149,13 @@ def test_this_repository_uses_what_it_hands_out() -> None:
 def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(
     tmp_path: Path, run: Run
 ) -> None:
-    said = run("init", "made")
-    assert said.code == 0
-    assert "no CI is among them" in said.err
-    assert "npuprof init --ci github --install" in said.err
+    result = run("init", "made")
+    assert result.code == 0
+    assert "no CI is among them" in result.err
+    assert "npuprof init --ci github --install" in result.err
     assert not (tmp_path / "made/.github").exists()
-    said = run("init", "made", "--ci", "github", "--install", PIN)
-    assert said.code == 0, said.err
+    result = run("init", "made", "--ci", "github", "--install", PIN)
+    assert result.code == 0, result.err
     assert (
         f"pip install --quiet 'npuprof @ {PIN}'"
         in (tmp_path / "made/.github/actions/presets/action.yml").read_text()
@@ -165,15 +179,15 @@ def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(
         else ("github", ".github/actions/presets/action.yml")
     )
     assert run("init", "made", "--ci", ci, "--install", address).code == 0
-    said = yaml.safe_load((tmp_path / "made" / path).read_text())
+    result = yaml.safe_load((tmp_path / "made" / path).read_text())
     line = (
-        said["presets"]["script"][0]
+        result["presets"]["script"][0]
         if ci == "gitlab"
-        else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
+        else next(s["run"] for s in result["runs"]["steps"] if "pip" in s.get("run", ""))
     )
-    words = shlex.split(line.removeprefix("(").removesuffix(")"))
+    arguments = shlex.split(line.removeprefix("(").removesuffix(")"))
     program = ["cd", "/", "&&", "python", "-I", "-m", "pip", "install", "--quiet"]
-    assert words == [*program, f"npuprof @ {address.removeprefix('npuprof @ ')}"]
+    assert arguments == [*program, f"npuprof @ {address.removeprefix('npuprof @ ')}"]
 
 
 #: What tells a job, or the author of one, how to install npuprof in a checkout of somebody's
@@ -228,9 +242,13 @@ def test_no_folder_of_the_branch_is_taken_for_the_requirement(
     folder = tmp_path / "made" / os.path.normpath(requirement)
     folder.mkdir(parents=True)
     (folder / "setup.py").write_text(TRAP)
-    words = line.replace("python -I", f"{sys.executable} -I")
+    arguments = line.replace("python -I", f"{sys.executable} -I")
     done = subprocess.run(
-        ["bash", "-c", words], cwd=tmp_path / "made", capture_output=True, text=True, check=False
+        ["bash", "-c", arguments],
+        cwd=tmp_path / "made",
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert "https://127.0.0.1:9/npuprof" in done.stderr
@@ -254,10 +272,10 @@ def test_no_folder_of_the_branch_is_taken_for_the_requirement(
 def test_what_pins_nothing_or_is_more_than_an_address_is_refused(
     tmp_path: Path, run: Run, address: str
 ) -> None:
-    said = run("init", "made", "--ci", "github", "--install", address)
-    assert said.code == 2
-    assert "NP063" in said.err
-    assert "hunter2" not in said.err
+    result = run("init", "made", "--ci", "github", "--install", address)
+    assert result.code == 2
+    assert "NP063" in result.err
+    assert "hunter2" not in result.err
     assert not (tmp_path / "made").exists()
 
 

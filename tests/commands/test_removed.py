@@ -19,16 +19,16 @@ def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: str, run: R
     assert f"was removed in 0.2.0: use {VERBS[verb]}" in done.err, done.err
 
 
-@pytest.mark.parametrize("words", FLAGS)
+@pytest.mark.parametrize(("verb", "flag"), FLAGS)
+@pytest.mark.parametrize("value", ["", "=1"])
 def test_a_removed_flag_exits_with_2_and_names_its_replacement(
-    words: tuple[str, ...], run: Run, store: Store
+    value: str, verb: str, flag: str, run: Run, store: Store
 ) -> None:
     store({"a": "[options]\nhccl_timeout = 600\n"})
-    for given in ([words[-1]], [f"{words[-1]}=1"]):
-        done = run(*words[:-1], "a", *given)
-        assert done.code == 2, done.err
-        assert done.out == "", done.err
-        assert f"was removed in 0.2.0: use {FLAGS[words]}" in done.err, done.err
+    done = run(verb, "a", f"{flag}{value}")
+    assert done.code == 2, done.err
+    assert done.out == "", done.err
+    assert f"was removed in 0.2.0: use {FLAGS[verb, flag]}" in done.err, done.err
 
 
 #: Words that are no verbs, and what is printed after the words that say so.
@@ -46,12 +46,12 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("words", UNKNOWN)
+@pytest.mark.parametrize("arguments", UNKNOWN)
 def test_a_word_that_is_no_verb_brings_the_verb_that_is_meant_or_one_spelt_almost_so(
-    words: str, run: Run
+    arguments: str, run: Run
 ) -> None:
-    done = run(*words.split(), "x")
-    after = done.err.partition(f"Error: No such command {words.split()[-1]!r}.")[2]
+    done = run(*arguments.split(), "x")
+    after = done.err.partition(f"Error: No such command {arguments.split()[-1]!r}.")[2]
     assert done.code == 2, done.err
-    assert after.startswith(UNKNOWN[words]), done.err
-    assert after.count("Did you mean") == UNKNOWN[words].count("Did you"), done.err
+    assert after.startswith(UNKNOWN[arguments]), done.err
+    assert after.count("Did you mean") == UNKNOWN[arguments].count("Did you"), done.err

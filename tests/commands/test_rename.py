@@ -87,7 +87,7 @@ def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (("base/old", "mix"), "NP923"),
         (("base/old", "base/old"), "NP923"),
@@ -99,26 +99,26 @@ def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(
     ],
 )
 def test_what_cannot_be_renamed_is_refused(
-    words: tuple[str, ...], code: str, project: Path, run: Run
+    arguments: tuple[str, ...], code: str, project: Path, run: Run
 ) -> None:
     (project / "profiles" / "link.toml").symlink_to("mix.toml")
     before = content(project)
-    said = run("rename", *words)
-    assert said.code == 2, said.err
-    assert code in said.err, said.err
+    result = run("rename", *arguments)
+    assert result.code == 2, result.err
+    assert code in result.err, result.err
     assert content(project) == before
 
 
 @pytest.mark.parametrize(
-    "words", [("new", "npuprof"), ("copy", "a", "npuprof"), ("rename", "a", "npuprof")]
+    "arguments", [("new", "npuprof"), ("copy", "a", "npuprof"), ("rename", "a", "npuprof")]
 )
 def test_the_file_of_the_project_is_no_preset_where_the_store_is_the_top(
-    words: tuple[str, ...], repo: Repo, run: Run
+    arguments: tuple[str, ...], repo: Repo, run: Run
 ) -> None:
     (repo.folder / "a.toml").write_text(BASE)
-    said = run(*words, "--store", repo.folder)
-    assert said.code == 2, said.err
-    assert "NP004" in said.err, said.err
+    result = run(*arguments, "--store", repo.folder)
+    assert result.code == 2, result.err
+    assert "NP004" in result.err, result.err
     assert not (repo.folder / "npuprof.toml").exists()
 
 
@@ -126,13 +126,13 @@ def test_a_preset_that_cannot_be_read_stands_in_the_way_unless_it_is_left(
     project: Path, run: Run
 ) -> None:
     (project / "profiles" / "broken.toml").write_text("[profile\n")
-    said = run("rename", "mix", "new")
-    assert said.code == 2
-    assert "broken.toml" in said.err
-    assert "--no-check" in said.err
-    said = run("rename", "mix", "new", "--no-check")
-    assert said.code == 0
-    assert "broken.toml" in said.err
+    result = run("rename", "mix", "new")
+    assert result.code == 2
+    assert "broken.toml" in result.err
+    assert "--no-check" in result.err
+    result = run("rename", "mix", "new", "--no-check")
+    assert result.code == 0
+    assert "broken.toml" in result.err
     assert (project / "profiles" / "new.toml").exists()
 
 
@@ -145,10 +145,10 @@ def test_a_pin_keeps_the_name_that_its_revision_has(project: Path, run: Run, rep
         }
     )
     was = digests(project / "profiles")
-    said = run("rename", "base/old", "new")
-    assert said.code == 0, said.err
+    result = run("rename", "base/old", "new")
+    assert result.code == 0, result.err
     assert "base/old@1.0.0" in (project / "profiles" / "pinned.toml").read_text()
-    assert "profiles/pinned.toml:2 keeps base/old@1.0.0" in said.err
+    assert "profiles/pinned.toml:2 keeps base/old@1.0.0" in result.err
     was["new"] = was.pop("base/old")
     assert digests(project / "profiles") == was
 
@@ -172,22 +172,24 @@ presets = ["base/old"]
 
 def test_what_the_project_says_of_it_by_name_goes_with_it(project: Path, run: Run) -> None:
     (project / "npuprof.toml").write_text(PROJECT)
-    said = run("rename", "base/old", "new")
-    assert said.code == 0, said.err
+    result = run("rename", "base/old", "new")
+    assert result.code == 0, result.err
     assert (project / "npuprof.toml").read_text() == PROJECT.replace("'base/old'", '"new"').replace(
         "base/old", "new"
     )
 
 
-def test_a_preset_outside_the_store_is_not_renamed(project: Path, run: Run) -> None:
+@pytest.mark.parametrize("arguments", [("jobs/x/preset", "elsewhere"), ("mix", "jobs/y/preset")])
+def test_a_preset_outside_the_store_is_not_renamed(
+    arguments: tuple[str, ...], project: Path, run: Run
+) -> None:
     (project / "npuprof.toml").write_text(PROJECT)
     (project / "jobs/x").mkdir(parents=True)
     (project / "jobs/x/preset.toml").write_text(BASE)
-    for words in (("jobs/x/preset", "elsewhere"), ("mix", "jobs/y/preset")):
-        said = run("rename", *words)
-        assert said.code == 2
-        assert "NP920" in said.err
-        assert "git mv" in said.err
+    result = run("rename", *arguments)
+    assert result.code == 2
+    assert "NP920" in result.err
+    assert "git mv" in result.err
 
 
 SCRIPT = (
@@ -210,8 +212,8 @@ def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, r
     (project / "edited.sh").write_text((project / "own.sh").read_text().replace("1836", "1837"))
     edited = (project / "edited.sh").read_text()
     repo.git("add", "-A")
-    said = run("rename", "base/old", "new")
-    assert said.code == 0, said.err
+    result = run("rename", "base/old", "new")
+    assert result.code == 0, result.err
     for name, spec in blocks.items():
         assert (
             f"# >>> npuprof {spec if '@' in spec else spec.replace('base/old', 'new')} >>>"
@@ -230,14 +232,14 @@ def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, r
 
 def test_a_copy_has_the_text_and_nothing_refers_to_it(project: Path, run: Run) -> None:
     before = content(project)
-    said = run("copy", "base/old", "team/new")
-    assert said.code == 0, said.err
+    result = run("copy", "base/old", "team/new")
+    assert result.code == 0, result.err
     assert content(project) == {**before, "profiles/team/new.toml": BASE.encode()}
-    assert "npuprof set team/new profile.description=TEXT" in said.err
+    assert "npuprof set team/new profile.description=TEXT" in result.err
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (("base/old", "mix"), "NP923"),
         (("base/odl", "new"), "NP008"),
@@ -245,10 +247,10 @@ def test_a_copy_has_the_text_and_nothing_refers_to_it(project: Path, run: Run) -
     ],
 )
 def test_what_cannot_be_copied_is_refused(
-    words: tuple[str, ...], code: str, project: Path, run: Run
+    arguments: tuple[str, ...], code: str, project: Path, run: Run
 ) -> None:
     before = content(project)
-    said = run("copy", "--", *words)
-    assert said.code == 2, said.err
-    assert code in said.err, said.err
+    result = run("copy", "--", *arguments)
+    assert result.code == 2, result.err
+    assert code in result.err, result.err
     assert content(project) == before

@@ -60,13 +60,13 @@ def machine(tmp_path: Path) -> dict[str, str]:
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    given = {
+    values = {
         "PATH": f"{folder}:{os.environ['PATH']}",
         "PYTHONPATH": path,
         "PIP_CALLS": str(tmp_path / "pip"),
         "no_proxy": "127.0.0.1",
     }
-    return {**os.environ, **ENVIRONMENT, **given}
+    return {**os.environ, **ENVIRONMENT, **values}
 
 
 # -- the action -----------------------------------------------------------------------------------
@@ -85,12 +85,12 @@ def run_action(
     action: Path, tmp_path: Path, change: Repo, machine: Mapping[str, str], **inputs: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the steps of an action as a runner would, until one fails."""
-    said = {
+    result = {
         "number": 7,
         "base": {"sha": change.git("rev-parse", "main")},
         "head": {"sha": change.git("rev-parse", "HEAD")},
     }
-    (tmp_path / "event.json").write_text(json.dumps({"pull_request": said}))
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": result}))
     described = yaml.safe_load(action.read_text())
     values = {
         name: one["default"].replace("${{ github.token }}", SECRET)
@@ -108,9 +108,9 @@ def run_action(
         }
         script = tmp_path / "step.sh"
         script.write_text(step["run"])
-        words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
+        arguments = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
         done = subprocess.run(
-            words,
+            arguments,
             cwd=change.folder,
             env={**environ, **env},
             capture_output=True,
@@ -136,11 +136,11 @@ def test_the_action_keeps_one_comment(
         assert f"1836 → {number}" in body
         assert number in (tmp_path / "summary.md").read_text()
     requested = {
-        word
-        for word in (tmp_path / "pip").read_text().split("\n")
-        if word not in ("", "install", "--quiet")
+        argument
+        for argument in (tmp_path / "pip").read_text().split("\n")
+        if argument not in ("", "install", "--quiet")
     }
-    assert [os.path.samefile(word, REPOSITORY) for word in requested] == [True], (
+    assert [os.path.samefile(argument, REPOSITORY) for argument in requested] == [True], (
         "the npuprof that the action belongs to"
     )
     below = "/repos/team/presets/issues"
@@ -167,9 +167,9 @@ def test_only_what_the_pull_request_brings_stands_at_its_lines(
     done = run_action(ACTION, tmp_path, change, machine)
     assert "::warning file=profiles/fresh.toml,line=4" in done.stdout
     assert "file=profiles/warned.toml" not in done.stdout
-    words = [sys.executable, "-m", "npuprof", "review", "--strict"]
+    arguments = [sys.executable, "-m", "npuprof", "review", "--strict"]
     done = subprocess.run(
-        words, cwd=change.folder, env=machine, capture_output=True, text=True, check=False
+        arguments, cwd=change.folder, env=machine, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert "file=profiles/warned.toml" in done.stdout, "what fails the job is told"
@@ -300,7 +300,7 @@ def test_what_is_written_and_what_this_repository_uses_follow_the_published_sche
     assert run("init", "made", "--ci", ci, "--install", PIN).code == 0
     files = [tmp_path / "made" / path, *([REPOSITORY / path] if ci == "github" else [])]
     transform = ["--data-transform", "gitlab-ci"] if ci == "gitlab" else []
-    words = [
+    arguments = [
         sys.executable,
         "-m",
         "check_jsonschema",
@@ -309,7 +309,7 @@ def test_what_is_written_and_what_this_repository_uses_follow_the_published_sche
         *transform,
         *map(str, files),
     ]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
@@ -337,9 +337,9 @@ def run_job(
         "when": "always",
         "reports": {"codequality": "gl-code-quality-report.json"},
     }
-    given = {name: str(value) for name, value in job["variables"].items()}
+    values = {name: str(value) for name, value in job["variables"].items()}
     script = "set -eo pipefail\n" + "\n".join(job["script"])
-    environ = {**machine, **given, "CI_COMMIT_SHA": change.head, **more}
+    environ = {**machine, **values, "CI_COMMIT_SHA": change.head, **more}
     return subprocess.run(
         ["bash", "-c", script],
         cwd=change.folder,
@@ -391,11 +391,11 @@ def hooks(
     change.commit(message="hooks")
     environ = {**machine, "PRE_COMMIT_HOME": str(tmp_path / "pre-commit")}
 
-    def run_hooks(*words: str) -> subprocess.CompletedProcess[str]:
-        change.git(*(words or ("add", "-A")))
-        words = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
+    def run_hooks(*arguments: str) -> subprocess.CompletedProcess[str]:
+        change.git(*(arguments or ("add", "-A")))
+        arguments = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
         return subprocess.run(
-            words, cwd=change.folder, env=environ, capture_output=True, text=True, check=False
+            arguments, cwd=change.folder, env=environ, capture_output=True, text=True, check=False
         )
 
     return run_hooks
@@ -408,12 +408,12 @@ def test_the_hooks_are_what_pre_commit_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [("add", "profiles/child.toml"), ("rm", "-q", "--cached", "profiles/base.toml")],
     ids=["a parent that was not added", "a parent that only git has forgotten"],
 )
 def test_what_is_staged_is_checked_and_not_what_lies_in_the_folder(
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     change: Repo,
     hooks: Callable[..., subprocess.CompletedProcess[str]],
     run: Run,
@@ -422,10 +422,12 @@ def test_what_is_staged_is_checked_and_not_what_lies_in_the_folder(
     monkeypatch.chdir(change.folder)
     change.write({"parent": BASE, "child": '[profile]\nextends = ["parent"]\n'})
     assert run("check").code == 0
-    done = hooks(*words)
+    done = hooks(*arguments)
     assert done.returncode == 1, done.stdout
     assert "NP101" in done.stdout, done.stdout
-    assert f"try: git add profiles/{'parent' if words[0] == 'add' else 'base'}.toml" in done.stdout
+    assert (
+        f"try: git add profiles/{'parent' if arguments[0] == 'add' else 'base'}.toml" in done.stdout
+    )
 
 
 def test_a_hook_of_git_checks_what_is_about_to_be_committed(
@@ -441,14 +443,19 @@ def test_a_hook_of_git_checks_what_is_about_to_be_committed(
             "leaf": "[options]\nhccl_timeout = 5\n",
         }
     )
-    words = ["git", "commit", "-q", "-m", "x"]
+    arguments = ["git", "commit", "-q", "-m", "x"]
     refused = subprocess.run(
-        [*words, "-a"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False
+        [*arguments, "-a"],
+        cwd=change.folder,
+        env=machine,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert refused.returncode == 1
     assert "NP201" in refused.stderr + refused.stdout
     taken = subprocess.run(
-        [*words, "profiles/leaf.toml"],
+        [*arguments, "profiles/leaf.toml"],
         cwd=change.folder,
         env=machine,
         capture_output=True,
@@ -461,12 +468,12 @@ def test_a_hook_of_git_checks_what_is_about_to_be_committed(
 
 
 @pytest.mark.parametrize(
-    "words", [("--rev", "HEAD"), ("--fix",), ("--cann", "8.0.0", "--cann", "9.0.0")]
+    "arguments", [("--rev", "HEAD"), ("--fix",), ("--cann", "8.0.0", "--cann", "9.0.0")]
 )
 def test_what_is_staged_is_judged_once_and_as_it_is(
-    change: Repo, run: Run, words: tuple[str, ...]
+    change: Repo, run: Run, arguments: tuple[str, ...]
 ) -> None:
-    done = run("check", "--staged", *words)
+    done = run("check", "--staged", *arguments)
     assert done.code == 2
     assert "NP902" in done.err
 

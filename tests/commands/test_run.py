@@ -32,9 +32,9 @@ def start(tmp_path: Path) -> Start:
         flags: tuple[str, ...] = (),
     ) -> subprocess.CompletedProcess[bytes]:
         build_store(tmp_path / "profiles", {"leaf": text})
-        words = [*NPUPROF, "run", "leaf", *flags, "--", *command]
+        arguments = [*NPUPROF, "run", "leaf", *flags, "--", *command]
         return subprocess.run(
-            words,
+            arguments,
             env={**os.environ, **(environ or {})},
             capture_output=True,
             cwd=tmp_path,
@@ -146,11 +146,11 @@ def test_a_variable_that_affects_execution_is_removed_only_with_trust(
 
 
 def test_arguments_arrive_as_they_are(start: Start) -> None:
-    words = ["--help", "--store", "a b", "", "$(id)", "--", "-x", "'", "é"]
+    arguments = ["--help", "--store", "a b", "", "$(id)", "--", "-x", "'", "é"]
     done = start(
-        "", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words
+        "", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments
     )
-    assert json.loads(done.stdout) == words
+    assert json.loads(done.stdout) == arguments
 
 
 def test_the_exit_code_is_the_commands_own_127_where_it_is_not_there_and_126_where_it_cannot_run(
@@ -167,7 +167,7 @@ def test_the_exit_code_is_the_commands_own_127_where_it_is_not_there_and_126_whe
 
 def test_the_command_takes_the_place_of_npuprof(tmp_path: Path) -> None:
     build_store(tmp_path / "profiles", {"leaf": ""})
-    words = [
+    arguments = [
         *NPUPROF,
         "run",
         "leaf",
@@ -177,7 +177,7 @@ def test_the_command_takes_the_place_of_npuprof(tmp_path: Path) -> None:
         "import os; print(os.getpid(), flush=True); input()",
     ]
     with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
     ) as process:
         assert process.stdout is not None
         assert int(process.stdout.readline()) == process.pid
@@ -213,10 +213,10 @@ def test_a_preset_with_errors_runs_nothing(start: Start, tmp_path: Path) -> None
 
 def test_no_command_is_an_error(run: Run, store: Store) -> None:
     store({"leaf": ""})
-    said = run("run", "leaf")
-    assert said.code == 2, said.err
-    assert said.out == "", said.err
-    assert "NP" in said.err, said.err
+    result = run("run", "leaf")
+    assert result.code == 2, result.err
+    assert result.out == "", result.err
+    assert "NP" in result.err, result.err
 
 
 # -- facts of the launcher ------------------------------------------------------------------------
@@ -243,7 +243,7 @@ RANK_SIZE = { launcher = "world-size" }
 
 
 @pytest.mark.parametrize(
-    ("environ", "wanted"),
+    ("environ", "expected"),
     [
         ({"SLURM_PROCID": "9", "SLURM_LOCALID": "1", "SLURM_NTASKS": "16"}, ("9", "1", "16")),
         (
@@ -253,10 +253,10 @@ RANK_SIZE = { launcher = "world-size" }
     ],
 )
 def test_facts_come_from_the_launchers_own_variables(
-    start: Start, environ: dict[str, str], wanted: tuple[str, ...]
+    start: Start, environ: dict[str, str], expected: tuple[str, ...]
 ) -> None:
     found = read_environment(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
-    assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == wanted
+    assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == expected
 
 
 BATCH = {
@@ -268,7 +268,7 @@ BATCH = {
 
 
 @pytest.mark.parametrize(
-    ("inner", "wanted"),
+    ("inner", "expected"),
     [
         (
             {
@@ -287,14 +287,14 @@ BATCH = {
     ],
 )
 def test_a_launcher_inside_a_batch_script_decides(
-    inner: dict[str, str], wanted: tuple[str, ...]
+    inner: dict[str, str], expected: tuple[str, ...]
 ) -> None:
     assert (
         tuple(
             find_launcher_fact(name, {**BATCH, **inner})
             for name in ("rank", "local-rank", "world-size")
         )
-        == wanted
+        == expected
     )
 
 

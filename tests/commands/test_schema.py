@@ -72,8 +72,8 @@ def lint_with_taplo(folder: Path) -> dict[str, str]:
     )
     found: dict[str, str] = {}
     for part in f"\n{done.stderr}".split("\nerror: ")[1:]:
-        said, _, place = part.partition("┌─ ")
-        found.setdefault(str(Path(place.partition(":")[0]).relative_to(folder)), said.strip())
+        result, _, place = part.partition("┌─ ")
+        found.setdefault(str(Path(place.partition(":")[0]).relative_to(folder)), result.strip())
     return found
 
 
@@ -89,7 +89,7 @@ def test_taplo_underlines_what_is_wrong_and_nothing_else(tmp_path: Path, run: Ru
         text for number, text in enumerate(UNDERLINED) if f"profiles/bad/{number}.toml" not in found
     ]
     assert missed == []
-    assert {path: said for path, said in found.items() if "/bad/" not in path} == {}
+    assert {path: result for path, result in found.items() if "/bad/" not in path} == {}
 
 
 def test_taplo_finds_the_schema_by_the_line_in_the_preset_alone(tmp_path: Path, run: Run) -> None:
@@ -149,16 +149,16 @@ def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(
     assert run("schema", "--check").code == 0
     (tmp_path / "profiles/.schema.json").write_text("{}")
     (tmp_path / "profiles/.project.schema.json").unlink()
-    said = run("schema", "--check")
-    assert said.code == 1
-    assert said.out == ""
+    result = run("schema", "--check")
+    assert result.code == 1
+    assert result.out == ""
     assert (
         "profiles/.schema.json, profiles/.project.schema.json: written by another npuprof; "
         "run npuprof schema --update"
-    ) in said.err
-    said = run("schema", "--update")
-    assert said.code == 0
-    assert said.out == "profiles/.schema.json\nprofiles/.project.schema.json\n"
+    ) in result.err
+    result = run("schema", "--update")
+    assert result.code == 0
+    assert result.out == "profiles/.schema.json\nprofiles/.project.schema.json\n"
     assert (tmp_path / "profiles/.schema.json").read_text() == run("schema").out
     assert (tmp_path / "profiles/.project.schema.json").read_text() == run(
         "schema", "--of", "project"
@@ -168,10 +168,10 @@ def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(
 
 def test_what_does_not_go_together_is_refused(run: Run) -> None:
     assert run("init").code == 0
-    for words in (("--update", "--check"), ("--update", "-o", "x"), ("--check", "--of", "run")):
-        said = run("schema", *words)
-        assert said.code == 2, words
-        assert "NP902" in said.err, words
+    for arguments in (("--update", "--check"), ("--update", "-o", "x"), ("--check", "--of", "run")):
+        result = run("schema", *arguments)
+        assert result.code == 2, arguments
+        assert "NP902" in result.err, arguments
     assert "read-only" in run("schema", "--update", "--store", "builtin:").err
 
 
@@ -186,10 +186,10 @@ def test_the_line_leads_to_the_same_file_from_wherever_a_preset_goes(run: Run) -
     assert run("init").code == 0
     assert run("copy", "bert-training", "a/b/c").code == 0
     assert first_line("profiles/a/b/c.toml") == "#:schema ../../.schema.json"
-    said = run("rename", "a/b/c", "c")
-    assert said.code == 0, said.err
-    assert "-#:schema ../../.schema.json\n+#:schema ./.schema.json\n" in said.out
-    assert "similarity index" not in said.out
+    result = run("rename", "a/b/c", "c")
+    assert result.code == 0, result.err
+    assert "-#:schema ../../.schema.json\n+#:schema ./.schema.json\n" in result.out
+    assert "similarity index" not in result.out
     assert first_line("profiles/c.toml") == "#:schema ./.schema.json"
     assert "similarity index 100%" in run("rename", "c", "d").out
     assert first_line("profiles/d.toml") == "#:schema ./.schema.json"

@@ -82,16 +82,16 @@ LISTS: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_gets_longer_or_shorter_where_it_stands(name: str, parent: Path, run: Run) -> None:
-    text, words, after = LISTS[name]
+    text, arguments, after = LISTS[name]
     (parent / "it.toml").write_text(text)
-    said = run("set", "it", *words, "--no-check")
-    assert said.code == 0, said.err
+    result = run("set", "it", *arguments, "--no-check")
+    assert result.code == 0, result.err
     assert (parent / "it.toml").read_text() == after
-    assert ("nothing to change" in said.err) == (text == after)
+    assert ("nothing to change" in result.err) == (text == after)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "hint"),
+    ("arguments", "code", "hint"),
     [
         (("profile.extends-=mixins/y",), "NP924", "has no"),
         (("profile.description+=x",), "NP920", "no list"),
@@ -104,16 +104,16 @@ def test_a_list_gets_longer_or_shorter_where_it_stands(name: str, parent: Path, 
     ],
 )
 def test_what_makes_no_list_is_refused(
-    words: tuple[str, ...], code: str, hint: str, parent: Path, run: Run
+    arguments: tuple[str, ...], code: str, hint: str, parent: Path, run: Run
 ) -> None:
     (parent / "it.toml").write_text(
         "[profile]\nextends = ['parent', 'mixins/x']\n[options]\nhccl_timeout = 1\n"
     )
     before = (parent / "it.toml").read_text()
-    said = run("set", "it", *words)
-    assert said.code == 2, said.err
-    assert code in said.err, said.err
-    assert hint in said.err, said.err
+    result = run("set", "it", *arguments)
+    assert result.code == 2, result.err
+    assert code in result.err, result.err
+    assert hint in result.err, result.err
     assert (parent / "it.toml").read_text() == before
 
 
@@ -141,45 +141,45 @@ def texts(folder: Path) -> dict[str, str]:
 def test_all_presets_that_meet_a_condition_are_changed_but_for_what_they_inherit(
     folder: Path, run: Run
 ) -> None:
-    words = ("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
-    tried = run(*words, "--dry-run")
+    arguments = ("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
+    tried = run(*arguments, "--dry-run")
     assert tried.code == 0
     assert texts(folder) == STORE
-    said = run(*words, "--yes")
-    assert said.code == 0, said.err
-    assert said.out == tried.out, said.err
+    result = run(*arguments, "--yes")
+    assert result.code == 0, result.err
+    assert result.out == tried.out, result.err
     changed = {name: STORE[name].replace("1836", "1700") for name in ("base", "own")}
     assert texts(folder) == {**STORE, **changed}
-    assert "wrote 2 files of 3 presets that met the condition" in said.err
+    assert "wrote 2 files of 3 presets that met the condition" in result.err
 
 
 def test_nobody_to_ask_means_nothing_is_written(folder: Path, run: Run) -> None:
-    said = run("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
-    assert said.code == 1
+    result = run("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
+    assert result.code == 1
     assert texts(folder) == STORE
-    assert "--- a/profiles/base.toml" in said.out
-    assert "--yes" in said.err
+    assert "--- a/profiles/base.toml" in result.out
+    assert "--yes" in result.err
 
 
 def test_presets_that_inherit_the_change_without_meeting_the_condition_are_told(
     folder: Path, run: Run
 ) -> None:
-    said = run(
+    result = run(
         "set",
         "--where",
         "deterministic == 1 and hccl_timeout is unset",
         "op_debug_level=1",
         "--yes",
     )
-    assert said.code == 0, said.err
-    assert "1 preset that did not meet it inherit the change: heir" in said.err
+    assert result.code == 0, result.err
+    assert "1 preset that did not meet it inherit the change: heir" in result.err
     assert texts(folder) == {**STORE, "apart": STORE["apart"] + "options.op_debug_level = 1\n"}
 
 
 def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
-    said = run("set", "--where", "hccl_timeout > 0", "precision_mode_v2=nonsense", "--yes")
-    assert said.code == 2, said.err
-    assert "NP203" in said.err, said.err
+    result = run("set", "--where", "hccl_timeout > 0", "precision_mode_v2=nonsense", "--yes")
+    assert result.code == 2, result.err
+    assert "NP203" in result.err, result.err
     assert texts(folder) == STORE
     (folder / "lock.toml").write_text(
         '[profile]\nextends = ["base"]\nlocked = ["op_debug_level"]\n'
@@ -188,10 +188,10 @@ def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
     (folder / "low.toml").write_text(
         '[profile]\nextends = ["lock"]\n[options]\ndeterministic = 1\n'
     )
-    said = run(
+    result = run(
         "set", "--where", "deterministic == 1 and op_debug_level == 0", "op_debug_level=1", "--yes"
     )
-    assert said.code == 2, said.err
+    assert result.code == 2, result.err
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
 def test_a_condition_that_nothing_meets_is_an_error(
     where: str, code: str, folder: Path, run: Run
 ) -> None:
-    said = run("set", "--where", where, "hccl_timeout=1")
-    assert said.code == 2, said.err
-    assert code in said.err, said.err
+    result = run("set", "--where", where, "hccl_timeout=1")
+    assert result.code == 2, result.err
+    assert code in result.err, result.err
 
 
 # -- values that an override changes --------------------------------------------------------------
@@ -245,10 +245,13 @@ OVERRULED = {
 
 @pytest.mark.parametrize("name", OVERRULED)
 def test_a_value_that_an_override_changes_is_noted(name: str, run: Run, store: Store) -> None:
-    text, word, said = OVERRULED[name]
+    text, argument, result = OVERRULED[name]
     store({"a": text})
-    for how in (("a", word, "--dry-run"), ("--where", "deterministic is unset", word, "--yes")):
+    for how in (
+        ("a", argument, "--dry-run"),
+        ("--where", "deterministic is unset", argument, "--yes"),
+    ):
         done = run("set", *how, "--no-check")
         assert done.code == 0, done.err
-        assert ("changed again" in done.err) == bool(said), done.err
-        assert said in done.err, done.err
+        assert ("changed again" in done.err) == bool(result), done.err
+        assert result in done.err, done.err

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from npuprof.model import Record
 from npuprof.system import load_built_part
 from support.building import REPOSITORY
 
@@ -56,16 +57,28 @@ HEAVY = {
 }
 #: What starts processes; no command needs it but the ones that read a history.
 STARTING = {"subprocess", "npuprof.system.processes"}
-#: A command, the most patterns it compiles (the three of tomli among them), processes it starts and
-#: modules of npuprof it loads (those of the built catalogue left out), and what it does not load
-#: although others do.
+
+
+class Limits(Record):
+    """A command and the most that it may load; ``absent`` are modules that other commands load.
+
+    The patterns include the three of tomli, the modules are npuprof's without the built catalogue.
+    """
+
+    command: str
+    patterns: int
+    children: int
+    modules: int
+    absent: set[str]
+
+
 ROWS = [
-    (
-        "render bert-training",
-        3,
-        0,
-        48,
-        {
+    Limits(
+        command="render bert-training",
+        patterns=3,
+        children=0,
+        modules=48,
+        absent={
             *STARTING,
             "heapq",
             "errno",
@@ -78,12 +91,12 @@ ROWS = [
             "npuprof.store.sources.lookups",
         },
     ),
-    (
-        "render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL",
-        3,
-        0,
-        45,
-        {
+    Limits(
+        command="render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL",
+        patterns=3,
+        children=0,
+        modules=45,
+        absent={
             *STARTING,
             "npuprof.checks.meaning",
             "npuprof.catalog.readers",
@@ -91,12 +104,12 @@ ROWS = [
             "npuprof.catalog.execution",
         },
     ),
-    (
-        "env bert-training",
-        3,
-        0,
-        52,
-        {
+    Limits(
+        command="env bert-training",
+        patterns=3,
+        children=0,
+        modules=52,
+        absent={
             *STARTING,
             "shlex",
             "npuprof.catalog.key_value_pairs",
@@ -104,32 +117,45 @@ ROWS = [
             "npuprof.system.tree",
         },
     ),
-    ("show bert-training", 3, 0, 34, STARTING),
-    (
-        "option hccl_timeout",
-        0,
-        0,
-        20,
-        {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"},
+    Limits(
+        command="show bert-training",
+        patterns=3,
+        children=0,
+        modules=34,
+        absent=STARTING,
     ),
-    (
-        "list",
-        4,
-        0,
-        38,
-        {
+    Limits(
+        command="option hccl_timeout",
+        patterns=0,
+        children=0,
+        modules=20,
+        absent={
+            *STARTING,
+            "tomli",
+            "datetime",
+            "npuprof.compare",
+            "npuprof.resolve",
+            "npuprof.store",
+        },
+    ),
+    Limits(
+        command="list",
+        patterns=4,
+        children=0,
+        modules=38,
+        absent={
             *STARTING,
             "npuprof.store.layout",
             "npuprof.store.sources.lock",
             "npuprof.document.secrets",
         },
     ),
-    (
-        "check",
-        12,
-        0,
-        71,
-        {
+    Limits(
+        command="check",
+        patterns=12,
+        children=0,
+        modules=71,
+        absent={
             *STARTING,
             "heapq",
             "json",
@@ -141,12 +167,12 @@ ROWS = [
             "npuprof.document.secrets",
         },
     ),
-    (
-        "explain bert-training precision_mode_v2",
-        5,
-        2,
-        50,
-        {
+    Limits(
+        command="explain bert-training precision_mode_v2",
+        patterns=5,
+        children=2,
+        modules=50,
+        absent={
             "heapq",
             "shlex",
             "copy",
@@ -182,25 +208,23 @@ def built_forms() -> None:
 
 
 def run_and_report(command: str) -> dict[str, Any]:
-    words = [sys.executable, "-c", _REPORT, *command.split()]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    arguments = [sys.executable, "-c", _REPORT, *command.split()]
+    done = subprocess.run(arguments, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     report: dict[str, Any] = json.loads(done.stderr[done.stderr.index('{"code"') :])
     return report
 
 
-@pytest.mark.parametrize(("command", "patterns", "children", "most", "absent"), ROWS)
-def test_a_command_loads_only_what_its_answer_needs(
-    command: str, patterns: int, children: int, most: int, absent: set[str]
-) -> None:
-    report = run_and_report(command)
+@pytest.mark.parametrize("limits", ROWS, ids=lambda limits: limits.command)
+def test_a_command_loads_only_what_its_answer_needs(limits: Limits) -> None:
+    report = run_and_report(limits.command)
     assert report["code"] == 0
     loaded = set(report["modules"])
     assert not HEAVY & {name.partition(".")[0] for name in loaded}
-    assert not absent & loaded
-    assert len(report["patterns"]) <= patterns, "\n".join(report["patterns"])
-    assert len(report["children"]) <= children, report["children"]
+    assert not limits.absent & loaded
+    assert len(report["patterns"]) <= limits.patterns, "\n".join(report["patterns"])
+    assert len(report["children"]) <= limits.children, report["children"]
     own = [name for name in loaded if re.match(r"npuprof(?!.*(_built|\.checkout$|\.build$))", name)]
-    assert 0 < len(own) <= most, own
+    assert 0 < len(own) <= limits.modules, own
     sources = {name: Path(str(find_spec(name).origin)).read_text() for name in own}  # type: ignore[union-attr]
     assert not [
         name for name, source in sources.items() if re.search("^(from|import) typing", source, re.M)

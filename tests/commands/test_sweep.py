@@ -42,8 +42,8 @@ def base(store: Store) -> None:
     )
 
 
-def sweep(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
-    result = run("sweep", "base", "--format", "json", *words)
+def sweep(run: Run, *arguments: str, code: int = 0) -> dict[str, Any]:
+    result = run("sweep", "base", "--format", "json", *arguments)
     assert result.code == code, result.err
     found: dict[str, Any] = json.loads(result.out)
     return found
@@ -52,15 +52,15 @@ def sweep(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
 def test_only_allowed_combinations_are_run_each_digest_once_and_each_refusal_names_its_rule(
     run: Run, base: None, tmp_path: Path
 ) -> None:
-    words = [*AXES, "--vary", "hccl_timeout=600,900", "-j", "3", "--", "sh", "-c", SAY]
-    found = sweep(run, *words)["combinations"]
+    arguments = [*AXES, "--vary", "hccl_timeout=600,900", "-j", "3", "--", "sh", "-c", SAY]
+    found = sweep(run, *arguments)["combinations"]
     assert [one["allowed"] for one in found] == [False, False, False, False, True, True, True, True]
     assert {finding["code"] for one in found for finding in one["findings"]} == {"NP303"}
     ran = (tmp_path / "ran").read_text().split()
     assert sorted(ran) == sorted(one["digest"] for one in found if one["allowed"])
-    assert sweep(run, *words)["combinations"] == found
+    assert sweep(run, *arguments)["combinations"] == found
     assert len((tmp_path / "ran").read_text().split()) == 4  # nothing is run twice
-    text = run("sweep", "base", *words).out
+    text = run("sweep", "base", *arguments).out
     assert "4 combinations not allowed:" in text
     assert "precision_mode_v2=fp16" in text
     assert "NP303" in text
@@ -116,7 +116,7 @@ def test_what_has_one_value_and_is_given_two_is_refused(run: Run, base: None) ->
 
 
 def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -> None:
-    words = [
+    arguments = [
         "--vary",
         "hccl_timeout=600,900",
         "--metric",
@@ -128,12 +128,14 @@ def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -
         "-c",
         SAY,
     ]
-    found = sweep(run, *words)["combinations"]
+    found = sweep(run, *arguments)["combinations"]
     assert [one["run"]["metrics"] for one in found] == [
         {"loss": 0.6, "it": 85},
         {"loss": 0.9, "it": 128},
     ]
-    rows = list(csv.DictReader(io.StringIO(run("sweep", "base", "--format", "csv", *words).out)))
+    rows = list(
+        csv.DictReader(io.StringIO(run("sweep", "base", "--format", "csv", *arguments).out))
+    )
     assert [(row["hccl_timeout"], row["exit"], row["loss"], row["it"]) for row in rows] == [
         ("600", "0", "0.6", "85.0"),
         ("900", "0", "0.9", "128.0"),
@@ -148,7 +150,7 @@ def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(
         "echo v=$NPUPROF_HCCL_TIMEOUT; case $NPUPROF_HCCL_TIMEOUT in 601) exit 3 ;; 602) kill "
         "-SEGV $$ ;; 603) echo >> hangs; sleep 100 ;; esac"
     )
-    words = [
+    arguments = [
         "--vary",
         "hccl_timeout=600,601,602,603",
         "--metric",
@@ -160,22 +162,22 @@ def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(
         "-c",
         script,
     ]
-    rows = [line.split() for line in run("sweep", "base", *words).out.splitlines()[1:]]
+    rows = [line.split() for line in run("sweep", "base", *arguments).out.splitlines()[1:]]
     assert [row[1] for row in rows] == ["0", "3", "SIGSEGV", "hang"]
-    assert "hccl_timeout = 600" in run("sweep", "base", "--best", "max:v", *words).out
+    assert "hccl_timeout = 600" in run("sweep", "base", "--best", "max:v", *arguments).out
 
 
 def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path) -> None:
-    words = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
-    found = sweep(run, "--max-runs", "3", *words, code=2)["combinations"]
+    arguments = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
+    found = sweep(run, "--max-runs", "3", *arguments, code=2)["combinations"]
     assert [one["run"] is not None for one in found] == [True, True, True, False]
-    assert all(one["run"] for one in sweep(run, *words)["combinations"])
+    assert all(one["run"] for one in sweep(run, *arguments)["combinations"])
     assert len((tmp_path / "ran").read_text().split()) == 4
-    assert run("sweep", "base", "--results", *words).code == 0
+    assert run("sweep", "base", "--results", *arguments).code == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--", "true"], "nothing is varied"),
         (["--vary", "hccl_timeout=600"], "no command to run"),
@@ -196,7 +198,11 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
         (["--with", "fast,", "--", "true"], "without a name"),
         (
             [
-                *(word for n in range(9) for word in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")),
+                *(
+                    argument
+                    for n in range(9)
+                    for argument in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")
+                ),
                 "--",
                 "true",
             ],
@@ -205,11 +211,11 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     ],
 )
 def test_what_cannot_be_understood_is_said(
-    run: Run, base: None, words: list[str], said: str
+    run: Run, base: None, arguments: list[str], message: str
 ) -> None:
-    result = run("sweep", "base", *words)
+    result = run("sweep", "base", *arguments)
     assert result.code == 2, result.err
-    assert said in result.err, result.err
+    assert message in result.err, result.err
 
 
 @pytest.mark.parametrize(
@@ -249,9 +255,9 @@ SRUN = '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\nSLURM_PROCID=0
 def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(
     run: Run, base: None, tmp_path: Path
 ) -> None:
-    words = ["--vary", "hccl_timeout=600,900", "--to", "session"]
+    arguments = ["--vary", "hccl_timeout=600,900", "--to", "session"]
     command = ["--", "sh", "-c", 'grep -c "i = $NPUPROF_HCCL_TIMEOUT" "$0"', "{code}"]
-    script = run("sweep", "base", "--to", "slurm-array", "-j", "2", *words, *command).out
+    script = run("sweep", "base", "--to", "slurm-array", "-j", "2", *arguments, *command).out
     assert "#SBATCH --array=0-1%2\n" in script
     (tmp_path / "job.sh").write_text(script)
     (tmp_path / "srun").write_text(SRUN)
@@ -265,7 +271,7 @@ def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(
             capture_output=True,
         )
         assert done.returncode == (2 if task == "2" else 0)
-    found = sweep(run, "--results", *words, *command)["combinations"]
+    found = sweep(run, "--results", *arguments, *command)["combinations"]
     assert [one["run"]["exit"] for one in found] == [0, 0]
 
 
@@ -302,42 +308,42 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     assert json.loads((tmp_path / "mount/1/ops_info.json").read_text()) == {
         "black-list": {"to-add": ["MatMul"]}
     }
-    words = ["sh", str(tmp_path / "mount/run.sh")]
+    arguments = ["sh", str(tmp_path / "mount/run.sh")]
     done = subprocess.run(
-        words,
+        arguments,
         env={"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    said, last = done.stdout.rstrip("\n").rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
-    assert said.endswith("/etc/npuprof/1/ops_info.json")
+    outcome, last = done.stdout.rstrip("\n").rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
+    assert outcome.endswith("/etc/npuprof/1/ops_info.json")
     assert json.loads(last)["exit"] == 0
     (tmp_path / "logs").write_text(f"[pod/x] before\n{done.stdout}after\n")
-    words = [*lists, "--format", "json", "--logs", "logs", *command]
-    found = json.loads(run("sweep", "base", *words).out)["combinations"]
+    arguments = [*lists, "--format", "json", "--logs", "logs", *command]
+    found = json.loads(run("sweep", "base", *arguments).out)["combinations"]
     assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
-    assert "contains no new results of this sweep" in run("sweep", "base", *words).err
+    assert "contains no new results of this sweep" in run("sweep", "base", *arguments).err
 
 
 def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(
     run: Run, base: None, tmp_path: Path
 ) -> None:
-    words = ["--vary", "hccl_timeout=600,900", "--timeout", "1"]
+    arguments = ["--vary", "hccl_timeout=600,900", "--timeout", "1"]
     command = ["--", "sh", "-c", "[ $NPUPROF_HCCL_TIMEOUT = 600 ] || sleep 1000"]
     (tmp_path / "job.sh").write_text(
-        run("sweep", "base", "--to", "slurm-array", *words, *command).out
+        run("sweep", "base", "--to", "slurm-array", *arguments, *command).out
     )
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
     for task in "01":
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": task}
         subprocess.run(["bash", "job.sh"], env=environment, check=False, capture_output=True)
-    rows = sweep(run, "--results", *words, *command)["combinations"]
+    rows = sweep(run, "--results", *arguments, *command)["combinations"]
     assert [(one["run"]["exit"], one["run"]["hung"]) for one in rows] == [(0, False), (124, True)]
     shown = [
         line.split()[1]
-        for line in run("sweep", "base", "--results", *words, *command).out.splitlines()[1:]
+        for line in run("sweep", "base", "--results", *arguments, *command).out.splitlines()[1:]
     ]
     assert shown == ["0", "hang"]
 
@@ -388,20 +394,20 @@ def test_the_best_is_a_number_and_the_way_that_was_taken_is_said(run: Run, base:
         "case $NPUPROF_HCCL_TIMEOUT in 600) echo loss=nan "
         ";; *) echo loss=$NPUPROF_HCCL_TIMEOUT ;; esac"
     )
-    words = ["--vary", "hccl_timeout=600,601,602", "--metric", "loss=loss=(.*)"]
-    for best, timeout, told in (
+    arguments = ["--vary", "hccl_timeout=600,601,602", "--metric", "loss=loss=(.*)"]
+    for best, timeout, text in (
         ("loss", 602, "greatest loss 602"),
         ("min:loss", 601, "least loss 601"),
     ):
-        result = run("sweep", "base", *words, "--best", best, "--", "sh", "-c", script)
+        result = run("sweep", "base", *arguments, "--best", best, "--", "sh", "-c", script)
         assert f"hccl_timeout = {timeout}" in result.out
-        assert told in result.err
+        assert text in result.err
     none = run(
         "sweep",
         "base",
         "--vary",
         "hccl_timeout=600",
-        *words[2:],
+        *arguments[2:],
         "--best",
         "loss",
         "--",

@@ -156,15 +156,17 @@ def test_an_export_is_refused_until_the_store_is_trusted(
     assert is_refused(start()), "the value before is no longer trusted"
 
 
+@pytest.mark.parametrize(
+    "line", ["show a", "check a", "render a", "diff a b", "list", "explain a env.LD_PRELOAD"]
+)
 def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_neither(
-    store: Store, run: Run
+    line: str, store: Store, run: Run
 ) -> None:
     store({"a": DANGEROUS, "b": "[env]\nHCCL_CONNECT_TIMEOUT = 600\n"})
     assert run("env", "b", "--set", "env.LD_PRELOAD=/z.so").code == 0
     assert run("env", "a", "--set", "env.LD_PRELOAD=/z.so").code == 0
     assert run("env", "a", "--diff").code == 0
-    for line in ("show a", "check a", "render a", "diff a b", "list", "explain a env.LD_PRELOAD"):
-        assert run(*line.split()).code == 0, line
+    assert run(*line.split()).code == 0, line
 
 
 @pytest.mark.parametrize(
@@ -255,16 +257,18 @@ def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_onl
         "[" * 9999,
     ],
 )
-def test_a_damaged_file_trusts_nothing_and_is_named(store: Store, run: Run, text: str) -> None:
+@pytest.mark.parametrize("arguments", [["env", "a"], ["trust"]])
+def test_a_damaged_file_trusts_nothing_and_is_named(
+    arguments: list[str], store: Store, run: Run, text: str
+) -> None:
     store({"a": DANGEROUS})
     path = Path(find_trust_file())
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="latin-1")
-    for line in ("env a", "trust"):
-        done = run(*line.split())
-        assert done.code == 2, line
-        assert "NP931" in done.err, line
-        assert str(path) in done.err, line
+    done = run(*arguments)
+    assert done.code == 2
+    assert "NP931" in done.err
+    assert str(path) in done.err
     assert path.read_text(encoding="latin-1") == text
 
 
@@ -547,7 +551,7 @@ def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, ru
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("run", "a", "--set", "env.PYTORCH_NPU_ALLOC_CONF.expandable_segments=True", "--", "true"),
         ("env", "a+./b.toml"),
@@ -555,11 +559,11 @@ def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, ru
     ],
 )
 def test_a_table_needs_the_trust_of_each_author_of_a_part(
-    words: tuple[str, ...], store: Store, run: Run, tmp_path: Path
+    arguments: tuple[str, ...], store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"a": '[env.PYTORCH_NPU_ALLOC_CONF]\nroundup_power2_divisions = "[x$(id)]"\n'})
     (tmp_path / "b.toml").write_text("[env.PYTORCH_NPU_ALLOC_CONF]\nexpandable_segments = true\n")
-    assert is_refused(run(*words))
+    assert is_refused(run(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -603,11 +607,11 @@ REDIRECTING = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kept"), [*PROTECTING, *((name, "") for name in REDIRECTING)])
+@pytest.mark.parametrize(("name", "stored"), [*PROTECTING, *((name, "") for name in REDIRECTING)])
 def test_a_protection_is_weakened_only_if_that_is_trusted(
-    name: str, kept: str, store: Store, run: Run
+    name: str, stored: str, store: Store, run: Run
 ) -> None:
-    weaker = ["", "0", "false"] if kept else ["", "/x", "host:1"]
+    weaker = ["", "0", "false"] if stored else ["", "/x", "host:1"]
     presets = {f"p{number}": f'[env]\n{name} = "{text}"\n' for number, text in enumerate(weaker)}
     store(
         {
@@ -626,10 +630,10 @@ def test_a_protection_is_weakened_only_if_that_is_trusted(
         "trusted with an empty value, it may be unset too"
     )
     assert is_refused(run("env", "p1"))
-    if kept:
-        store({"kept": f'[env]\n{name} = "{kept}"\n'})
-        assert run("env", "kept").code == 0
-        assert "NP60" not in run("check", "kept", "--severity", "info").out
+    if stored:
+        store({"stored": f'[env]\n{name} = "{stored}"\n'})
+        assert run("env", "stored").code == 0
+        assert "NP60" not in run("check", "stored", "--severity", "info").out
 
 
 #: Switches that are safe only with some values, each with a safe and another value.
@@ -716,27 +720,29 @@ def test_an_unknown_variable_is_exported_once_its_name_is_trusted_whatever_its_v
     store: Store, run: Run, tmp_path: Path, line: str
 ) -> None:
     store({"a": '[env]\nMY_SWITCH = "1"\n'})
-    words = line.split()
-    refused = run(*words)
+    arguments = line.split()
+    refused = run(*arguments)
     assert refused.code == 2
     assert "NP930: env.MY_SWITCH is not trusted: the catalogue does not know it" in refused.err
     assert run("trust", "profiles").code == 0
     (tmp_path / "profiles/a.toml").write_text('[env]\nMY_SWITCH = "2"\n')
-    assert run(*words).code == 0
+    assert run(*arguments).code == 0
 
 
-def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Store, run: Run) -> None:
+@pytest.mark.parametrize(("name", "left"), [("a", "b"), ("b", "")])
+def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(
+    name: str, left: str, store: Store, run: Run
+) -> None:
     store({"a": UNKNOWN, "b": '[env]\nOTHER_SWITCH = "1"\nBASH_ENV = "it\'s"\n'})
-    for name, left in (("a", "b"), ("b", "")):
-        refused = run("env", name)
-        (typed,) = {
-            line.partition("then npuprof ")[2].rpartition(", or --trust")[0]
-            for line in refused.err.splitlines()
-            if "try:" in line
-        }
-        assert run(*shlex.split(typed)).code == 0
-        assert run("env", name).code == 0
-        assert not left or is_refused(run("env", left))
+    refused = run("env", name)
+    (typed,) = {
+        line.partition("then npuprof ")[2].rpartition(", or --trust")[0]
+        for line in refused.err.splitlines()
+        if "try:" in line
+    }
+    assert run(*shlex.split(typed)).code == 0
+    assert run("env", name).code == 0
+    assert not left or is_refused(run("env", left))
 
 
 def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes_without_granting_trust(
@@ -762,15 +768,15 @@ def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(
 ) -> None:
     store({"a": f'[env]\n{name} = "/x"\n', "b": "[env]\n"})
     assert "error NP607" in run("check", "a").out
-    for words in (
+    for arguments in (
         ["env", "a"],
         ["env", "a", "--no-check", "--trust"],
         ["env", "b", "--no-check", "--trust", "--set", f"env.{name}=/x"],
     ):
-        refused = run(*words)
-        assert refused.code == 2, words
-        assert refused.out == "", words
-        assert "NP607" in refused.err, words
+        refused = run(*arguments)
+        assert refused.code == 2, arguments
+        assert refused.out == "", arguments
+        assert "NP607" in refused.err, arguments
     assert run("trust").code == 0
     assert "NP607" in run("env", "a", "--no-check").err
 
@@ -830,7 +836,19 @@ def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(
     assert not os.path.exists(find_trust_file())
 
 
-def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Store, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--from other.json",
+        "--from gone.json",
+        "--from trusted.json MY_SWITCH",
+        "NO_SUCH",
+        "MY_SWITCH --revoke",
+    ],
+)
+def test_in_ci_a_reviewed_file_says_what_is_trusted(
+    arguments: str, store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"a": UNKNOWN})
     assert run("trust", "profiles", "--dry-run", "--format", "json", "-o", "trusted.json").code == 0
     store({"b": '[env]\nLATER_SWITCH = "1"\n'})
@@ -843,17 +861,10 @@ def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Store, run: Run, tmp_
     assert run("trust", "profiles", "--from", "trusted.json").code == 0
     assert is_refused(run("env", "a"))
     (tmp_path / "other.json").write_text("[]")
-    for words in (
-        "--from other.json",
-        "--from gone.json",
-        "--from trusted.json MY_SWITCH",
-        "NO_SUCH",
-        "MY_SWITCH --revoke",
-    ):
-        refused = run("trust", "profiles", *words.split())
-        assert refused.code == 2, words
-        assert refused.out == "", words
-        assert "error NP" in refused.err, words
+    refused = run("trust", "profiles", *arguments.split())
+    assert refused.code == 2, arguments
+    assert refused.out == "", arguments
+    assert "error NP" in refused.err, arguments
 
 
 # -- where the state is ---------------------------------------------------------------------------

@@ -261,18 +261,38 @@ def test_a_value_that_is_set_takes_no_comment_away(name: str | int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "held", "wanted"),
+    ("text", "change", "expected"),
     [
-        ("a = [ # x\n  1, # one\n]\n", ("a",), 7, "# x\n# one\na = 7\n"),
-        ("a = [[1, # one\n 2]]\n", ("a", 0, 1), 7, "a = [[1, # one\n 7]]\n"),
-        ("a = [\n  # none\n]\nb = 1\n", ("a",), "", '# none\na = ""\nb = 1\n'),
-        ("x = 1\n[a] # why\n\n[b]\n", ("a",), 7, "x = 1\na = 7\n# why\n\n[b]\n"),
+        pytest.param(
+            "a = [ # x\n  1, # one\n]\n",
+            PathChange(("a",), 7),
+            "# x\n# one\na = 7\n",
+            id="a list becomes a number",
+        ),
+        pytest.param(
+            "a = [[1, # one\n 2]]\n",
+            PathChange(("a", 0, 1), 7),
+            "a = [[1, # one\n 7]]\n",
+            id="one element of a list",
+        ),
+        pytest.param(
+            "a = [\n  # none\n]\nb = 1\n",
+            PathChange(("a",), ""),
+            '# none\na = ""\nb = 1\n',
+            id="an empty list becomes a text",
+        ),
+        pytest.param(
+            "x = 1\n[a] # why\n\n[b]\n",
+            PathChange(("a",), 7),
+            "x = 1\na = 7\n# why\n\n[b]\n",
+            id="a table becomes a number",
+        ),
     ],
 )
 def test_a_comment_in_a_value_that_is_replaced_stands_above_it(
-    text: str, path: tuple[Any, ...], held: Any, wanted: str
+    text: str, change: PathChange, expected: str
 ) -> None:
-    assert apply_changes(text, [PathChange(path, held)]) == wanted
+    assert apply_changes(text, [change]) == expected
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 30))

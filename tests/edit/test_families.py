@@ -63,7 +63,7 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(
 
 
 @pytest.mark.parametrize(
-    ("heir", "said"),
+    ("heir", "message"),
     [
         (
             HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n',
@@ -81,7 +81,7 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(
     ],
 )
 def test_a_family_in_which_one_cannot_follow_stays_as_it_is(
-    heir: str, said: str, store: Store, run: Run
+    heir: str, message: str, store: Store, run: Run
 ) -> None:
     texts = {
         "b": BASE,
@@ -93,7 +93,7 @@ def test_a_family_in_which_one_cannot_follow_stays_as_it_is(
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
     assert done.code == 1, done.out
-    assert said in done.out, done.out
+    assert message in done.out, done.out
     assert read_texts(folder) == texts | dict.fromkeys(
         ("apart", "z"), f'[options]\n{NEW} = "mixed_float16"\n'
     )
@@ -133,10 +133,10 @@ def test_one_preset_is_not_moved_away_from_those_that_build_on_it(
 ) -> None:
     texts = {"b": BASE, "heir": HEIR + heir}
     folder = store(texts)
-    for words in ((), ("--dry-run",)):
-        said = run("migrate", "b", "--cann", "9.0.0", *words)
-        assert said.code == 2
-        assert "npuprof migrate --all --cann 9.0.0" in said.err
+    for arguments in ((), ("--dry-run",)):
+        result = run("migrate", "b", "--cann", "9.0.0", *arguments)
+        assert result.code == 2
+        assert "npuprof migrate --all --cann 9.0.0" in result.err
         assert read_texts(folder) == texts
     assert run("migrate", "b", "--cann", "9.0.0", "--no-check").code == 1
     assert NEW in read_texts(folder)["b"]
@@ -146,7 +146,7 @@ RULE = "[[rule]]\ncode = 'T-1'\n"
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         (
             f"require = \"{OLD} == 'allow_mix_precision'\"\n",
@@ -170,17 +170,17 @@ RULE = "[[rule]]\ncode = 'T-1'\n"
 )
 @pytest.mark.parametrize("preset", ["b", "--all"])
 def test_a_team_rule_that_reads_a_migrated_key_is_reported(
-    rule: str, said: str, preset: str, store: Store, run: Run, tmp_path: Path
+    rule: str, message: str, preset: str, store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"b": MIGRATED})
     (tmp_path / "npuprof.toml").write_text(RULE + rule)
     done = run("migrate", preset, "--cann", "9.0.0", "--dry-run")
-    assert ("rule T-1" in done.out) == bool(said), done.out
-    assert said in done.out, done.out
-    if said:
+    assert ("rule T-1" in done.out) == bool(message), done.out
+    assert message in done.out, done.out
+    if message:
         assert done.code == 1
         assert "npuprof.toml:" in done.out
-    if NEW in said:
+    if NEW in message:
         assert f"write {NEW} in the rule" in done.out
 
 
@@ -196,13 +196,13 @@ def test_blocks_that_a_migration_leaves_behind_are_named(
         Path(f"s{number}.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
         made = run("inject", f"s{number}.py", spec)
         assert made.code == 0, made.err
-    said = (
+    result = (
         "2 blocks in scripts are out of date by that: s0.py:3 (b), s2.py:3 (b)",
         "npuprof inject . --all",
     )
-    for words in (("b", "--dry-run"), ("--all", "--dry-run"), ("--all",)):
-        done = run("migrate", *words, "--cann", "9.0.0")
-        assert all(text in done.err for text in said), done.err
+    for arguments in (("b", "--dry-run"), ("--all", "--dry-run"), ("--all",)):
+        done = run("migrate", *arguments, "--cann", "9.0.0")
+        assert all(text in done.err for text in result), done.err
     assert "out of date" not in run("migrate", "--all", "--cann", "9.0.0").err, (
         "nothing changes any more"
     )

@@ -113,12 +113,12 @@ def replace_lines(text: str, edits: str) -> str:
 @pytest.mark.parametrize("name", CLEAN)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_both_changes_are_in_the_merge(name: str, ending: str) -> None:
-    ours, theirs, wanted = (
+    ours, theirs, expected = (
         replace_lines(BASE, edits).replace("\n", ending) for edits in CLEAN[name]
     )
     result = merge_texts(BASE.replace("\n", ending), ours, theirs)
     assert not result.conflicts
-    assert result.text == wanted
+    assert result.text == expected
 
 
 CONFLICTS: dict[str, tuple[str, str, str, str]] = {
@@ -218,65 +218,63 @@ def block(product: str, number: int) -> str:
     return f'[[override]]\nmatch = {{ product = "{product}" }}\nenv = {{ X = {number} }}\n\n'
 
 
+def format_blocks(names: str) -> str:
+    """Return overrides by product and value: ``a1 b2`` are two."""
+    return "".join(block(name[0], int(name[1])) for name in names.split())
+
+
+def list_blocks(text: str) -> list[str]:
+    """Return the overrides of a text by product and value, in order."""
+    overrides = tomllib.loads(text).get("override", [])
+    return [f"{override['match']['product']}{override['env']['X']}" for override in overrides]
+
+
 @pytest.mark.parametrize(
-    ("base", "ours", "theirs", "wanted"),
+    ("base", "ours", "theirs", "expected"),
     [
-        ("a1 b1", "a2 b1", "a1 b2", "a2 b2"),
-        ("a1 b1", "b1", "a1 b2", "b2"),
-        ("a1 b1", "a1 b1 c1", "b1", "b1 c1"),
-        ("a1 b1", "a1 b1", "b1 a1", None),
-        ("", "a1", "b1", "a1 b1"),
-        ("a1 b1", "a2 b1", "b1", None),
-        ("a1 b1", "b1", "a2 b1", None),
-        ("a1 b1", "b1 a1", "a1 c1 b1", None),
-        ("a1", "a2", "a3", None),
-        ("a1 a2", "a1 a3", "a9 a2", "a9 a3"),
+        pytest.param("a1 b1", "a2 b1", "a1 b2", "a2 b2", id="each side changes one"),
+        pytest.param("a1 b1", "b1", "a1 b2", "b2", id="we remove one, they change another"),
+        pytest.param("a1 b1", "a1 b1 c1", "b1", "b1 c1", id="we add one, they remove another"),
+        pytest.param("a1 b1", "a1 b1", "b1 a1", None, id="they move one"),
+        pytest.param("", "a1", "b1", "a1 b1", id="each side adds one"),
+        pytest.param("a1 b1", "a2 b1", "b1", None, id="we change what they remove"),
+        pytest.param("a1 b1", "b1", "a2 b1", None, id="we remove what they change"),
+        pytest.param("a1 b1", "b1 a1", "a1 c1 b1", None, id="we move one, they add another"),
+        pytest.param("a1", "a2", "a3", None, id="both change one"),
+        pytest.param("a1 a2", "a1 a3", "a9 a2", "a9 a3", id="two with one match"),
     ],
 )
 def test_overrides_are_merged_by_their_match(
-    base: str, ours: str, theirs: str, wanted: str | None
+    base: str, ours: str, theirs: str, expected: str | None
 ) -> None:
-    three = [
-        "".join(block(word[0], int(word[1])) for word in side.split())
-        for side in (base, ours, theirs)
-    ]
-    result = merge_texts(*three)
-    if wanted is None:
-        picked = split_conflicts(result.text)
-        assert picked is not None
-        found = [
-            {
-                "".join(map(str, (b["match"]["product"], b["env"]["X"])))
-                for b in tomllib.loads(side).get("override", [])
-            }
-            for side in picked
-        ]
-        assert set(ours.split()) <= found[0] | found[1]
-        assert set(theirs.split()) <= found[0] | found[1]
+    result = merge_texts(format_blocks(base), format_blocks(ours), format_blocks(theirs))
+    if expected is None:
+        sides = split_conflicts(result.text)
+        assert sides is not None
+        left, right = map(list_blocks, sides)
+        assert {*ours.split()} <= {*left, *right}
+        assert {*theirs.split()} <= {*left, *right}
     else:
         assert not result.conflicts
-        assert [
-            f"{b['match']['product']}{b['env']['X']}"
-            for b in tomllib.loads(result.text).get("override", [])
-        ] == wanted.split()
+        assert list_blocks(result.text) == expected.split()
 
 
 @pytest.mark.parametrize(
-    ("base", "ours", "theirs", "wanted"),
+    ("base", "ours", "theirs", "expected"),
     [
-        ("abc", "abc", "abc", "abc"),
-        ("abc", "axbc", "abyc", "axbyc"),
-        ("abc", "bc", "ab", "b"),
-        ("abc", "cab", "bca", "cba"),
-        ("abcd", "bcda", "bcad", None),
-        ("", "a", "b", None),
-        ("ab", "xb", "ay", "xy"),
-        ("ab", "xb", "b", None),
+        pytest.param("abc", "abc", "abc", "abc", id="nothing changed"),
+        pytest.param("abc", "axbc", "abyc", "axbyc", id="each side adds one"),
+        pytest.param("abc", "bc", "ab", "b", id="each side removes one"),
+        pytest.param("abc", "cab", "bca", "cba", id="each side moves one"),
+        pytest.param("abcd", "bcda", "bcad", None, id="both move one element"),
+        pytest.param("", "a", "b", None, id="both add at one place"),
+        pytest.param("ab", "xb", "ay", "xy", id="each side replaces one"),
+        pytest.param("ab", "xb", "b", None, id="we replace what they remove"),
     ],
 )
-def test_sequences(base: str, ours: str, theirs: str, wanted: str | None) -> None:
+def test_sequences(base: str, ours: str, theirs: str, expected: str | None) -> None:
     found = merge_ordered_lists(list(base), list(ours), list(theirs))
-    assert found is MISSING if wanted is None else found == list(wanted)
+    assert found is MISSING if expected is None else found == list(expected)
 
 
 def test_sets_never_clash() -> None:

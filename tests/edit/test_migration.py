@@ -17,13 +17,13 @@ ROWS = load_built_part("migrations")
 
 
 def migrate(
-    folder: Path, options: str, *words: str, release: str = "9.0.0", head: str = ""
+    folder: Path, options: str, *arguments: str, release: str = "9.0.0", head: str = ""
 ) -> tuple[int, str]:
     write(
         folder, {"profiles/p.toml": f'[profile]\ndescription = "d"\n{head}\n[options]\n{options}'}
     )
     code = __main__.main(
-        ["migrate", "p", "--cann", release, "--store", str(folder / "profiles"), *words]
+        ["migrate", "p", "--cann", release, "--store", str(folder / "profiles"), *arguments]
     )
     return code, (folder / "profiles/p.toml").read_text().partition("[options]\n")[2]
 
@@ -119,7 +119,7 @@ def test_the_range_of_releases_follows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "words", "told"),
+    ("head", "arguments", "message"),
     [
         ("", [], {}),
         (
@@ -143,22 +143,26 @@ def test_the_range_of_releases_follows(tmp_path: Path) -> None:
     ],
 )
 def test_a_preset_that_names_no_release_comes_from_the_one_that_is_given(
-    head: str, words: list[str], told: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    head: str,
+    arguments: list[str],
+    message: set[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    migrate(tmp_path, "use_off_line = true\n", "--format", "json", *words, head=head)
+    migrate(tmp_path, "use_off_line = true\n", "--format", "json", *arguments, head=head)
     found = [
         one for one in json.loads(capsys.readouterr().out)["findings"] if one["code"] == "NP512"
     ]
-    assert {one["key"] for one in found} >= set(told)
-    assert bool(found) == bool(told)
+    assert {one["key"] for one in found} >= set(message)
+    assert bool(found) == bool(message)
     assert all(one["path"].endswith("p.toml") for one in found)
 
 
-@pytest.mark.parametrize(("given", "code"), [("9.1.0", "NP902"), ("nine", "NP401")])
+@pytest.mark.parametrize(("values", "code"), [("9.1.0", "NP902"), ("nine", "NP401")])
 def test_a_release_to_come_from_is_known_and_not_later(
-    given: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    values: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert migrate(tmp_path, 'mstune_mode = "2"\n', "--from", given) == (2, 'mstune_mode = "2"\n')
+    assert migrate(tmp_path, 'mstune_mode = "2"\n', "--from", values) == (2, 'mstune_mode = "2"\n')
     assert code in capsys.readouterr().err
 
 
@@ -215,7 +219,7 @@ def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ('mstune_mode = "1"\naoe_mode = "2"\n', "the preset sets aoe_mode as well"),
         (
@@ -234,10 +238,10 @@ def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str)
     ],
 )
 def test_a_key_gets_its_new_name_everywhere_or_nowhere(
-    options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert migrate(tmp_path, options) == (1, options)
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_a_family_is_migrated_from_its_base_upwards(
@@ -326,9 +330,9 @@ def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(
     store: Store, run: Run
 ) -> None:
     store({**STORE, "zz-base": STORE["zz-base"] + 'op_tune_mode = "GA"\n'})
-    said = run("migrate", "--all", "--cann", "9.0.0", "--format", "json")
-    assert said.code == 1
-    fields = json.loads(said.out)
+    result = run("migrate", "--all", "--cann", "9.0.0", "--format", "json")
+    assert result.code == 1
+    fields = json.loads(result.out)
     assert fields["schema"] == "npuprof.migrate-store/1"
     assert fields["cann"] == "9.0.0"
     assert fields["files"] == ["profiles/apart.toml", "profiles/zz-base.toml", "profiles/heir.toml"]
@@ -339,24 +343,26 @@ def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(
 
 def test_a_store_with_a_preset_that_cannot_be_read_is_not_moved(store: Store, run: Run) -> None:
     folder = store({**STORE, "broken": "[profile\n", "lost": "[profile]\nextends = ['nowhere']\n"})
-    said = run("migrate", "--all", "--cann", "9.0.0")
-    assert said.code == 2
-    assert "broken.toml" in said.err
-    assert "nowhere" in said.err
+    result = run("migrate", "--all", "--cann", "9.0.0")
+    assert result.code == 2
+    assert "broken.toml" in result.err
+    assert "nowhere" in result.err
     assert store_texts(folder)["zz-base"] == STORE["zz-base"]
 
 
-@pytest.mark.parametrize("words", [(), ("p", "--all")])
-def test_a_preset_or_all_of_them_are_moved(words: tuple[str, ...], store: Store, run: Run) -> None:
+@pytest.mark.parametrize("arguments", [(), ("p", "--all")])
+def test_a_preset_or_all_of_them_are_moved(
+    arguments: tuple[str, ...], store: Store, run: Run
+) -> None:
     store(STORE)
-    said = run("migrate", *words, "--cann", "9.0.0")
-    assert said.code == 2
-    assert "NP902" in said.err
+    result = run("migrate", *arguments, "--cann", "9.0.0")
+    assert result.code == 2
+    assert "NP902" in result.err
 
 
-@pytest.mark.parametrize("words", [("old.py",), ("src",), ("train",)])
+@pytest.mark.parametrize("arguments", [("old.py",), ("src",), ("train",)])
 def test_scripts_are_rejected_with_the_scan_that_reports_what_breaks(
-    words: tuple[str, ...], tmp_path: Path, run: Run
+    arguments: tuple[str, ...], tmp_path: Path, run: Run
 ) -> None:
     script = "#!/usr/bin/python\nprint(1)\n"
     write(
@@ -369,9 +375,9 @@ def test_scripts_are_rejected_with_the_scan_that_reports_what_breaks(
             "train": script,
         },
     )
-    said = run("migrate", *words, "--cann", "9.0.0")
-    assert said.code == 2, said.err
-    assert f"npuprof scan {words[-1]} --cann 9.0.0 reports" in said.err, said.err
+    result = run("migrate", *arguments, "--cann", "9.0.0")
+    assert result.code == 2, result.err
+    assert f"npuprof scan {arguments[-1]} --cann 9.0.0 reports" in result.err, result.err
     assert run("migrate", "p", "--cann", "9.0.0").code == 0, (
         "a preset wins over a folder of its name"
     )
