@@ -119,14 +119,10 @@ class Doctor(PrintingVerb, ResolvingVerb):
         if diagnosis.likeness is not None:
             first, last = diagnosis.likeness.releases[0], diagnosis.likeness.releases[-1]
             span = f"CANN {first}" + (f" to {last}" if last != first else "")
-            doubt = (
-                f", of which {len(diagnosis.likeness.different)} disagree"
-                if diagnosis.likeness.different
-                else ""
-            )
-            lines.append(
-                f"looks like   {span} ({diagnosis.likeness.compared} names compared{doubt})"
-            )
+            compared = f"{diagnosis.likeness.compared} names compared"
+            if diagnosis.likeness.different:
+                compared += f", of which {len(diagnosis.likeness.different)} disagree"
+            lines.append(f"looks like   {span} ({compared})")
         if config is not None and diagnosis.adapter is not None:
             unknown = [name for name, known in diagnosis.read.items() if known is None]
             unread = [name for name, known in diagnosis.read.items() if known is False]

@@ -139,8 +139,8 @@ class Env(ContextVerb):
 
     def _refuse_shell_flags(self) -> None:
         other_flag = "--diff" if self.diff else "--format"
-        for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
-            if wanted:
+        for spelling, value in (("--shell", self.shell), ("--unset", self.undo)):
+            if value:
                 raise build_error(
                     "NP914",
                     f"{spelling} and {other_flag} do not go together",
@@ -172,31 +172,24 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     variables, notes = collect_env_variables(
         config, tell, kind.folder or folder, trusting, kind.facts
     )
-    if not kind.clears and (
-        removed := [
-            variable
-            for variable in list_unset_variables(config, trusting)[0]
-            if variable not in variables
-        ]
-    ):
-        notes.append(
-            f"--format {name} cannot unset {', '.join(removed)}: unset it where the job is started"
-        )
+    if not kind.clears:
+        unset, _ = list_unset_variables(config, trusting)
+        removed = [variable for variable in unset if variable not in variables]
+        if removed:
+            shown = ", ".join(removed)
+            notes.append(f"--format {name} cannot unset {shown}: unset it where the job is started")
     _refuse_values(
         config, ((variable, kind.refuses(variable, text)) for variable, text in variables.items())
     )
-    notes += [
-        f"{variable}: {doubt}"
-        for variable, value in variables.items()
-        if (doubt := kind.doubt(variable, value))
-    ]
+    for variable, value in variables.items():
+        caveat = kind.doubt(variable, value)
+        if caveat:
+            notes.append(f"{variable}: {caveat}")
     sidecars = dict(collect_sidecars(config).values())
     text = kind.write(config, variables, sidecars)
-    if (
-        kind.largest
-        and sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items())
-        > kind.largest
-    ):
+    contents = {**variables, **sidecars}
+    size = sum(len(f"{key}{value}".encode()) for key, value in contents.items())
+    if kind.largest and size > kind.largest:
         what = "the variables do not fit into one ConfigMap"
         raise build_error(
             "NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files"
@@ -238,9 +231,9 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
     changes = compare_environment(variables, dict(os.environ), list_unset_variables(config)[0])
     changes = [(sign, name, old and hide_text(name, old), new) for sign, name, old, new in changes]
     if file_format == "json":
-        words = {"+": "added", "~": "changed", "-": "left over"}
+        kinds = {"+": "added", "~": "changed", "-": "left over"}
         rows = [
-            {"change": words[sign], "name": name, "before": old, "after": new}
+            {"change": kinds[sign], "name": name, "before": old, "after": new}
             for sign, name, old, new in changes
         ]
         text = format_json_answer({"schema": "npuprof.env-diff/1", "changes": rows})

@@ -34,8 +34,8 @@ class Help(Verb):
         Raises NpuprofError for an unknown word.
         """
         topics = docs.load_topics()
-        wanted = " ".join(self.topic)
-        group = [topic for topic in topics if topic.group and topic.group == wanted.lower()]
+        requested = " ".join(self.topic).lower()
+        group = [topic for topic in topics if topic.group and topic.group == requested]
         if group or not self.topic:
             topics = group or topics
             rows = [
@@ -57,16 +57,11 @@ class Help(Verb):
                     "json": lambda: {"schema": "npuprof.topics/1", "topics": rows},
                 }
             )
-        chosen = next(
-            (
-                topic
-                for topic in topics
-                if wanted.lower().removesuffix(".md")
-                in (topic.name, topic.path.removesuffix(".md"))
-            ),
-            None,
-        )
-        if chosen is None:
+        name = requested.removesuffix(".md")
+        for chosen in topics:
+            if name in (chosen.name, chosen.path.removesuffix(".md")):
+                break
+        else:
             return _show_verb(self.topic, [topic.name for topic in topics])
         page = Markdown(
             chosen.text, tuple(docs.split_code(chosen.text)), _build_link_words(chosen, topics)
@@ -95,23 +90,21 @@ def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callabl
         path = os.path.normpath(os.path.join(os.path.dirname(here.path), target.partition("#")[0]))
         if "://" in target:
             return f"{label} ({target})"
-        return (
-            f"{label} (`npuprof help {names[path]}`)"
-            if path in names and path != here.path
-            else label
-        )
+        if path in names and path != here.path:
+            return f"{label} (`npuprof help {names[path]}`)"
+        return label
 
     return show
 
 
-def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
+def _show_verb(typed: Sequence[str], topics: Sequence[str]) -> Answer:
     """Return the help of a verb or of a group of two-word verbs.
 
     Raises NpuprofError if there is none.
     """
     names = [" ".join(names) for names, _ in list_verb_names()]
     families = {name.partition(" ")[0] for name in names if " " in name}
-    verb = " ".join(words)
+    verb = " ".join(typed)
     if verb not in names and verb not in families:
         hint = did_you_mean(
             verb, (*topics, *names), "npuprof help lists the topics, npuprof --help the verbs"
@@ -120,7 +113,7 @@ def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
         raise build_usage_error(f"there is no topic {verb!r}", hint, why)
     from npuprof.commands.framework.application import format_help
 
-    text = format_help(list(words))
+    text = format_help(list(typed))
     return Answer(
         {
             "text": lambda: text,

@@ -99,18 +99,18 @@ class Init(Verb):
 
     def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
         """Yield the next steps as commands for the current folder."""
-        there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
-        place = f", in {there}:" if there else ":"
+        folder = ""
+        if os.path.realpath(self.folder) != os.path.realpath("."):
+            folder = quote(self.folder)
+        where = f", in {folder}:" if folder else ":"
         yield (
-            f"{self._count_files(files)}; next{place} npuprof "
+            f"{self._count_files(files)}; next{where} npuprof "
             f"list, npuprof show {_SAMPLE}, npuprof git install"
         )
         if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
-            git = f"git -C {there} add" if there else "git add"
-            yield (
-                f"to commit these files: {git} "
-                f"{' '.join(sorted({name.split('/')[0] for name in files}))}"
-            )
+            git = f"git -C {folder} add" if folder else "git add"
+            tops = sorted({name.split("/")[0] for name in files})
+            yield f"to commit these files: {git} {' '.join(tops)}"
 
     def _format_files(self, files: dict[str, str]) -> str:
         """Return the file names, one per line, relative to the current folder."""

@@ -30,7 +30,12 @@ from npuprof.edit.migration_plan import (
     require_matching_dependents,
 )
 from npuprof.edit.migration_steps import find_earlier_release
-from npuprof.edit.preset_file import PresetFile, format_difference, open_for_edit
+from npuprof.edit.preset_file import (
+    PresetFile,
+    describe_write,
+    format_difference,
+    open_for_edit,
+)
 from npuprof.model import Context, Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -89,18 +94,15 @@ class Migrate(Verb):
         if not self.specs:
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
-        for word in self.specs:
-            if (
-                os.path.exists(word)
-                and not word.endswith(".toml")
-                and word not in workspace.store.names()
-            ):
+        for name in self.specs:
+            is_other_file = os.path.exists(name) and not name.endswith(".toml")
+            if is_other_file and name not in workspace.store.names():
                 hint = (
-                    f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what breaks in "
+                    f"npuprof scan {shlex.quote(name)} --cann {self.cann} reports what breaks in "
                     "scripts with that release"
                 )
                 raise build_usage_error(
-                    f"{word} is not a preset", hint, "migrate rewrites presets, not scripts."
+                    f"{name} is not a preset", hint, "migrate rewrites presets, not scripts."
                 )
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
@@ -119,7 +121,7 @@ class Migrate(Verb):
             notes = _describe_blocks_of(outcome, file) if changed else ()
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
-        done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+        done = describe_write(changed, dry_run)
         fields = {
             "schema": "npuprof.migrate/1",
             "preset": outcome.after.name,
@@ -138,15 +140,13 @@ class Migrate(Verb):
         with lock_folders([home.root]):
             plan = migrate_store(home, context, self._since)
             notes = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
-            wanted = [file.build_wanted(text) for file, text in plan.files]
-            if wanted and not self.dry_run:
-                writing.write_planned_files(wanted)
-        done = "would write" if self.dry_run else "wrote"
-        summary = (
-            f"{done} {format_count(len(wanted), 'file')}"
-            if wanted
-            else "nothing to change in any preset"
-        )
+            writes = [file.build_wanted(text) for file, text in plan.files]
+            if writes and not self.dry_run:
+                writing.write_planned_files(writes)
+        summary = "nothing to change in any preset"
+        if writes:
+            done = "would write" if self.dry_run else "wrote"
+            summary = f"{done} {format_count(len(writes), 'file')}"
         forms = {
             "text": lambda: _format_plan(plan, self.coloured),
             "json": lambda: _build_plan_fields(plan, str(context.cann)),

@@ -89,18 +89,16 @@ class Options(Verb):
 
         Raises NpuprofError if there are none.
         """
-        words = (self.query or "").lower().split()
+        terms = (self.query or "").lower().split()
         filters = self._build_filters()
         rows = []
         for section, described in catalog.load_sections().items():
             for name in described.names:
-                shown, summary = (
-                    f"{described.prefix}{name}",
-                    catalog.find_record_texts(section, name).get("summary", ""),
-                )
-                if all(word in f"{shown} {summary}".lower() for word in words) and all(
-                    keeps(section, name) for keeps in filters
-                ):
+                shown = f"{described.prefix}{name}"
+                summary = catalog.find_record_texts(section, name).get("summary", "")
+                text = f"{shown} {summary}".lower()
+                is_match = all(term in text for term in terms)
+                if is_match and all(accepts(section, name) for accepts in filters):
                     rows.append({"name": shown, "section": section, "summary": summary})
         if not rows:
             known = {

@@ -122,7 +122,7 @@ class Release(Verb):
 
     def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> ReleasePlan:
         """Return the plan for one preset. Raises NpuprofError."""
-        wanted = _parse_number(self.version) if self.version is not None else None
+        requested = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(spec, "release")
         if revision:
             what, hint = f"cannot release {spec!r}", f"npuprof release {name}"
@@ -134,17 +134,17 @@ class Release(Verb):
         _require_committed(committed, [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
         last = find_last_release(earlier)
-        if last and wanted is None:
+        if last and requested is None:
             _require_unchanged_release(workspace, last)
         taken = frozenset(
             version.number for version in repository.load_versions(name) if not version.pre
         )
         pair, proposal = propose_version(
-            workspace, config, last, taken, wanted is None, self.uncompared
+            workspace, config, last, taken, requested is None, self.uncompared
         )
-        number = wanted or VersionText(proposal.number)
+        number = requested or VersionText(proposal.number)
         _require_free_number(repository, name, number, proposal, earlier)
-        if proposal.step == "none" and wanted is None:
+        if proposal.step == "none" and requested is None:
             number = (
                 VersionText((*number.number[:2], number.number[2] + 1))
                 if last and number.order <= last.text.order

@@ -62,16 +62,16 @@ class Rename(StoreVerb):
                 _require_same_results(moved, after)
             problems = list(unread)
             scripts = _plan_scripts(moved, after, problems)
-            if scripts is not None and scripts.rejections:
-                raise NpuprofError(scripts.rejections)
-            wanted = [*moved.list_wanted(), *(scripts.writes.values() if scripts else ())]
+            if scripts is not None and scripts.refused:
+                raise NpuprofError(scripts.refused)
+            writes = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
-                writing.write_planned_files(wanted)
+                writing.write_planned_files(writes)
                 writing.remove_empty_folders(moved.old.path, moved.new.folder)
         done = "would rename" if self.dry_run else "renamed"
         summary = f"{done} {self.spec} to {self.name}" + (
-            f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else ""
+            f", also in {format_count(len(writes) - 2, 'other file')}" if writes[2:] else ""
         )
         notes = [summary, *moved.list_notes()]
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):

@@ -42,10 +42,10 @@ _SUMMARY_LIMIT = 250_000
 
 
 @dataclass
-class _Found:
+class _Results:
     """The results of a job: shown findings, failing findings, failures, notes, the exit code."""
 
-    told: list[Finding] = field(default_factory=list)
+    shown: list[Finding] = field(default_factory=list)
     failing: list[Finding] = field(default_factory=list)
     problems: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -105,20 +105,20 @@ class Review(JudgingVerb):
         """
         job = hosting.read_job(os.environ)
         job = replace(job, base=self.base) if self.base else job
-        found = _Found()
+        results = _Results()
         try:
             self._sync_sources()
         except NpuprofError as error:
-            found.note_failures(error.findings)
-        self._judge(found)
+            results.note_failures(error.findings)
+        self._judge(results)
         if self.report is not None:
-            self._write_report(self.report, job, found)
-        page = self._review(job, found) if job.number else ""
+            self._write_report(self.report, job, results)
+        page = self._review(job, results) if job.number else ""
         return Answer(
-            self._format_answer(job, found, page),
-            tuple(found.notes),
-            found.code,
-            problems=found.problems,
+            self._format_answer(job, results, page),
+            tuple(results.notes),
+            results.code,
+            problems=results.problems,
         )
 
     def _sync_sources(self, rev: str | None = None) -> None:
@@ -129,30 +129,30 @@ class Review(JudgingVerb):
         if self.sync:
             sync_sources(self.store, rev=rev)
 
-    def _judge(self, found: _Found) -> None:
+    def _judge(self, results: _Results) -> None:
         """Record the findings of the work tree, or why it cannot be checked."""
         try:
             self.require_known_choice()
             outcome = self.check_store(CheckedStore(open_workspace(self.store)))
         except NpuprofError as error:
-            found.note_failures(error.findings)
+            results.note_failures(error.findings)
             return
         findings = outcome.settled.findings
-        found.told = self.filter_by_severity(findings)
-        found.failing += [one for one in findings if self.decide_code([one])]
-        found.unresolved = outcome.report.unresolved
-        found.code = max(found.code, self.decide_code(findings, found.unresolved))
-        found.notes.append(self.describe_outcome(outcome))
+        results.shown = self.filter_by_severity(findings)
+        results.failing += [finding for finding in findings if self.decide_code([finding])]
+        results.unresolved = outcome.report.unresolved
+        results.code = max(results.code, self.decide_code(findings, results.unresolved))
+        results.notes.append(self.describe_outcome(outcome))
 
-    def _write_report(self, path: str, job: Job, found: _Found) -> None:
+    def _write_report(self, path: str, job: Job, results: _Results) -> None:
         try:
             write_files_atomically(
-                {path: FORMATS[_REPORTS[job.service]]([*found.told, *found.problems])}
+                {path: FORMATS[_REPORTS[job.service]]([*results.shown, *results.problems])}
             )
         except NpuprofError as error:
-            found.note_failures(error.findings)
+            results.note_failures(error.findings)
 
-    def _review(self, job: Job, found: _Found) -> str:
+    def _review(self, job: Job, results: _Results) -> str:
         """Compare the commits of the pull request and publish the result.
 
         Return the page for the log. Faults are recorded.
@@ -168,20 +168,20 @@ class Review(JudgingVerb):
             survey = compare_revisions(spec.Workspace(self.store).store, rev, Context())
             states = States(job, self.store, self.least_severity == "info")
         except NpuprofError as error:
-            found.note_failures(error.findings)
+            results.note_failures(error.findings)
         if survey is not None:
-            found.notes += survey.describe_unread()
-            found.code = max(found.code, 2 if survey.has_unread else 0)
+            results.notes += survey.describe_unread()
+            results.code = max(results.code, 2 if survey.has_unread else 0)
             differs = survey.has_unread or any(
                 pair.is_different or pair.accepted for pair in survey.pairs
             )
-        faults = sort_faults(found.failing, survey, states, job.target or "the target branch")
-        if found.unresolved and not (faults or differs):
+        faults = sort_faults(results.failing, survey, states, job.target or "the target branch")
+        if results.unresolved and not (faults or differs):
             what = (
-                f"{format_count(found.unresolved, 'preset')} cannot be read or resolved, and a "
+                f"{format_count(results.unresolved, 'preset')} cannot be read or resolved, and a "
                 "baseline hides why (npuprof check)"
             )
-            faults = [Faults(what, f"{found.unresolved} unread", ())]
+            faults = [Faults(what, f"{results.unresolved} unread", ())]
 
         def format_page(limit: int) -> str:
             if survey is None:
@@ -192,10 +192,14 @@ class Review(JudgingVerb):
 
         page = format_page(_SUMMARY_LIMIT)
         self._publish(
-            job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found
+            job,
+            page,
+            format_page(COMMENT_LIMIT),
+            is_whole and (differs or results.code > 0),
+            results,
         )
         if states is not None:
-            self._leave_out_known(job, states, found)
+            self._leave_out_known(job, states, results)
         return page
 
     def _complete_checkout(self, job: Job) -> None:
@@ -212,24 +216,27 @@ class Review(JudgingVerb):
             with suppress(NpuprofError):  # the comparison reports a missing side
                 self._sync_sources(side)
 
-    def _leave_out_known(self, job: Job, states: States, found: _Found) -> None:
+    def _leave_out_known(self, job: Job, states: States, results: _Results) -> None:
         """Keep the findings that the pull request adds and those that fail the job.
 
         A note counts the others.
         """
-        aside = [finding for finding in found.told if not self.decide_code([finding])]
-        omitted = _leave_out(aside, states.drop_known(aside, states.left))
+        aside = [finding for finding in results.shown if not self.decide_code([finding])]
+        omitted = _leave_out(aside, states.drop_known(aside, states.merge_base))
         if not omitted:
             return
         are = "is" if len(omitted) == 1 else "are"
-        found.notes.append(
+        results.notes.append(
             f"{format_severity_counts(omitted)} that this {_name_request(job)} did not introduce "
             f"{are} omitted here (npuprof check)"
         )
-        found.told = _leave_out(found.told, omitted)
+        results.shown = _leave_out(results.shown, omitted)
 
-    def _publish(self, job: Job, page: str, short: str, wanted: bool, found: _Found) -> None:
-        """Write the summary and the comment, which is the ``short`` page; record failures."""
+    def _publish(self, job: Job, page: str, short: str, needed: bool, results: _Results) -> None:
+        """Write the summary and the comment, which is the ``short`` page; record failures.
+
+        Without ``needed``, no new comment is created.
+        """
         if job.summary:
             try:
                 folder, name = os.path.split(os.path.realpath(job.summary))
@@ -238,11 +245,11 @@ class Review(JudgingVerb):
                     file.write(page)
             except OSError as error:
                 what = f"the summary of the job cannot be written: {error.strerror}"
-                found.problems.append(
+                results.problems.append(
                     build_finding("NP062", what, "", "see the comment, or npuprof diff")
                 )
         if job.comments is None:
-            found.problems.append(
+            results.problems.append(
                 Finding(
                     "NP062",
                     "no comment is written: there is no token",
@@ -259,7 +266,7 @@ class Review(JudgingVerb):
                 job.comments,
                 _build_marker(self.store or os.environ.get("NPUPROF_STORE")),
                 short,
-                wanted,
+                needed,
             )
         except service.ServiceError as error:
             why = (
@@ -270,18 +277,18 @@ class Review(JudgingVerb):
             where = "the summary of this job" if job.summary else "the log of this job"
             what = f"the comment could not be written: {error.message}"
             problem = build_finding("NP062", what, why, f"see {where}, which has all of it")
-            found.problems.append(problem._replace(severity="info") if error.refused else problem)
+            results.problems.append(problem._replace(severity="info") if error.refused else problem)
         else:
-            found.notes.append(f"the comment on {_name_request(job)} {job.number}: {done}")
+            results.notes.append(f"the comment on {_name_request(job)} {job.number}: {done}")
 
-    def _format_answer(self, job: Job, found: _Found, page: str) -> str:
+    def _format_answer(self, job: Job, results: _Results, page: str) -> str:
         """Return the log output: annotations on GitHub, else the page and the findings."""
         if job.format == "github":
-            return FORMATS["github"]([*found.told, *found.problems])
+            return FORMATS["github"]([*results.shown, *results.problems])
         return (
-            f"{page}\n{format_findings(found.told)}"
-            if page and found.told
-            else page + format_findings(found.told)
+            f"{page}\n{format_findings(results.shown)}"
+            if page and results.shown
+            else page + format_findings(results.shown)
         )
 
 
@@ -310,7 +317,7 @@ class States:
         self._known: dict[str, list[Finding]] = {}
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
         self.head = repository.resolve_commit(job.head)
-        self.left = repository.find_merge_base(base, self.head)
+        self.merge_base = repository.find_merge_base(base, self.head)
         is_merge = (
             repository.has_commit("HEAD^2") and repository.resolve_commit("HEAD^2") == self.head
         )
@@ -323,10 +330,9 @@ class States:
         """
         if not findings:
             return []
-        place = os.path.join(self._repository.top, "-")
-        baseline = baselines.Baseline(
-            place, None, baselines.count_marks(self._judge(commit), place)
-        )
+        path = os.path.join(self._repository.top, "-")
+        counts = baselines.count_marks(self._judge(commit), path)
+        baseline = baselines.Baseline(path, None, counts)
         return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
 
     def _judge(self, commit: str) -> list[Finding]:
@@ -334,11 +340,11 @@ class States:
         if commit not in self._known:
             try:
                 checked = CheckedStore(open_workspace(self._store), commit, plainly=True)
-                found = check_store(checked, notes=self._notes).findings
+                findings = check_store(checked, notes=self._notes).findings
                 there = checked.label  # the label of the store in messages
                 self._known[commit] = [
                     finding._replace(message=finding.message.replace(there, self._label))
-                    for finding in found
+                    for finding in findings
                 ]
             except NpuprofError as error:
                 self._known[commit] = list(error.findings)
@@ -352,28 +358,22 @@ def sort_faults(
 
     In one group if the origin is unknown.
     """
-    known = (
-        {
-            mark
-            for pair in survey.pairs
-            for finding in (*pair.broken, *pair.unavailable)
-            for mark in _mark(finding)
-        }
-        if survey
-        else set()
-    )
+    known: set[tuple[str, ...]] = set()
+    for pair in survey.pairs if survey else ():
+        for finding in (*pair.broken, *pair.untold):
+            known.update(_identify_finding(finding))
     rest = [
         finding
         for finding in failing
-        if finding.severity != "error" or known.isdisjoint(_mark(finding))
+        if finding.severity != "error" or known.isdisjoint(_identify_finding(finding))
     ]
     if not rest:
         return []
     if states is None or survey is None:
         return [Faults("What fails the job", format_severity_counts(rest), rest)]
-    came = states.drop_known(states.drop_known(rest, states.left), states.target)
-    merged = [] if states.tree == states.head else states.drop_known(came, states.head)
-    own, before = _leave_out(came, merged), _leave_out(rest, came)
+    new = states.drop_known(states.drop_known(rest, states.merge_base), states.target)
+    merged = [] if states.tree == states.head else states.drop_known(new, states.head)
+    own, before = _leave_out(new, merged), _leave_out(rest, new)
     counted = format_severity_counts(before)
     groups = [
         Faults("What else fails the job", f"{format_severity_counts(own)} besides", own),
@@ -396,18 +396,17 @@ def _leave_out(findings: Iterable[Finding], others: Iterable[Finding]) -> list[F
     return [finding for finding in findings if id(finding) not in omitted]
 
 
-def _mark(finding: Finding) -> list[tuple[str, ...]]:
+def _identify_finding(finding: Finding) -> list[tuple[str, ...]]:
     """Return the identities of a finding at a commit and in the work tree.
 
     They are its message, and its source line if it has one.
     """
-    marks: list[tuple[str, ...]] = [
-        (finding.code, finding.key, _COMMIT.sub("", strip_lines(finding.message)))
-    ]
+    message = _COMMIT.sub("", strip_lines(finding.message))
+    identities: list[tuple[str, ...]] = [(finding.code, finding.key, message)]
     if finding.origin is not None and finding.origin.line:
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
-        marks.append((finding.code, finding.key, finding.origin.file, text.strip()))
-    return marks
+        identities.append((finding.code, finding.key, finding.origin.file, text.strip()))
+    return identities
 
 
 VERB = Review

@@ -42,10 +42,10 @@ class Rule(Verb):
         }
         reading = _list_rules_on(self.code, self.store) if self.code is not None else []
         if self.code is None or (reading and self.code not in known):
-            wanted = [known[code] for code in reading] if self.code is not None else known.values()
+            pages = [known[code] for code in reading] if self.code is not None else known.values()
             rows = [
                 {"code": page.code, "severity": page.severity, "title": page.title}
-                for page in wanted
+                for page in pages
             ]
             table = Table(
                 [tuple(row.values()) for row in rows],

@@ -45,10 +45,9 @@ class Show(PrintingVerb, ResolvingVerb):
 
         fields = build_config_fields(config)
         if self.origin:
-            by_key = {key: config.origins(key) for key in config.ordered_settings()}
             fields["origins"] = {
-                key: [origins.build_origin_dict(origin) for origin in those]
-                for key, those in by_key.items()
+                key: list(map(origins.build_origin_dict, config.origins(key)))
+                for key in config.ordered_settings()
             }
         return fields
 

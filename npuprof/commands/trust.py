@@ -114,13 +114,13 @@ class Trust(Verb):
             return [need for need in needs if allowed.allows(need.name, need.text, need.executes)]
         chosen = []
         problems = []
-        for word in self.variables:
-            name, is_pair, text = word.partition("=")
+        for variable in self.variables:
+            name, is_pair, text = variable.partition("=")
             named = [
                 need for need in needs if need.name == name and (not is_pair or need.text == text)
             ]
             if not named and not self.revoke:
-                what = f"no preset of {label} sets {word}, or it needs no trust"
+                what = f"no preset of {label} sets {variable}, or it needs no trust"
                 problems.append(
                     Finding(
                         "NP902", what, "", f"npuprof trust {label} --dry-run lists what needs trust"

@@ -174,7 +174,7 @@ def _count_states(states: list[str]) -> str:
         (states.count("fails"), "do not"),
         (states.count("unknown"), "unknown"),
     ]
-    return ", ".join(f"{count} {words}" for count, words in parts if count)
+    return ", ".join(f"{count} {state}" for count, state in parts if count)
 
 
 def _build_fields(version: VerifiedVersion) -> dict[str, Any]:

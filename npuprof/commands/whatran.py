@@ -92,12 +92,9 @@ class WhatRan(StoreVerb, PrintingVerb):
     def _format_identified(self, identified: Identified) -> str:
         clue = identified.clue
         digest = clue.digests[0] if clue.digests else ""
-        place = f"{clue.found}: " if clue.found else ""
-        lines = [
-            escape_controls(f"{place}{digest[:12]}{f' ({clue.name})' if clue.name else ''}").rstrip(
-                " "
-            )
-        ]
+        location = f"{clue.found}: " if clue.found else ""
+        name = f" ({clue.name})" if clue.name else ""
+        lines = [escape_controls(f"{location}{digest[:12]}{name}").rstrip(" ")]
         for match in identified.matches:
             lines += [f"  {line}" for line in self._format_match(match)]
         if not identified.matches and clue.evidence is not None:

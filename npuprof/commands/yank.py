@@ -76,20 +76,20 @@ class Yank(StoreVerb):
 
 def _find_version(workspace: spec.Workspace, repository: Repository, requested: str) -> Version:
     """Return the version of a preset or store with a complete number. Raises NpuprofError."""
-    name, at, wanted = requested.partition("@")
+    name, at, number = requested.partition("@")
     if not at and name.startswith("v") and parse_version_text(name):
-        name, wanted = "", name
+        name, number = "", name
     if name:
-        name, wanted = workspace.split_single_spec(requested, "yank")
+        name, number = workspace.split_single_spec(requested, "yank")
     known = list(repository.load_versions(name)) if name else repository.load_store_versions()
-    text = parse_version_text(wanted)
+    text = parse_version_text(number)
     found = next((version for version in known if version.text == text), None)
     if found is not None:
         return found
     called = name or "the store"
     what = (
-        f"{called} has no released version {wanted}"
-        if wanted
+        f"{called} has no released version {number}"
+        if number
         else f"{requested!r} names no version"
     )
     released = [f"{ref.name}@{ref.text}" for ref in repository.list_tag_refs()]

@@ -38,7 +38,7 @@ class After(Verb):
     takes_any_word = True
 
     deed = argument("deed", "Git operation: merge or rewrite")
-    words = arguments("words", "Arguments that git passes to the hook")
+    arguments = arguments("words", "Arguments that git passes to the hook")
 
     def run(self) -> Answer:
         """Return the findings that neither side has, nothing if there are none.
@@ -46,7 +46,7 @@ class After(Verb):
         Raises NpuprofError.
         """
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
-        if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
+        if self.deed == "rewrite" and self.arguments[:1] != ["rebase"]:
             return Answer()
         try:
             home = find_store(None, os.environ)
@@ -54,7 +54,7 @@ class After(Verb):
             return Answer()
         now = _find_faults(home, home.root)
         git = Git(home.root)
-        sides = _find_sides(git, self.deed, self.words, rewritten) if now else []
+        sides = _find_sides(git, self.deed, self.arguments, rewritten) if now else []
         if not sides:
             return Answer()
         for side in sides:
@@ -75,7 +75,7 @@ class After(Verb):
         return Answer(None, (note, hint), 1, problems=findings_now)
 
 
-def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
+def _find_sides(git: Git, deed: str, arguments: list[str], rewritten: str) -> list[str]:
     """Return the merged commits; empty if there is only one, which has all faults itself."""
     names: list[str] = []
     if deed == "rewrite":
@@ -84,7 +84,7 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
             if len(commits) > 1:
                 names = ["ORIG_HEAD", f"{commits[1]}^"]
                 break
-    elif words[:1] == ["1"]:  # a squash: HEAD is still this side
+    elif arguments[:1] == ["1"]:  # a squash: HEAD is still this side
         names = ["HEAD"]
     else:
         names = ["HEAD^1", "HEAD^2"]

@@ -93,29 +93,29 @@ class Install(StoreVerb):
         if not self.everywhere:
             reject_foreign_folder(git)
         path, lines = find_attributes(git, self.everywhere, self.store)
-        wanted: dict[str, str | None] = {
+        settings: dict[str, str | None] = {
             **list_settings(),
             **(list_diff_settings() if self.diff else dict.fromkeys(list_diff_settings())),
         }
         done: list[str] = []
-        gone: list[str] = []
-        for name, value in wanted.items():
+        removed: list[str] = []
+        for name, value in settings.items():
             if read_setting(git, scope, name) != value:
                 write_setting(git, scope, name, value)
-                (gone if value is None else done).append(name)
+                (removed if value is None else done).append(name)
         make_folder(os.path.dirname(path))
         if edit_attributes(
             path, lambda old: add_attributes(old, lines), "" if self.everywhere else git.folder
         ):
             done.append(path)
         problems = _write_hooks(git, done) if self.hook else []
-        place = "all repositories of this user" if self.everywhere else git.folder
-        notes = [
-            list_below(f"{'set up for' if done or gone else 'already set up for'} {place}", done)
-        ]
-        if gone:
-            notes.append(list_below("removed", gone))
-        notes += [_PLAIN] if gone else [_PATCHES] if self.diff else []
+        target = "all repositories of this user" if self.everywhere else git.folder
+        state = "set up" if done or removed else "already set up"
+        notes = [list_below(f"{state} for {target}", done)]
+        if removed:
+            notes += [list_below("removed", removed), _PLAIN]
+        elif self.diff:
+            notes.append(_PATCHES)
         if not self.everywhere and path in done:
             notes.append(
                 "commit .gitattributes; everybody who runs "

@@ -56,9 +56,9 @@ class Status(Verb):
             for name in ("diff", "merge")
         }
         hooks = {name: judge_hook(find_hook(git, name), name) for name in HOOKS}
-        wanted = any(state not in ("missing", "somebody else's") for state in hooks.values())
+        has_hooks = any(state not in ("missing", "somebody else's") for state in hooks.values())
         rows |= {
-            f"hook {name}": state if state == "set" or wanted else "not asked for (--hook)"
+            f"hook {name}": state if state == "set" or has_hooks else "not asked for (--hook)"
             for name, state in hooks.items()
         }
         is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}

@@ -53,14 +53,16 @@ class Uninstall(StoreVerb):
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         if not self.everywhere:
             reject_foreign_folder(git)
-        path, wanted = find_attributes(git, self.everywhere, self.store)
+        path, added_lines = find_attributes(git, self.everywhere, self.store)
         done = []
         for name in (*list_settings(), *list_diff_settings()):
             if read_setting(git, scope, name) is not None:
                 write_setting(git, scope, name, None)
                 done.append(name)
         if edit_attributes(
-            path, lambda old: _drop_attributes(old, wanted), "" if self.everywhere else git.folder
+            path,
+            lambda old: _drop_attributes(old, added_lines),
+            "" if self.everywhere else git.folder,
         ):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
@@ -76,14 +78,16 @@ class Uninstall(StoreVerb):
         )
 
 
-def _drop_attributes(text: str, wanted: list[str]) -> str:
-    """Return an attributes file without npuprof's lines."""
-    lines = text.splitlines(keepends=True)
-    ours = [line.strip() in (NOTE, *wanted) for line in lines]
-    for index, line in enumerate(lines[:-1]):
-        if line.strip() == NOTE and lines[index + 1].rstrip().endswith(f" {USE}"):
-            ours[index + 1] = True
-    return "".join(line for line, gone in zip(lines, ours, strict=True) if not gone)
+def _drop_attributes(text: str, added_lines: list[str]) -> str:
+    """Return an attributes file without npuprof's lines, also for other stores below its note."""
+    remaining = []
+    is_below_note = False
+    for line in text.splitlines(keepends=True):
+        is_ours = line.strip() in (NOTE, *added_lines)
+        if not is_ours and not (is_below_note and line.rstrip().endswith(f" {USE}")):
+            remaining.append(line)
+        is_below_note = line.strip() == NOTE
+    return "".join(remaining)
 
 
 VERB = Uninstall

@@ -49,8 +49,8 @@ class Add(StoreVerb):
 
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""
-        place = spec.open_project_files(self.store)
-        place.reject_shipped()
+        files = spec.open_project_files(self.store)
+        files.reject_shipped()
         url = (
             os.path.abspath(self.url)
             if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url))
@@ -60,9 +60,9 @@ class Add(StoreVerb):
             hint = "use letters, digits, '-' and '_'"
             raise build_error("NP040", f"{self.name!r} cannot be the name of a source", "", hint)
         if taken := next(
-            (known for known in place.project.sources if known.lower() == self.name.lower()), None
+            (known for known in files.project.sources if known.lower() == self.name.lower()), None
         ):
-            hint = f"edit {place.cite(FILE)}, or remove it first: npuprof source remove {taken}"
+            hint = f"edit {files.cite(FILE)}, or remove it first: npuprof source remove {taken}"
             raise build_error("NP040", f"there is a source {taken!r} already", "", hint)
         rev = self.rev or suggest_range(fetching.fetch_source(url, self.moved, self.name))
         entry = {
@@ -82,8 +82,8 @@ class Add(StoreVerb):
             raise NpuprofError(
                 [finding._replace(origin=None, key="") for finding in error.findings]
             ) from None
-        locked = lock_sources(place, [source], self.moved).sources
-        written = place.write({self.name: entry}, {**place.lock.sources, **locked})
+        locked = lock_sources(files, [source], self.moved).sources
+        written = files.write({self.name: entry}, {**files.lock.sources, **locked})
         there = locked[self.name]
         here = (
             f"{self.name} is at {url}, a path of this "

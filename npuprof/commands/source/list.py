@@ -31,11 +31,11 @@ class List(Verb):
 
     def run(self) -> Answer:
         """Return a row per source. Raises NpuprofError if npuprof.toml or the lock is invalid."""
-        place = spec.open_project_files(self.store)
+        files = spec.open_project_files(self.store)
         lookups = Lookups()
-        rows = list(_describe_sources(lookups, lookups.find_sources(place.home)))
+        rows = list(_describe_sources(lookups, lookups.find_sources(files.home)))
         if not rows:
-            place.require_file()
+            files.require_file()
         header = ("source", "version", "commit", "rev", "state", "address")
         shown = [
             [
@@ -53,7 +53,7 @@ class List(Verb):
             if rows
             else (
                 (
-                    f"{place.cite('npuprof.toml')} names no sources; "
+                    f"{files.cite('npuprof.toml')} names no sources; "
                     "npuprof source add NAME GIT-URL makes one"
                 ),
             )

@@ -24,8 +24,8 @@ class Remove(StoreVerb):
 
     def run(self) -> Answer:
         """Write both files. Raises NpuprofError if presets still extend presets of the source."""
-        place = spec.open_project_files(self.store)
-        (source,) = place.select_sources([self.name])
+        files = spec.open_project_files(self.store)
+        (source,) = files.select_sources([self.name])
         hint = "take it out of extends first, copy the preset in, or say --force"
         problems = [
             Finding(
@@ -37,18 +37,18 @@ class Remove(StoreVerb):
                 "profile.extends",
                 (parent.preset,),
             )
-            for parent in (place.iterate_references() if not self.force else ())
-            if parent.reference.partition(":")[0] == source.name
+            for name, reference, origin in (files.iterate_references() if not self.force else ())
+            if reference.partition(":")[0] == source.name
         ]
         if problems:
             raise NpuprofError(problems)
         remaining = {
-            name: locked for name, locked in place.lock.sources.items() if name != source.name
+            name: locked for name, locked in files.lock.sources.items() if name != source.name
         }
-        written = place.write({source.name: None}, remaining)
+        written = files.write({source.name: None}, remaining)
         notes = [f"removed {source.name}: wrote {', '.join(written)}"]
-        if source.vendor and os.path.isdir(os.path.join(place.folder, source.vendor)):
-            shown = os.path.relpath(os.path.join(place.folder, source.vendor))
+        if source.vendor and os.path.isdir(os.path.join(files.folder, source.vendor)):
+            shown = os.path.relpath(os.path.join(files.folder, source.vendor))
             notes.append(f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}")
         return Answer(None, tuple(notes))
 

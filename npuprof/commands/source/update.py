@@ -33,9 +33,9 @@ class _Step:
     Raises NpuprofError if a source cannot be fetched.
     """
 
-    def __init__(self, place: ProjectFiles, wanted: list[Source], moved: bool) -> None:
-        locking = lock_sources(place, wanted, moved)
-        self._place, self._declared, self._old = place, place.project.sources, place.lock.sources
+    def __init__(self, files: ProjectFiles, selected: list[Source], moved: bool) -> None:
+        locking = lock_sources(files, selected, moved)
+        self._files, self._declared, self._old = files, files.project.sources, files.lock.sources
         self._copies = {
             name: collect_files(there)
             for name, there in locking.sources.items()
@@ -49,7 +49,7 @@ class _Step:
         }
         unchanged = {name: known for name, known in self._old.items() if name in self._declared}
         self.sources = {**unchanged, **self._locked}
-        self.is_new = self.sources != self._old or place.is_lock_unread
+        self.is_new = self.sources != self._old or files.is_lock_unread
         self.notes = locking.notes
 
     def write(self) -> list[str]:
@@ -59,13 +59,13 @@ class _Step:
         """
         folders = {  # checked before anything is written
             name: find_fit_folder(
-                self._place, self._declared[name], self._declared[name].vendor, texts
+                self._files, self._declared[name], self._declared[name].vendor, texts
             )
             for name, texts in self._copies.items()
         }
-        written = self._place.write(None, self.sources) if self.is_new else []
+        written = self._files.write(None, self.sources) if self.is_new else []
         sources = Sources(
-            self._place.project, Lock(sources=self._locked), open_copy=self._place.open_copy
+            self._files.project, Lock(sources=self._locked), open_copy=self._files.open_copy
         )
         for name, texts in self._copies.items():
             if find_copy_faults(sources, name):
@@ -83,7 +83,7 @@ class _Step:
 
     def compare(self) -> Survey:
         """Return how the new lock changes the presets of the store."""
-        place = self._place
+        files = self._files
         sides = []
         # A source that no readable lock names is not locked, but exists.
         before = {
@@ -94,11 +94,11 @@ class _Step:
             name: known._replace(digest="", is_sealed=True) for name, known in self._old.items()
         }  # this command fixes invalid ones
         for project, lock, opener in (
-            (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
-            (place.project, Lock(sources=self.sources), None),
+            (files.project._replace(sources=before), Lock(sources=unproved), files.open_copy),
+            (files.project, Lock(sources=self.sources), None),
         ):
-            side = Folder(place.home.root)
-            side.is_implied = place.home.is_implied
+            side = Folder(files.home.root)
+            side.is_implied = files.home.is_implied
             workspace = Workspace(opened=side)
             workspace.lookups.use_sources(side, Sources(project, lock, open_copy=opener))
             sides.append(workspace)
@@ -141,7 +141,7 @@ class _Step:
         notes += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
         notes += [text for locked in moved for text in list_unreadable(locked)]
         notes += self.notes
-        if self._place.is_lock_unread and old:
+        if self._files.is_lock_unread and old:
             notes.append("npuprof.lock cannot be read as it is: this is compared with that of HEAD")
         return notes
 
@@ -178,12 +178,12 @@ class Update(Verb):
                 "omit --moved: moved tags are reported",
             )
             raise build_usage_error(what, hint)
-        place = spec.open_project_files(self.store, needs_lock=False)
-        wanted = place.select_sources(self.names)
-        if not wanted:
-            place.require_file()
-            return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
-        step = _Step(place, wanted, self.moved)
+        files = spec.open_project_files(self.store, needs_lock=False)
+        selected = files.select_sources(self.names)
+        if not selected:
+            files.require_file()
+            return Answer(None, (f"{files.cite('npuprof.toml')} names no sources",))
+        step = _Step(files, selected, self.moved)
         answer = (
             Answer(self._build_forms(step.compare(), step.describe()), tuple(step.list_notes()))
             if step.is_new

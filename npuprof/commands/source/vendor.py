@@ -51,19 +51,19 @@ class Vendor(StoreVerb):
         """
         if self.name == OWN:
             return self._keep_releases()
-        place = spec.open_project_files(self.store)
-        (source,) = place.select_sources([self.name])
-        locked = Sources(place.project, place.lock).open_source(source.name).locked
+        files = spec.open_project_files(self.store)
+        (source,) = files.select_sources([self.name])
+        locked = Sources(files.project, files.lock).open_source(source.name).locked
         folder = (
             (source.vendor or f"vendor/{source.name}")
             if self.into is None
             else self.into.rstrip("/") or self.into
         )
         texts = collect_files(locked)
-        top = find_fit_folder(place, source, folder, texts)
+        top = find_fit_folder(files, source, folder, texts)
         write_copy(top, texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
-        place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
+        files.write({source.name: {"vendor": folder}}, {**files.lock.sources, source.name: known})
         note = (
             f"copied {source.name} {locked.shown} into {folder}: "
             f"{len(texts)} files, read from there from now on"
@@ -71,7 +71,7 @@ class Vendor(StoreVerb):
         if (
             source.vendor
             and source.vendor != folder
-            and os.path.isdir(os.path.join(place.folder, source.vendor))
+            and os.path.isdir(os.path.join(files.folder, source.vendor))
         ):
             return Answer(
                 None,
