@@ -252,7 +252,7 @@ def run_git_command(repository: Repository, command: Callable[..., object], *wor
 
     def run() -> tuple[str, str | None]:
         try:
-            with processes.take_environment(build_git_environment(repository.git.top)):
+            with processes.limit_environment(build_git_environment(repository.git.top)):
                 return str(command(*words)), None
         except git.GitCommandError as error:
             streams = {"stderr": error.stderr, "stdout": error.stdout}

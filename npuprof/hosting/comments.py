@@ -5,44 +5,45 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.hosting.service import Service, ServiceError, require_list
+from npuprof.model import Record
 
 #: Seconds between attempts.
 PAUSES = (1.0, 3.0, 9.0)
 _MOST_PAGES = 100
 
 
-class Comment(NamedTuple):
+class Comment(Record):
     """A comment on a pull request."""
 
     ident: int
     body: str
 
 
-def update_comment(comments: ServiceComments, marker: str, page: str, wanted: bool) -> str:
+def update_comment(comments: ServiceComments, marker: str, page: str, may_create: bool) -> str:
     """Set the text of npuprof's comment; return what was done, in a word.
 
     npuprof's comment has its author and begins with the marker. A new one is created only if
-    ``wanted``. After a temporary failure, the comments are read again before another write: the
+    ``may_create``. After a temporary failure, the comments are read again before another write: the
     service may have accepted an unconfirmed write. Raises ServiceError.
     """
     body = f"{marker}\n{page}"
-    for pause in (*PAUSES, None):
+    for pause in PAUSES:
         try:
-            return _write_comment(comments, marker, body, wanted)
+            return _write_comment(comments, marker, body, may_create)
         except ServiceError as error:
-            if not error.passing or pause is None:
+            if not error.passing:
                 raise
             time.sleep(max(pause, error.wait))
-    raise AssertionError("the last try returns or raises")
+    return _write_comment(comments, marker, body, may_create)
 
 
-def _write_comment(comments: ServiceComments, marker: str, body: str, wanted: bool) -> str:
+def _write_comment(comments: ServiceComments, marker: str, body: str, may_create: bool) -> str:
     known = comments.find_own(marker)
     if known is None:
-        if not wanted:
+        if not may_create:
             return "not needed"
         comments.create(body)
         return "made"

@@ -20,7 +20,7 @@ USE = "diff=npuprof merge=npuprof"
 #: The attribute of other files next to a store: they are not presets, and git's own diffs suit
 #: them.
 MERGE = "merge=npuprof"
-_BESIDE = ("npuprof.toml", "npuprof.lock")
+_PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
 
 #: A table header, for the hunk lines of a diff; a list element in brackets contains a comma or is
@@ -33,14 +33,17 @@ def list_settings() -> dict[str, str]:
 
     If npuprof is missing or fails, git merges by line.
     """
-    call = find_command()
+    call = find_command().replace("%", "%%")  # git replaces %O, %A and others
+    by_line = 'git merge-file --marker-size="${5:-7}" -L ours -L base -L theirs "$2" "$1" "$3"'
+    # the driver exits with 0 or 1 for a merge, with or without conflicts
+    driver = (
+        f'f() {{ {call} git merge-driver -- "$@"; c=$?; [ $c -lt 2 ] && return $c; {by_line}; '
+        "[ $? -eq 0 ]; }; f %O %A %B %P %L"
+    )
     return {
         "diff.npuprof.xfuncname": _HEADER,
         "merge.npuprof.name": "presets by key and list element",
-        "merge.npuprof.driver": f"f() {{ {call.replace('%', '%%')} git merge-driver "
-        '-- "$@"; c=$?; [ $c -lt 2 ] && return $c; '
-        'git merge-file --marker-size="${5:-7}" -L ours -L base -L theirs "$2" "$1" "$3"; [ $? '
-        "-eq 0 ]; }; f %O %A %B %P %L",
+        "merge.npuprof.driver": driver,
     }
 
 
@@ -48,16 +51,16 @@ def list_diff_settings() -> dict[str, str]:
     """Return the configuration of semantic diffs; without npuprof, git shows its own."""
     call = find_command()
     plain = 'git --no-pager diff --no-index --no-ext-diff -- "$2" "$5"'
+    textconv = f'{call} git textconv -- "$1" 2>/dev/null || cat -- "$1"'
+    command = f'{call} git diff-driver -- "$@" || {plain}; return 0'
     return {
-        "diff.npuprof.textconv": f'f() {{ {call} git textconv -- "$1" 2>/dev/null || cat -- "$1"; }}; f',
-        "diff.npuprof.command": f'f() {{ {call} git diff-driver -- "$@" || {plain}; return 0; }}; f',
+        "diff.npuprof.textconv": f"f() {{ {textconv}; }}; f",
+        "diff.npuprof.command": f"f() {{ {command}; }}; f",
     }
 
 
 def find_command() -> str:
-    """Return the shell command of this npuprof, with its full path, since git may have
-    another PATH.
-    """
+    """Return the shell command of this npuprof with its full path: git may have another PATH."""
     quote = shlex.quote
     script = os.path.join(os.path.dirname(sys.executable), "npuprof")
     if os.access(script, os.X_OK):
@@ -75,15 +78,11 @@ def open_git(everywhere: bool) -> Git:
 
     Raises NpuprofError without a repository.
     """
-    here = os.getcwd()
+    git = Git(os.getcwd())
     if everywhere:
-        return Git(here)
-    return Git(
-        Git(here)
-        .run_command("rev-parse", "--show-toplevel")
-        .decode(errors="surrogateescape")
-        .removesuffix("\n")
-    )
+        return git
+    top = git.run_command("rev-parse", "--show-toplevel")
+    return Git(top.decode(errors="surrogateescape").removesuffix("\n"))
 
 
 def open_server_git() -> Git:
@@ -91,31 +90,26 @@ def open_server_git() -> Git:
 
     Raises NpuprofError if there is none.
     """
-    found = find_bare_repository("", os.environ)
-    if not found:
+    repository = find_bare_repository("", os.environ)
+    if not repository:
+        what = "--server needs a repository without a work tree, and here is none"
         why = "The hook is for servers: it does not accept pushes to a repository with a work tree."
-        raise build_error(
-            "NP021",
-            "--server needs a repository without a work tree, and here is none",
-            why,
-            "cd presets.git",
-        )
-    return Git(found, bare=found)
+        raise build_error("NP021", what, why, "cd presets.git")
+    return Git(repository, bare=repository)
 
 
 def read_setting(git: Git, scope: str, name: str) -> str | None:
     """Return a git setting, None if it is not set."""
     result = git.try_command("config", scope, "--get", name)
-    return (
-        result.output.decode(errors="surrogateescape").removesuffix("\n")
-        if result.code == 0
-        else None
-    )
+    if result.code:
+        return None
+    return result.output.decode(errors="surrogateescape").removesuffix("\n")
 
 
-def _refuse_special_configuration() -> None:
-    """Raise NpuprofError (NP012) if the user's git configuration is a device or a pipe: git would
-    replace it by a file.
+def _reject_special_configuration() -> None:
+    """Raise NpuprofError (NP012) if the user's git configuration is a device or a pipe.
+
+    git would replace it by a file.
     """
     path = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
     if is_stream(path):
@@ -126,41 +120,41 @@ def _refuse_special_configuration() -> None:
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     """Write a git setting, or remove it. Raises NpuprofError."""
     if scope == "--global":
-        _refuse_special_configuration()
-    words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
-    result = git.try_command("config", scope, *words)
+        _reject_special_configuration()
+    change = ("--unset-all", name) if value is None else ("--replace-all", name, value)
+    result = git.try_command("config", scope, *change)
     if result.code:
         raise NpuprofError(build_refusal_finding(result.complaint, git.folder))
 
 
 def add_attributes(text: str, lines: list[str]) -> str:
     """Return the text of an attributes file with npuprof's lines, unchanged if all are there."""
-    missing = [line for line in lines if line not in text.replace("\r", "").split("\n")]
+    known = text.replace("\r", "").split("\n")
+    missing = [line for line in lines if line not in known]
+    if not missing:
+        return text
     end = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text or text.endswith("\n") else end
-    return f"{text}{gap}{NOTE}{end}{end.join(missing)}{end}" if missing else text
+    return f"{text}{gap}{NOTE}{end}{end.join(missing)}{end}"
 
 
 def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, list[str]]:
-    """Return the attributes file, and npuprof's lines in it: for the presets, and for the files
-    next to them.
-    """
+    """Return the attributes file, and npuprof's lines in it for presets and project files."""
     if everywhere:
-        given = read_setting(git, "--global", "core.attributesFile")
-        return expand_home(
-            given or os.path.join(find_shared_folder("config") or os.devnull, "git", "attributes")
-        ), [
-            f"**/profiles/**/*.toml {USE}",
-            *(f"{name} {MERGE}" for name in _BESIDE),
-        ]
+        path = read_setting(git, "--global", "core.attributesFile")
+        if not path:
+            shared = find_shared_folder("config") or os.devnull
+            path = os.path.join(shared, "git", "attributes")
+        lines = [f"**/profiles/**/*.toml {USE}", *(f"{name} {MERGE}" for name in _PROJECT_FILES)]
+        return expand_home(path), lines
     below = _find_store_path(git, store_)
     above = "" if below == "." else posixpath.dirname(below)
     presets = _quote_pattern(f"{escape_glob(below)}/**/*.toml" if below != "." else "**/*.toml")
-    beside = [_quote_pattern(f"/{escape_glob(posixpath.join(above, name))}") for name in _BESIDE]
-    return os.path.join(git.folder, ".gitattributes"), [
-        f"{presets} {USE}",
-        *(f"{pattern} {MERGE}" for pattern in beside),
-    ]
+    lines = [f"{presets} {USE}"]
+    for name in _PROJECT_FILES:
+        pattern = _quote_pattern(f"/{escape_glob(posixpath.join(above, name))}")
+        lines.append(f"{pattern} {MERGE}")
+    return os.path.join(git.folder, ".gitattributes"), lines
 
 
 def _find_store_path(git: Git, store_: str | None) -> str:
@@ -174,12 +168,8 @@ def _find_store_path(git: Git, store_: str | None) -> str:
     below = os.path.relpath(os.path.realpath(root), os.path.realpath(git.folder))
     if below == ".." or below.startswith(f"..{os.sep}"):
         what = f"the store {root} is not in the repository {git.folder}"
-        raise build_error(
-            "NP925",
-            what,
-            "Attributes apply below the folder of their file.",
-            "run it in the store's repository",
-        )
+        why = "Attributes apply below the folder of their file."
+        raise build_error("NP925", what, why, "run it in the store's repository")
     return below.replace(os.sep, "/")
 
 

@@ -1,5 +1,6 @@
-"""git hooks: on a server, and after a merge or rebase, as git calls no driver for
-errors across files.
+"""git hooks: on a server, and after a merge or rebase.
+
+git calls no driver for errors across files.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import os
 import shlex
 
 from npuprof.hosting.git_drivers import find_command
-from npuprof.model import Finding, NpuprofError, Place, build_error
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.store.gitstore.objects import Git, read_path, require_no_links_out
 from npuprof.system import expand_home, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
@@ -19,65 +20,68 @@ from npuprof.system.writing import PlannedWrite
 #: The hooks of a clone, and that of a server.
 HOOKS = ("post-merge", "post-rewrite")
 SERVER_HOOK = "pre-receive"
-#: Each hook, with the arguments of its verb and its comment line.
+
+
+class _Call(Record):
+    """How a hook calls npuprof: the arguments, and the comment line before the call."""
+
+    arguments: str
+    comment: str
+
+
 _AFTER = "# npuprof git install --hook: what joining two sides breaks is told"
 _CALLS = {
-    "post-merge": ('git after merge -- "$@" || :', _AFTER),
-    "post-rewrite": ('git after rewrite -- "$@" || :', _AFTER),
-    SERVER_HOOK: (
+    "post-merge": _Call('git after merge -- "$@" || :', _AFTER),
+    "post-rewrite": _Call('git after rewrite -- "$@" || :', _AFTER),
+    SERVER_HOOK: _Call(
         "git receive || exit 1",
         "# npuprof git install --server: a push of presets with errors is not taken",
     ),
 }
 #: Passes the input of a foreign hook first to npuprof, which reads all of it, and then to the rest
 #: of that hook.
-_KEEP_INPUT = 'pushed=$(mktemp); cat > "$pushed"; exec < "$pushed"'
-_GIVE_INPUT = 'exec < "$pushed"; rm "$pushed"'
-_FOLDERS = ("git-dir", "git-common-dir")
-_OWN_WORDS = (" git after ", " git receive")
+_STORE_INPUT = 'pushed=$(mktemp); cat > "$pushed"; exec < "$pushed"'
+_REPEAT_INPUT = 'exec < "$pushed"; rm "$pushed"'
+#: Parts of the lines that call npuprof, also in hooks of older npuprofs.
+_OWN_CALLS = (" git after ", " git receive")
 
 
 def format_call(name: str) -> str:
     """Return the hook line that calls npuprof."""
-    return f"{find_command()} {_CALLS[name][0]}"
+    return f"{find_command()} {_CALLS[name].arguments}"
 
 
 def find_hook(git: Git, name: str) -> str:
     """Return the path of a hook, respecting ``core.hooksPath``. Raises NpuprofError."""
-    path = (
-        git.writing()
-        .run_command("rev-parse", "--git-path", f"hooks/{name}")
-        .decode(errors="surrogateescape")
-        .removesuffix("\n")
-    )
+    output = git.writing().run_command("rev-parse", "--git-path", f"hooks/{name}")
+    path = output.decode(errors="surrogateescape").removesuffix("\n")
     return os.path.join(git.folder, expand_home(path))
 
 
 def reject_outside_hook(git: Git, path: str) -> None:
-    """Raise NpuprofError (NP941) if a repository's own configuration puts its hooks outside of it:
-    a clone may be malicious.
+    """Raise NpuprofError (NP941) if a repository's own configuration puts its hooks outside of it.
+
+    A clone may be malicious.
     """
     common = reject_foreign_folder(git)
-    said = os.fsdecode(
-        git.writing()
-        .try_command("config", "--show-scope", "-z", "--get-all", "core.hooksPath")
-        .output
-    ).split("\0")
-    if said[:-1] and said[:-1:2][-1] not in ("local", "worktree"):
+    result = git.writing().try_command(
+        "config", "--show-scope", "-z", "--get-all", "core.hooksPath"
+    )
+    scopes = os.fsdecode(result.output).split("\0")[:-1:2]  # scope, value, scope, ...
+    if scopes and scopes[-1] not in ("local", "worktree"):
         return  # the user's own setting
-    if not any(is_below(path, folder) for folder in (git.folder, common)):
-        what = (
-            f"the repository {git.folder} has its hooks elsewhere: "
-            f"{os.path.dirname(os.path.realpath(path))}"
-        )
-        why = (
-            "Its own configuration (core.hooksPath) or a link says "
-            "so, which a clone or an archive may have brought."
-        )
-        hint = f"remove the link {path}"
-        if said[:-1]:
-            hint = "unset it: git config --local --unset core.hooksPath; the --global value is used"
-        raise build_error("NP941", what, why, hint)
+    if is_below(path, git.folder) or is_below(path, common):
+        return
+    elsewhere = os.path.dirname(os.path.realpath(path))
+    what = f"the repository {git.folder} has its hooks elsewhere: {elsewhere}"
+    why = (
+        "Its own configuration (core.hooksPath) or a link says so, which a clone or an archive may "
+        "have brought."
+    )
+    hint = f"remove the link {path}"
+    if scopes:
+        hint = "unset it: git config --local --unset core.hooksPath; the --global value is used"
+    raise build_error("NP941", what, why, hint)
 
 
 def reject_foreign_folder(git: Git) -> str:
@@ -88,38 +92,23 @@ def reject_foreign_folder(git: Git) -> str:
     """
     top, inside = git.bare or git.top, os.path.join(git.top, ".git")
     require_no_links_out(top)
-    folder, common = (
-        os.path.join(top, os.fsdecode(git.run_command("rev-parse", f"--{name}").rstrip(b"\n")))
-        for name in _FOLDERS
-    )
-    if os.path.realpath(common) != os.path.realpath(folder) and not is_below(
-        folder, os.path.join(common, "worktrees")
-    ):
-        link, why = (
-            os.path.join(folder, "commondir"),
-            "A clone or an archive may have brought it, and that repository would be changed.",
-        )
+    folder = _ask_folder(git, top, "--git-dir")
+    common = _ask_folder(git, top, "--git-common-dir")
+    is_main = os.path.realpath(common) == os.path.realpath(folder)
+    if not is_main and not is_below(folder, os.path.join(common, "worktrees")):
+        link = os.path.join(folder, "commondir")
+        what = f"{link} leads to another repository: {common}"
+        why = "A clone or an archive may have brought it, and that repository would be changed."
         hint = f"remove it: rm {shlex.quote(link)}"
-        raise build_error(
-            "NP941", f"{link} leads to another repository: {common}", why, hint, where=Place(link)
-        )
+        raise build_error("NP941", what, why, hint, where=Place(link))
     if git.bare or (os.path.isdir(inside) and not os.path.islink(inside)):
         return common
-    linked = read_path(os.path.join(folder, "gitdir")).rstrip("\n")
-    tree = (
-        git.writing()
-        .try_command("config", f"--file={os.path.join(folder, 'config')}", "--get", "core.worktree")
-        .output
-    )
-    back = (linked, os.path.join(folder, os.fsdecode(tree.rstrip(b"\n")), ".git") if tree else "")
-    if is_below(folder, git.top) or any(
-        path and os.path.realpath(path) == os.path.realpath(inside) for path in back
-    ):
+    if is_below(folder, git.top) or os.path.realpath(inside) in _list_work_trees(git, folder):
         return common
     what = f"{inside} leads to {folder}, which knows nothing of {git.top}"
     why = (
-        "A clone or an archive may have brought it, and "
-        "another repository of yours would be changed."
+        "A clone or an archive may have brought it, and another repository of yours would be "
+        "changed."
     )
     hint = (
         f"where that is right, say so there: git --git-dir={shlex.quote(folder)} config "
@@ -128,16 +117,39 @@ def reject_foreign_folder(git: Git) -> str:
     raise build_error("NP941", what, why, hint, where=Place(inside))
 
 
+def _ask_folder(git: Git, top: str, flag: str) -> str:
+    """Return the folder that ``git rev-parse`` prints for a flag."""
+    output = git.run_command("rev-parse", flag)
+    return os.path.join(top, os.fsdecode(output.rstrip(b"\n")))
+
+
+def _list_work_trees(git: Git, folder: str) -> list[str]:
+    """Return the real paths of ``.git`` in the work trees that a git folder knows.
+
+    git worktree writes them into the file gitdir, submodules into the setting core.worktree.
+    """
+    known = [read_path(os.path.join(folder, "gitdir")).rstrip("\n")]
+    config = os.path.join(folder, "config")
+    output = (
+        git.writing().try_command("config", f"--file={config}", "--get", "core.worktree").output
+    )
+    if output:
+        known.append(os.path.join(folder, os.fsdecode(output.rstrip(b"\n")), ".git"))
+    return [os.path.realpath(path) for path in known if path]
+
+
 def judge_hook(path: str, name: str) -> str:
-    """Return the state of a hook: ``set``, ``missing``, ``by another npuprof``, or
-    ``somebody else's``. Raises NpuprofError.
+    """Return the state of a hook in words, such as ``set`` or ``missing``.
+
+    The others are ``not executable``, ``by another npuprof`` and ``somebody else's``. Raises
+    NpuprofError.
     """
     text = _read_hook(path)
     if text is None:
         return "missing"
     if format_call(name) in text.splitlines():
         return "set" if os.access(path, os.X_OK) else "not executable"
-    return "by another npuprof" if _CALLS[name][1] in text else "somebody else's"
+    return "by another npuprof" if _CALLS[name].comment in text else "somebody else's"
 
 
 def write_hook(path: str, name: str) -> None:
@@ -151,16 +163,15 @@ def write_hook(path: str, name: str) -> None:
 
 def _write_locked_hook(path: str, name: str) -> None:
     known, old = writing.read_known_file(path), _read_hook(path)
-    mark = _CALLS[name][1]
-    ours = [mark, format_call(name)]
+    comment, call = _CALLS[name].comment, format_call(name)
     if old is None:
-        lines = ["#!/bin/sh", *ours]
+        lines = ["#!/bin/sh", comment, call]
     else:
         lines = old.splitlines()
-        if format_call(name) not in lines:
-            place = lines.index(mark)
-            lines = _drop_own_lines(lines, mark)
-            lines[place:place] = ours
+        if call not in lines:  # another npuprof's: replaced at its index
+            index = lines.index(comment)
+            lines = _drop_own_lines(lines, comment)
+            lines[index:index] = [comment, call]
     _write_lines(path, lines, known)
 
 
@@ -177,15 +188,13 @@ def remove_hook(path: str, name: str) -> bool:
     """
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
+        comment = _CALLS[name].comment
         lines = (_read_hook(path) or "").splitlines()
-        if _CALLS[name][1] not in lines:
+        if comment not in lines:
             return False
-        lines = _drop_own_lines(lines, _CALLS[name][1])
-        _write_lines(
-            path,
-            lines if [line for line in lines if line.strip()] not in ([], ["#!/bin/sh"]) else [],
-            known,
-        )
+        lines = _drop_own_lines(lines, comment)
+        is_empty = all(line.strip() in ("", "#!/bin/sh") for line in lines)
+        _write_lines(path, [] if is_empty else lines, known)
     return True
 
 
@@ -195,16 +204,19 @@ def build_foreign_hook_finding(path: str, name: str) -> Finding:
     hint = f"add this line to it: {format_call(name)}"
     if name in (SERVER_HOOK, "post-rewrite"):
         hint += (
-            f"; where it reads its input itself, with {_KEEP_INPUT} on a line before, and "
-            f"{_GIVE_INPUT} on one after"
+            f"; where it reads its input itself, with {_STORE_INPUT} on a line before, and "
+            f"{_REPEAT_INPUT} on one after"
         )
     return Finding("NP923", f"{path} exists already, and is not npuprof's", why, hint)
 
 
-def _drop_own_lines(lines: list[str], mark: str) -> list[str]:
-    place = lines.index(mark)
-    calls = place + 1 < len(lines) and any(words in lines[place + 1] for words in _OWN_WORDS)
-    return lines[:place] + lines[place + 1 + calls :]
+def _drop_own_lines(lines: list[str], comment: str) -> list[str]:
+    """Return lines without npuprof's comment and, if it follows, the call."""
+    index = lines.index(comment)
+    before, after = lines[:index], lines[index + 1 :]
+    if after and any(call in after[0] for call in _OWN_CALLS):
+        after = after[1:]
+    return before + after
 
 
 def _read_hook(path: str) -> str | None:

@@ -1,6 +1,4 @@
-"""GitHub (and GitHub Enterprise): the variables of an Actions job, and the comments of
-a pull request.
-"""
+"""GitHub (also Enterprise): the variables of an Actions job, and a pull request's comments."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from npuprof.system.files import read_file_content
 _JOB_AUTHOR = "github-actions[bot]"
 _DEPTH = "let actions/checkout fetch all of it: with: { fetch-depth: 0 }"
 _ACCESS_HINT = (
-    "hand the token to the step: env: { GH_TOKEN: ${{ "
-    "github.token }} }, with permissions: { pull-requests: write }"
+    "hand the token to the step: env: { GH_TOKEN: ${{ github.token }} }, with permissions: "
+    "{ pull-requests: write }"
 )
 
 
@@ -29,24 +27,18 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
     summary = environ.get("GITHUB_STEP_SUMMARY", "")
     if event == "pull_request_target":
         why = (
-            "It runs with the rights of the target, and what "
-            "it has checked out is not what is proposed."
+            "It runs with the rights of the target, and what it has checked out is not what is "
+            "proposed."
         )
-        raise build_error(
-            "NP060",
-            f"a job for {event} is not looked at",
-            why,
-            "let the workflow run on: pull_request",
-        )
-    event_data = (
-        _read_event(environ.get("GITHUB_EVENT_PATH", ""))
-        if event.startswith("pull_request")
-        else {}
-    )
-    if not event_data:
+        what = f"a job for {event} is not looked at"
+        raise build_error("NP060", what, why, "let the workflow run on: pull_request")
+    pull_request = {}
+    if event.startswith("pull_request"):
+        pull_request = _read_pull_request(environ.get("GITHUB_EVENT_PATH", ""))
+    if not pull_request:
         return Job("GitHub", "github", summary=summary, depth=_DEPTH)
-    number = int(
-        require_variable("pull request's number", _reach(event_data, "number"), r"[1-9][0-9]{0,9}")
+    number = require_variable(
+        "pull request's number", _reach(pull_request, "number"), r"[1-9][0-9]{0,9}"
     )
     repository = require_variable(
         "GITHUB_REPOSITORY", environ.get("GITHUB_REPOSITORY"), r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+"
@@ -54,34 +46,33 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
     server = require_address(
         "GITHUB_SERVER_URL", environ.get("GITHUB_SERVER_URL") or "https://github.com"
     )
-    token = (environ.get("GH_TOKEN") or environ.get("GITHUB_TOKEN") or "").strip()
-    comments = None
-    if token:
-        api = require_address(
-            "GITHUB_API_URL", environ.get("GITHUB_API_URL") or "https://api.github.com"
-        )
-        more = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-        comments = GitHubComments(
-            Service("GitHub", api, ("Authorization", f"Bearer {token}"), more), repository, number
-        )
+    service = _open_service(environ)
+    branch = _reach(pull_request, "base", "ref")
     return Job(
-        "GitHub",
-        "github",
-        number,
-        require_commit("pull request's base", _reach(event_data, "base", "sha")),
-        require_commit("pull request's head", _reach(event_data, "head", "sha")),
-        f"{server}/{repository}",
-        summary,
-        _DEPTH,
-        comments,
-        _ACCESS_HINT,
-        _read_branch(event_data),
+        service="GitHub",
+        format="github",
+        number=int(number),
+        base=require_commit("pull request's base", _reach(pull_request, "base", "sha")),
+        head=require_commit("pull request's head", _reach(pull_request, "head", "sha")),
+        pages=f"{server}/{repository}",
+        summary=summary,
+        depth=_DEPTH,
+        comments=GitHubComments(service, repository, int(number)) if service else None,
+        token_hint=_ACCESS_HINT,
+        target=branch if isinstance(branch, str) else "",
     )
 
 
-def _read_branch(event_data: dict[str, Any]) -> str:
-    name = _reach(event_data, "base", "ref")
-    return name if isinstance(name, str) else ""
+def _open_service(environ: Mapping[str, str]) -> Service | None:
+    """Return GitHub's API, None without a token."""
+    token = (environ.get("GH_TOKEN") or environ.get("GITHUB_TOKEN") or "").strip()
+    if not token:
+        return None
+    api = require_address(
+        "GITHUB_API_URL", environ.get("GITHUB_API_URL") or "https://api.github.com"
+    )
+    more = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    return Service("GitHub", api, ("Authorization", f"Bearer {token}"), more)
 
 
 class GitHubComments(ServiceComments):
@@ -119,16 +110,12 @@ class GitHubComments(ServiceComments):
     def _find_app(self) -> str:
         """Return the author name of an app: from GraphQL, else that of a job's own token."""
         address = self._service.address
-        graphql = self._service.at(
-            f"{address.removesuffix('/v3') if address.endswith('/api/v3') else address}/graphql"
-        )
+        if address.endswith("/api/v3"):  # Enterprise: REST at /api/v3, GraphQL at /api/graphql
+            address = address.removesuffix("/v3")
+        graphql = self._service.at(f"{address}/graphql")
         try:
-            login = _reach(
-                graphql.ask("POST", "", {"query": "query { viewer { login } }"}).data,
-                "data",
-                "viewer",
-                "login",
-            )
+            reply = graphql.ask("POST", "", {"query": "query { viewer { login } }"})
+            login = _reach(reply.data, "data", "viewer", "login")
         except ServiceError as error:
             if error.passing:
                 raise
@@ -136,23 +123,19 @@ class GitHubComments(ServiceComments):
         return login if isinstance(login, str) and login else _JOB_AUTHOR
 
 
-def _read_event(path: str) -> dict[str, Any]:
+def _read_pull_request(path: str) -> dict[str, Any]:
     """Return the pull request of the job's event. Raises NpuprofError."""
     if not path:
         require_variable("GITHUB_EVENT_PATH", "", r".+")
     try:
-        event_data = _reach(json.loads(read_file_content(path)), "pull_request")
+        pull_request = _reach(json.loads(read_file_content(path)), "pull_request")
     except (ValueError, RecursionError):
-        event_data = None
-    if not isinstance(event_data, dict):
+        pull_request = None
+    if not isinstance(pull_request, dict):
+        what = f"{path} describes no pull request"
         why = "The runner writes there which pull request the job is for."
-        raise build_error(
-            "NP060",
-            f"{path} describes no pull request",
-            why,
-            "let the workflow run on: pull_request",
-        )
-    return event_data
+        raise build_error("NP060", what, why, "let the workflow run on: pull_request")
+    return pull_request
 
 
 def _reach(value: Any, *names: str) -> Any:

@@ -12,8 +12,8 @@ from npuprof.model import has_only_digits
 
 _DEPTH = "let the job fetch all of it: variables: { GIT_DEPTH: 0 }"
 _ACCESS_HINT = (
-    "let NPUPROF_TOKEN be a masked variable of the project: a "
-    "project access token with the scope api (a fork has none)"
+    "let NPUPROF_TOKEN be a masked variable of the project: a project access token with the scope "
+    "api (a fork has none)"
 )
 
 
@@ -61,9 +61,7 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
 
 
 def _find_base(environ: Mapping[str, str]) -> str:
-    """Return the merge base: some pipelines lack its id, and then it is the fetched
-    target branch.
-    """
+    """Return the merge base: its id, else the fetched target branch, as some pipelines lack it."""
     for name in ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"):
         if environ.get(name):
             return require_commit(name, environ[name])

@@ -1,6 +1,4 @@
-"""How this npuprof was installed, if that is reproducible: a URL with a commit or a
-hash (PEP 610).
-"""
+"""How this npuprof was installed (PEP 610), if that is a URL with a commit or a hash."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import os
 import re
 from importlib import metadata
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from npuprof.model import build_error
 
@@ -35,10 +33,8 @@ def check_address(written: str) -> str:
     )
     shown = repr(written)
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
-        shown, why = (
-            "the address",
-            "It contains a password or a token, which everybody could read in the file.",
-        )
+        shown = "the address"
+        why = "It contains a password or a token, which everybody could read in the file."
     hint = (
         "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, "
         "https://HOST/npuprof.whl#sha256= and its 64"
@@ -65,31 +61,34 @@ def find_requirement() -> str:
 def read_direct_url(text: str) -> str:
     """Return the requirement in an installation record (``direct_url.json``).
 
-    Empty if it pins nothing public.
-
-    Credentials are removed: user, password, and the query of a signed URL.
+    Empty if it pins nothing public. User and password are removed.
     """
     try:
         record: dict[str, Any] = json.loads(text)
         url = urlsplit(record["url"])
-        address = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
-        below = f"subdirectory={record['subdirectory']}" if record.get("subdirectory") else ""
-        if "vcs_info" in record:
-            vcs = record["vcs_info"]
-            address = f"{vcs['vcs']}+{address}@{vcs['commit_id']}{'#' if below else ''}{below}"
-        else:
-            archive = record["archive_info"]
-            digest = archive.get("hashes", {}).get("sha256") or archive.get(
-                "hash", ""
-            ).removeprefix("sha256=")
-            address = f"{address}#sha256={digest}{'&' if below else ''}{below}"
+        host = url.hostname or ""
+        address = _format_address(record, url)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
-    is_public = (
-        url.scheme == "https"
-        and "." in (url.hostname or "")
-        and not re.fullmatch(r"[0-9.]+", url.hostname or "")
-    )
-    return (
-        f"npuprof @ {address}" if is_public and not url.query and _PINNED.fullmatch(address) else ""
-    )
+    is_public = url.scheme == "https" and "." in host and not re.fullmatch(r"[0-9.]+", host)
+    # a query may be the signature of a private URL
+    if not is_public or url.query or not _PINNED.fullmatch(address):
+        return ""
+    return f"npuprof @ {address}"
+
+
+def _format_address(record: dict[str, Any], url: SplitResult) -> str:
+    """Return the URL of a record with its commit or hash, and its subdirectory."""
+    _, _, location = url.netloc.rpartition("@")
+    address = urlunsplit((url.scheme, location, url.path, "", ""))
+    subdirectory = record.get("subdirectory")
+    if "vcs_info" in record:
+        vcs = record["vcs_info"]
+        address = f"{vcs['vcs']}+{address}@{vcs['commit_id']}"
+        return f"{address}#subdirectory={subdirectory}" if subdirectory else address
+    archive = record["archive_info"]
+    digest = archive.get("hashes", {}).get("sha256")
+    if not digest:  # written by older pips
+        digest = archive.get("hash", "").removeprefix("sha256=")
+    address = f"{address}#sha256={digest}"
+    return f"{address}&subdirectory={subdirectory}" if subdirectory else address

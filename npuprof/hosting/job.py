@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from npuprof.hosting.comments import ServiceComments
-from npuprof.model import build_error
+from npuprof.model import Record, build_error
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Record):
     """A CI job of a service.
 
     ``number`` is that of the pull request, 0 for other jobs, which only check presets. ``base`` and
@@ -40,12 +38,8 @@ def require_variable(name: str, value: object, pattern: str) -> str:
     text = str(value) if isinstance(value, (str, int)) else ""
     if not re.fullmatch(pattern, text):
         what = f"the job's {name} is {text!r}" if text else f"the job has no {name}"
-        raise build_error(
-            "NP060",
-            what,
-            "It identifies the pull request of the job.",
-            "run it as a job of the service, for a pull request",
-        )
+        why = "It identifies the pull request of the job."
+        raise build_error("NP060", what, why, "run it as a job of the service, for a pull request")
     return text
 
 

@@ -68,21 +68,25 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
     )
     deeper = ["--unshallow"] if shallow else []
     complaint = ""
-    for wanted in (
-        [] if base.startswith("refs/") else [base, head],
-        [],
-    ):  # some servers do not serve commits by id
-        done = git.try_command("fetch", *_FLAGS, *deeper, "--", "origin", *wanted)
-        if not done.code and _has_both(folder, base, head):
-            return ""
-        deeper = deeper if done.code else []
-        lines = done.complaint.decode(errors="replace").strip().splitlines()
-        complaint = complaint or next(
-            (line for line in lines if line.startswith(("fatal:", "error:"))),
-            lines[-1] if lines else "",
-        )
+    commits = [] if base.startswith("refs/") else [base, head]
+    for requested in (commits, []):  # all refs: some servers do not serve commits by id
+        result = git.try_command("fetch", *_FLAGS, *deeper, "--", "origin", *requested)
+        if not result.code:
+            if _has_both(folder, base, head):
+                return ""
+            deeper = []  # the checkout is complete now: git rejects the flag
+        complaint = complaint or _find_first_error(result.complaint.decode(errors="replace"))
     reason = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
     return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may contain its token
+
+
+def _find_first_error(text: str) -> str:
+    """Return git's first line with an error, else its last line."""
+    lines = text.strip().splitlines()
+    for line in lines:
+        if line.startswith(("fatal:", "error:")):
+            return line
+    return lines[-1] if lines else ""
 
 
 def _shorten(name: str) -> str:

@@ -1,6 +1,4 @@
-"""Findings in the formats of services: SARIF, annotations of GitHub, the code-quality report of
-GitLab.
-"""
+"""Findings in the formats of services: SARIF, GitHub's annotations, GitLab's code quality."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
 
 def _list_sentences(finding: Finding) -> list[str]:
     """Return the message, reason and hint of a finding."""
-    hint = build_hint(finding)
-    return [
-        finding.message,
-        *([f"Why: {finding.why}"] if finding.why else []),
-        *([f"Try: {hint}"] if hint else []),
-    ]
+    sentences = [finding.message]
+    if finding.why:
+        sentences.append(f"Why: {finding.why}")
+    if hint := build_hint(finding):
+        sentences.append(f"Try: {hint}")
+    return sentences
 
 
 def _join_sentences(finding: Finding) -> str:
@@ -35,45 +33,37 @@ def _join_sentences(finding: Finding) -> str:
 
 def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
-    places = {
+    properties = {
         "file": finding.path,
-        "line": finding.line or None,
-        "col": finding.column or None,
+        "line": finding.line,
+        "col": finding.column,
         "title": f"npuprof {finding.code}",
     }
     shown = ",".join(
-        f"{name}={_escape_github_text(str(value), property_=True)}"
-        for name, value in places.items()
+        f"{name}={_escape_github_property(str(value))}"
+        for name, value in properties.items()
         if value
     )
-    return f"::{level} {shown}::{_escape_github_text(chr(10).join(_list_sentences(finding)))}\n"
+    text = _escape_github_text("\n".join(_list_sentences(finding)))
+    return f"::{level} {shown}::{text}\n"
 
 
-def _escape_github_text(text: str, property_: bool = False) -> str:
-    for char, code in (
-        ("%", "%25"),
-        ("\r", "%0D"),
-        ("\n", "%0A"),
-        *(((":", "%3A"), (",", "%2C")) if property_ else ()),
-    ):
-        text = text.replace(char, code)
+def _escape_github_text(text: str) -> str:
+    # % first: it begins the codes of the others
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return escape_controls(text)
 
 
+def _escape_github_property(text: str) -> str:
+    return _escape_github_text(text).replace(":", "%3A").replace(",", "%2C")
+
+
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
-    codes = sorted({finding.code for finding in findings})
-    described = []
-    for code in codes:
-        page = load_pages().get(code)
-        example = next(finding for finding in findings if finding.code == code)
-        title, text = (
-            (page.title, f"{page.why} {page.fix}")
-            if page
-            else (example.why.rstrip("."), f"{example.why} Try: {example.hint}.")
-        )
-        described.append(
-            {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
-        )
+    examples: dict[str, Finding] = {}
+    for finding in findings:
+        examples.setdefault(finding.code, finding)
+    codes = sorted(examples)
+    rules = [_describe_sarif_rule(code, examples[code]) for code in codes]
     results = []
     for finding in findings:
         result: dict[str, Any] = {
@@ -83,25 +73,37 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
             "message": {"text": _join_sentences(finding)},
         }
         if finding.path:
-            from urllib.parse import quote
-
-            location: dict[str, Any] = {
-                "artifactLocation": {"uri": quote(finding.path, errors="surrogateescape")}
-            }
-            if finding.line:
-                location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
-            result["locations"] = [{"physicalLocation": location}]
+            result["locations"] = [{"physicalLocation": _format_sarif_location(finding)}]
         results.append(result)
-    driver = {"name": "npuprof", "version": __version__, "rules": described}
+    driver = {"name": "npuprof", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return format_json_answer(
         {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
-            "runs": [
-                {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-            ],
+            "runs": [run],
         }
     )
+
+
+def _describe_sarif_rule(code: str, example: Finding) -> dict[str, Any]:
+    """Return the rule of a code; that of a team, which has no page, by one of its findings."""
+    page = load_pages().get(code)
+    if page:
+        title, text = page.title, f"{page.why} {page.fix}"
+    else:
+        title, text = example.why.rstrip("."), f"{example.why} Try: {example.hint}."
+    return {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
+
+
+def _format_sarif_location(finding: Finding) -> dict[str, Any]:
+    from urllib.parse import quote
+
+    uri = quote(finding.path or "", errors="surrogateescape")
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+    if finding.line:
+        location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
+    return location
 
 
 def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
@@ -109,19 +111,18 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
 
     Fingerprints omit line numbers, which change between pipelines.
     """
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}  # of equal findings, which need distinct fingerprints
     rows = []
     for finding in findings:
         path = posixpath.normpath(finding.path or "npuprof.toml")
-        mark = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
-        seen[mark] = seen.get(mark, 0) + 1
+        identity = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
+        counts[identity] = counts.get(identity, 0) + 1
+        identity = f"{identity}\0{counts[identity]}"
         rows.append(
             {
                 "description": _join_sentences(finding),
                 "check_name": finding.code,
-                "fingerprint": sha256(
-                    f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")
-                ).hexdigest(),
+                "fingerprint": sha256(identity.encode(errors="surrogateescape")).hexdigest(),
                 "severity": _GRAVITY[finding.severity],
                 "location": {"path": path, "lines": {"begin": finding.line or 1}},
             }

@@ -1,6 +1,4 @@
-"""Requests to a service's API: the token is sent only to that URL, and every failure has a readable
-message.
-"""
+"""Requests to a service's API: the token is sent only to that URL."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from npuprof.model import __version__, has_only_digits
+from npuprof.model import Record, __version__, has_only_digits
 
 _TIMEOUT = 20.0  # the timeout of an answer, in seconds
 _LONGEST_ANSWER = 16 * 1024 * 1024
 _LONGEST_WAIT = 60.0  # the maximum wait that a service may request, in seconds
-_SAYABLE = re.compile(r"[!-~]+")
+_TOKEN = re.compile(r"[!-~]+")
 
 
 class ServiceError(Exception):
@@ -38,7 +36,7 @@ class ServiceError(Exception):
         self.refused = refused
 
 
-class Reply(NamedTuple):
+class Reply(Record):
     """A service's answer: its JSON and its headers."""
 
     data: Any
@@ -72,7 +70,7 @@ class Service:
     def ask(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Reply:
         """Return the answer to one request, without retries. Raises ServiceError."""
         name, token = self._header
-        if not _SAYABLE.fullmatch(token.removeprefix("Bearer ")):
+        if not _TOKEN.fullmatch(token.removeprefix("Bearer ")):
             raise ServiceError("the token contains invalid characters")
         body = None if data is None else json.dumps(data).encode()
         headers = {
@@ -82,7 +80,8 @@ class Service:
         }
         if body is not None:
             headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https
+        url = f"{self.address}{path}"
+        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - http or https
         request.add_unredirected_header(name, token)
         try:
             with self._opener.open(request, timeout=_TIMEOUT) as reply:
@@ -93,13 +92,12 @@ class Service:
                 raise self._explain_status(error) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            lasts = isinstance(
+            is_lasting = isinstance(
                 reason, (ssl.SSLCertVerificationError, FileNotFoundError, PermissionError)
             )
             complaint = self._clean(str(reason) or type(reason).__name__)
-            raise ServiceError(
-                f"{self.name} does not answer: {complaint}", passing=not lasts
-            ) from None
+            what = f"{self.name} does not answer: {complaint}"
+            raise ServiceError(what, passing=not is_lasting) from None
         except ValueError as error:
             raise ServiceError(f"{self.name} cannot be asked: {self._clean(str(error))}") from None
         if len(raw) > _LONGEST_ANSWER:
@@ -129,16 +127,12 @@ class Service:
             or headers.get("x-ratelimit-remaining") == "0"
             or "rate limit" in reason
         )
+        message = f"{self.name} refuses it ({code}{reason})"
+        if not is_limit:
+            return ServiceError(message, passing=code >= 500, refused=code in (403, 404))
         wait = headers.get("retry-after") or ""
         seconds = float(wait) if has_only_digits(wait) and len(wait) < 9 else _LONGEST_WAIT + 1
-        passing = seconds <= _LONGEST_WAIT if is_limit else code >= 500
-        message = f"{self.name} refuses it ({code}{reason})"
-        return ServiceError(
-            message,
-            passing,
-            seconds if is_limit else 0.0,
-            refused=code in (403, 404) and not is_limit,
-        )
+        return ServiceError(message, passing=seconds <= _LONGEST_WAIT, wait=seconds)
 
     def _read_message(self, error: urllib.error.HTTPError) -> str:
         """Return the shortened message of a failed request, to append to its status."""

@@ -1,5 +1,4 @@
-"""``--npu_preset`` and related flags for scripts that use ``absl.flags``, as TensorFlow's own
-examples do.
+"""``--npu_preset`` and related flags for scripts that use ``absl.flags``.
 
 Define the flags where the script defines its own, and resolve them after parsing, as in ``main``.
 """

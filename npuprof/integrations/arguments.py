@@ -38,11 +38,9 @@ def add_arguments(
             )
         else:
             default = defaults[flag.name]
-            text = (
-                f"{flag.help} Default: {default}.".replace("%", "%%")
-                if default and flag is PRESET
-                else flag.help
-            )
+            text = flag.help
+            if default and flag is PRESET:
+                text = f"{text} Default: {default}.".replace("%", "%%")  # argparse formats help
             group.add_argument(
                 *names, dest=flag.name, metavar=flag.metavar, default=default, help=text
             )

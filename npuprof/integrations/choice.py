@@ -1,6 +1,4 @@
-"""The preset flags of a script, independent of the flag library: ``--npu_preset``, ``--npu_set``
-and the related flags.
-"""
+"""The preset flags of a script (``--npu_preset``, ``--npu_set``), for any flag library."""
 
 from __future__ import annotations
 
@@ -59,12 +57,12 @@ def resolve_choice(
     Raises NpuprofError; with ``check``, also for errors of the checks. Unknown keys are never
     ignored silently.
     """
-    preset, set_, unset = chosen["npu_preset"], chosen["npu_set"] or (), chosen["npu_unset"] or ()
+    preset = chosen["npu_preset"]
+    set_, unset = chosen["npu_set"] or (), chosen["npu_unset"] or ()
     if not preset:
         if set_ or unset:
-            what = (
-                f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
-            )
+            flag = "--npu_set" if set_ else "--npu_unset"
+            what = f"{flag} changes a preset, and --npu_preset names none"
             raise build_usage_error(what, "name one with --npu_preset", "The values would be lost.")
         return None
     workspace = spec.Workspace(
@@ -74,14 +72,9 @@ def resolve_choice(
         raise build_usage_error(
             "'-' is standard input, which belongs to the script", "name a preset, or a file"
         )
-    config = workspace.resolve_spec(
-        preset, changes=assignment_arguments.parse_assignments(set_, unset)
-    )
-    errors = (
-        [finding for finding in check_before_export(config) if finding.severity == "error"]
-        if check
-        else []
-    )
-    if errors:
+    changes = assignment_arguments.parse_assignments(set_, unset)
+    config = workspace.resolve_spec(preset, changes=changes)
+    findings = check_before_export(config) if check else []
+    if errors := [finding for finding in findings if finding.severity == "error"]:
         raise NpuprofError(errors)
     return config

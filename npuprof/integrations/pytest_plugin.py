@@ -1,5 +1,4 @@
-"""A pytest plugin: with ``--npuprof``, each preset of the store is a test that fails with its
-findings.
+"""A pytest plugin: with ``--npuprof``, each preset is a test that fails with its findings.
 
 Without that flag, and without ``npuprof = STORE`` in pytest's settings, the plugin does nothing and
 imports nothing of npuprof.
@@ -42,9 +41,8 @@ class PresetItem(pytest.Item):
             from npuprof.library import check_opened_store
 
             self.reports.update(check_opened_store(self.home).by_preset)
-        if findings := [
-            finding for finding in self.reports[self.preset] if finding.severity in failing
-        ]:
+        findings = [item for item in self.reports[self.preset] if item.severity in failing]
+        if findings:
             raise PresetError(findings)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -104,10 +102,9 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Add a test for each preset, so that -k and --last-failed select among them too."""
     store = config.getoption("npuprof")
-    if store is None:
-        store = config.getini("npuprof") and os.path.join(
-            config.rootpath, str(config.getini("npuprof"))
-        )
+    setting = str(config.getini("npuprof"))
+    if store is None and setting:
+        store = os.path.join(config.rootpath, setting)
     if not store:
         return
 

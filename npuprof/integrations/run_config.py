@@ -1,6 +1,4 @@
-"""A config as an NPURunConfig of the installed adapter: renders the target
-``estimator`` and calls it.
-"""
+"""A config as an NPURunConfig of the adapter: renders the target ``estimator`` and calls it."""
 
 from __future__ import annotations
 

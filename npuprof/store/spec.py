@@ -295,9 +295,8 @@ class Workspace:
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
             from npuprof.store.project import require_fitting_project
 
-            require_fitting_project(
-                self.lookups.find_project(home)
-            )  # a work tree was checked when it was opened
+            # that of a work tree was checked when it was opened
+            require_fitting_project(self.lookups.find_project(home))
         self._names[pinned.profile.key] = pinned.label
         if pinned.yanked:
             pinned.profile.yanked[ASKED] = pinned.yanked
@@ -406,7 +405,7 @@ class Workspace:
         return Workspace(None, context, self.resolver.in_python, self.store, self)
 
     def _load_file_profile(self, path: str) -> Profile:
-        """Return the profile in a file: the preset of the store with that file, or a separate one."""
+        """Return the profile in a file: a preset of the store if the file is in it."""
         home = self._find_home_store()
         name = self._find_name_in_store(path)
         if home is not None and name:
@@ -605,15 +604,11 @@ def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
 
 
 def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
-    """Return the finding for specs joined by ``+`` with blanks around them, or with a
-    missing part.
-    """
-    plain = "+".join(stripped for part in parts if (stripped := part.strip()))
-    what = (
-        f"{spec!r} names no preset on one side of a +"
-        if not all(part.strip() for part in spec.split("+"))
-        else f"{spec!r} contains blanks"
-    )
+    """Return the finding for specs joined by ``+`` with blanks, or with a missing part."""
+    plain = "+".join(filter(None, map(str.strip, parts)))
+    what = f"{spec!r} contains blanks"
+    if not all(map(str.strip, spec.split("+"))):
+        what = f"{spec!r} names no preset on one side of a +"
     why = "A + composes two specs; the second wins. Quote a revision that contains a +."
     from npuprof.store import problems
 

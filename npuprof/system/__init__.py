@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
     Box = tuple[tuple[Value, ...], ...]
 
-_PLACES = {
+#: The variable with each shared folder, and the folder below home without it (XDG Base Directory).
+_SHARED_FOLDERS = {
     "state": ("XDG_STATE_HOME", os.path.join(".local", "state")),
     "cache": ("XDG_CACHE_HOME", ".cache"),
     "config": ("XDG_CONFIG_HOME", ".config"),
@@ -50,16 +51,17 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 @cache
 def load_built_part(package: str, name: str) -> Any:
-    """Return one part of what ``build_parts`` of the module ``build`` of a package returns, without
-    importing the package.
+    """Return one part of the built form of a package, without importing the package.
+
+    That is a value of ``build_parts`` in the package's module ``build``.
     """
     try:
         from npuprof.system.checkout import load_part
     except ModuleNotFoundError:  # installed from a wheel
-        path = os.path.join(
-            os.path.dirname(os.path.dirname(__file__)), package, "_built", f"{name}.marshal"
-        )
-        return loads(__spec__.loader.get_data(path))  # type: ignore[union-attr]  # noqa: S302 - part of npuprof
+        top = os.path.dirname(os.path.dirname(__file__))
+        path = os.path.join(top, package, "_built", f"{name}.marshal")
+        raw = __spec__.loader.get_data(path)  # type: ignore[union-attr]
+        return loads(raw)  # noqa: S302 - part of npuprof
     return load_part(package, name)
 
 
@@ -90,13 +92,9 @@ def list_items(value: object) -> Iterable[tuple[Any, Any]]:
 
     None for any other value.
     """
-    return (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 class PausedCollection:
@@ -139,7 +137,7 @@ def find_shared_folder(kind: str) -> str:
 
     An empty string if there is none.
     """
-    variable, below = _PLACES[kind]
+    variable, below = _SHARED_FOLDERS[kind]
     base = os.environ.get(variable, "")
     if os.path.isabs(base):
         return base
@@ -156,16 +154,13 @@ def find_user_folder(kind: str) -> str:
 
 
 def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or an
-    empty string.
-    """
-    here = folder
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
+    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or nothing."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
             return ""
-        here = above
-    return here
+        folder = above
+    return folder
 
 
 def is_below(path: str, top: str) -> bool:
@@ -178,7 +173,7 @@ def is_below(path: str, top: str) -> bool:
 def format_relative_path(path: str) -> str:
     """Return a path for display: relative if it is below the current folder."""
     full = os.path.abspath(path)
-    here = os.getcwd()
-    return (
-        full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full
-    )
+    current = os.getcwd()
+    if full.startswith(current.rstrip(os.sep) + os.sep):
+        return full[len(current) :].lstrip(os.sep)
+    return full

@@ -47,8 +47,9 @@ def build_parts(package: str) -> dict[str, Any]:
 
 
 def write_parts(package: str, folder: str, state: bytes = b"") -> None:
-    """Write the built form of a package, each part after ``state``, in a format that every
-    supported Python reads.
+    """Write the built form of a package, each part after ``state``.
+
+    Every supported Python reads its format.
     """
     os.makedirs(folder, exist_ok=True)
     for name, part in build_parts(package).items():
@@ -74,9 +75,7 @@ def import_attributes(package: str, attribute: str) -> Iterator[tuple[str, Any]]
 
 @cache
 def _describe_files(package: str) -> list[Any]:
-    """Return a fingerprint of the records and modules of a package, and of the names of
-    sections.
-    """
+    """Return a fingerprint of the files of a package, and of model.py, which names sections."""
     paths = [os.path.join(_TOP, "model.py")]
     for folder, _, names in os.walk(os.path.join(_TOP, package)):
         paths += (os.path.join(folder, name) for name in names if name.endswith((".toml", ".py")))

@@ -22,8 +22,8 @@ LARGEST_FILE = 64 * 1024 * 1024
 #: The hint for a path that is not a file: pipes opened by the shell are read, named pipes would
 #: block.
 HAND_OVER = (
-    "name a file; pass the content of a pipe as standard "
-    "input (-), or let the shell open it: <(cat PIPE)"
+    "name a file; pass the content of a pipe as standard input (-), or let the shell open it: "
+    "<(cat PIPE)"
 )
 #: The first bytes of pipes from the shell that were peeked at: pipes can be read only once.
 _AHEAD: dict[str, bytes] = {}
@@ -34,9 +34,7 @@ _PRINTERS: list[Callable[[str], object]] = [lambda note: sys.stderr.write(f"npup
 
 
 class UnfitFileError(OSError):
-    """Raised for a path that cannot be read as a file: a pipe, a socket, a device, or a file that
-    is too large.
-    """
+    """Raised for a path that cannot be read as a file: a pipe, a device, or too large a file."""
 
 
 def show_note(note: str) -> None:
@@ -70,15 +68,15 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     (``/dev/stdin``, ``/dev/fd/N``). Unless ``whole``, return at most the first ``most`` bytes.
     Raises OSError, and UnfitFileError for larger files.
     """
-    handed = is_handed_over(path)
-    if not handed:
-        _require_plain_file(
-            os.stat(path).st_mode
-        )  # checked before opening: opening alone would wake the writer of a pipe
-    with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
+    is_handed = is_handed_over(path)
+    if not is_handed:
+        # checked before opening, too: opening alone would wake the writer of a pipe
+        _require_plain_file(os.stat(path).st_mode)
+    opener = None if is_handed else _open_without_waiting
+    with open(path, "rb", buffering=0, opener=opener) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
-        if not handed:
+        if not is_handed:
             _require_plain_file(status.st_mode)
         if whole and size > most:
             raise _build_too_long_error(most)
@@ -108,14 +106,13 @@ def peek_handed_over(path: str, least: int) -> bytes:
         while piece and len(head) < least:
             piece = _read_piece(file, least - len(head))
             head += piece
-        if not stat.S_ISREG(
-            os.fstat(file.fileno()).st_mode
-        ):  # regular files are reopened by each read
+        # regular files are reopened by each read
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             _AHEAD[path] = head
     return head
 
 
-def take_ahead(path: str) -> bytes:
+def pop_peeked(path: str) -> bytes:
     """Return the peeked bytes of a path, which a later open would miss."""
     ahead = _AHEAD.pop(path, b"")
     return ahead if path != "-" or _INPUT[:] == [sys.stdin] else b""
@@ -138,7 +135,7 @@ def read_standard_input() -> bytes:
 
     Raises OSError if it is closed, UnfitFileError if it is too large.
     """
-    ahead = take_ahead("-")
+    ahead = pop_peeked("-")
     try:
         data = ahead + _read_piece(sys.stdin.buffer, LARGEST_FILE + 1 - len(ahead))
     except AttributeError:
@@ -164,15 +161,11 @@ def peek_standard_input(least: int) -> bytes:
 
 
 def is_handed_over(path: str) -> bool:
-    """Return whether a path is an open file descriptor: ``<(command)`` of a shell, or a standard
-    stream.
-    """
+    """Return whether a path is an open file descriptor: a shell's ``<(command)``, or a stream."""
     folder, _, name = path.rpartition("/")
-    return (
-        name.isdigit()
-        if folder in ("/dev/fd", "/proc/self/fd")
-        else path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
-    )
+    if folder in ("/dev/fd", "/proc/self/fd"):
+        return name.isdigit()
+    return path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
 def name_special_file(mode: int) -> str:
@@ -200,9 +193,9 @@ def _build_too_long_error(most: int) -> UnfitFileError:
 
 def describe_os_error(error: Exception, path: str = "") -> str:
     """Return why a file cannot be used, with the path that is in the way if it is another."""
-    above = (
-        os.path.dirname(path) if isinstance(error, (NotADirectoryError, FileExistsError)) else ""
-    )
+    above = ""
+    if isinstance(error, (NotADirectoryError, FileExistsError)):
+        above = os.path.dirname(path)
     while above:
         if os.path.lexists(above) and not os.path.isdir(above):
             return f"{above} is a file, not a folder"
@@ -213,9 +206,7 @@ def describe_os_error(error: Exception, path: str = "") -> str:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path is a device, a pipe, or already open: it is written to, not
-    replaced.
-    """
+    """Return whether a path is a device, a pipe, or already open: written to, not replaced."""
     if is_handed_over(path):
         return True
     try:
@@ -225,8 +216,7 @@ def is_stream(path: str) -> bool:
 
 
 def is_file(path: str | None) -> bool:
-    """Return whether what is written to a path, or to standard output (None, ``-``),
-    stays in a file.
+    """Return whether output to a path, or to standard output (None, ``-``), stays in a file.
 
     The shell may have redirected standard output; ksh reads a command's output from a file that it
     has deleted.
@@ -244,9 +234,9 @@ def make_folder(path: str) -> list[str]:
 
     Raises NpuprofError.
     """
-    from npuprof.system.tree import make_tree, refuse_link_out
+    from npuprof.system.tree import make_tree, reject_link_out
 
-    refuse_link_out(path)
+    reject_link_out(path)
     created: list[str] = []
     above = path
     while above and not os.path.lexists(above):
@@ -256,10 +246,8 @@ def make_folder(path: str) -> list[str]:
         make_tree(path)
     except OSError as error:
         remove_folders(created)
-        what = (
-            f"{path}, for the folder cannot be made: "
-            f"{describe_os_error(error, os.path.join(path, 'x'))}"
-        )
+        reason = describe_os_error(error, os.path.join(path, "x"))
+        what = f"{path}, for the folder cannot be made: {reason}"
         raise build_write_error(what, "Nothing was written.") from None
     return created
 

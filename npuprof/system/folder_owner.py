@@ -6,31 +6,37 @@ import os
 
 
 def is_own_folder(folder: str) -> bool:
-    """Return whether a repository's folder belongs to this user, or is in safe.directory, as git
-    would check.
+    """Return whether git would accept the owner of a repository's folder.
+
+    It belongs to this user, or is in safe.directory.
     """
     if os.environ.get("GIT_TEST_ASSUME_DIFFERENT_OWNER", "0") in ("", "0") and _is_owned(folder):
         return True
     from npuprof.system import processes
 
-    # (outside any repository: its own settings do not count)
-    words = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
+    arguments = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
+    environ |= processes.READ.variables
     try:
-        output = processes.finish(
-            processes.start_git(words, os.sep, environ | {**processes.READ.variables})
-        )[0]
+        # outside any repository, whose own settings do not count
+        output, _ = processes.finish(processes.start_git(arguments, os.sep, environ))
     except OSError:
         return False
-    safe = False
-    for place in os.fsdecode(output).split("\0")[:-1]:
-        beneath = place.endswith("/*") and os.path.realpath(folder).startswith(
-            os.path.realpath(place[:-2]) + os.sep
-        )
-        safe = bool(place) and (
-            safe or place == "*" or beneath or os.path.realpath(place) == os.path.realpath(folder)
-        )
-    return safe
+    is_safe = False
+    for pattern in os.fsdecode(output).split("\0")[:-1]:
+        if not pattern:  # resets the list
+            is_safe = False
+        elif _matches(pattern, os.path.realpath(folder)):
+            is_safe = True
+    return is_safe
+
+
+def _matches(pattern: str, folder: str) -> bool:
+    """Return whether a value of safe.directory includes a folder: ``*``, ``ABOVE/*``, or itself."""
+    if pattern == "*" or os.path.realpath(pattern) == folder:
+        return True
+    above = os.path.realpath(pattern.removesuffix("/*"))
+    return pattern.endswith("/*") and folder.startswith(above + os.sep)
 
 
 def _is_owned(folder: str) -> bool:

@@ -1,6 +1,4 @@
-"""Locks on folders while their files are written, and removal of temporary files left by killed
-processes.
-"""
+"""Locks on folders while their files are written, and removal of files left by killed processes."""
 
 from __future__ import annotations
 
@@ -45,17 +43,17 @@ def find_foreign_file(folder: str, known: Collection[str]) -> str:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Lock folders while one npuprof changes their files, and remove temporary files of killed
-    processes.
+    """Lock folders while one npuprof changes their files, and remove files of killed processes.
 
     The system releases the lock of a process that dies. Folders that this process has already
     locked stay locked. Without locks, files are still compared before they are replaced. Raises
     NpuprofError if another process holds a lock for minutes.
     """
     locks: list[tuple[int, tuple[int, int]]] = []
-    wanted = sorted({os.path.realpath(folder or ".") for folder in {*folders}})
+    # sorted, so that two processes lock them in the same order
+    in_order = sorted({os.path.realpath(folder or ".") for folder in {*folders}})
     try:
-        for folder in wanted[:MOST_LOCKS]:
+        for folder in in_order[:MOST_LOCKS]:
             lock = _lock_folder(folder)
             if lock is not None:
                 locks.append(lock)

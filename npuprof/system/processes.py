@@ -1,5 +1,4 @@
-"""The only module that starts processes: git and Python for reading, git for writing or remotes,
-and the user's commands.
+"""The only module that starts processes: git, Python, and the user's commands.
 
 Commands named by a repository, a preset or a log are never started; the user's commands run as
 given.
@@ -47,23 +46,25 @@ _ALWAYS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePa
 
 
 class GitProfile(Record):
-    """How git is started: settings that override any repository's, and variables that override the
-    caller's.
-    """
+    """How git is started: settings override any repository's, variables the caller's."""
 
     settings: tuple[str, ...]
     variables: Mapping[str, str]
 
     def build_command(
-        self, words: Sequence[str], git_folder: str = "", more: Sequence[str] = ()
+        self, arguments: Sequence[str], git_folder: str = "", more: Sequence[str] = ()
     ) -> list[str]:
         """Return a git command line; ``more`` are further settings.
 
         Raises FileNotFoundError without git.
         """
-        place = [f"--git-dir={git_folder}"] if git_folder else []
-        settings = [word for setting in (*self.settings, *more) for word in ("-c", setting)]
-        return [require_program("git"), *place, "--no-pager", *settings, *words]
+        command = [require_program("git")]
+        if git_folder:
+            command.append(f"--git-dir={git_folder}")
+        command.append("--no-pager")
+        for setting in (*self.settings, *more):
+            command += ["-c", setting]
+        return [*command, *arguments]
 
 
 #: Reading git starts no programs of the repository and fetches no missing objects: the first
@@ -130,20 +131,16 @@ NETWORK = GitProfile(
 
 
 class SilentError(OSError):
-    """Raised for a reading process that was ended: it was silent for too long, or its answer had no
-    end.
-    """
+    """Raised for a reading process that was ended: silent for too long, or endless."""
 
 
 @lru_cache(maxsize=64)
 def _find_program(name: str, path: str) -> str | None:
-    paths = (
-        os.path.join(folder, name) for folder in path.split(os.pathsep) if os.path.isabs(folder)
-    )
-    return next(
-        (program for program in paths if os.path.isfile(program) and os.access(program, os.X_OK)),
-        None,
-    )
+    for folder in path.split(os.pathsep):
+        program = os.path.join(folder, name)
+        if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return None
 
 
 def find_program(name: str) -> str | None:
@@ -172,7 +169,7 @@ def _start(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
 
 
 def start_git(
-    words: Sequence[str],
+    arguments: Sequence[str],
     folder: str,
     environment: Mapping[str, str],
     git_folder: str = "",
@@ -183,9 +180,13 @@ def start_git(
 
     Raises OSError.
     """
-    command, stdin = profile.build_command(words, git_folder), PIPE if is_asked else DEVNULL
     process = _start(
-        command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE
+        profile.build_command(arguments, git_folder),
+        cwd=folder,
+        env={**environment},
+        stdin=PIPE if is_asked else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     if profile is READ:
         _limit_memory(process.pid)
@@ -249,15 +250,14 @@ class Replies:
     ) -> None:
         self._process, self._stdin = process, memoryview(stdin or b"")
         self._patience = patience * PATIENCE
-        self._held = bytearray()  # bytes are removed from its front without copying the rest
+        self._buffer = bytearray()  # bytes are removed from its front without copying the rest
         self._errors = bytearray()
         self._waiting = select.poll()
         self._pipes: dict[int, IO[bytes]] = {}
-        taken = None if stdin is None else process.stdin
         for pipe, event in (
             (process.stdout, select.POLLIN),
             (process.stderr, select.POLLIN),
-            (taken, select.POLLOUT),
+            (None if stdin is None else process.stdin, select.POLLOUT),
         ):
             if pipe is not None:
                 self._pipes[pipe.fileno()] = pipe
@@ -268,20 +268,21 @@ class Replies:
 
         Raises SilentError.
         """
-        while (end := self._held.find(b"\n")) < 0:
-            if not (piece := self.read_some()):
-                break
-            self._held += piece
-        return self.read(end + 1 if end >= 0 else len(self._held))
+        while (end := self._buffer.find(b"\n")) < 0:
+            piece = self.read_some()
+            if not piece:
+                return self.read(len(self._buffer))
+            self._buffer += piece
+        return self.read(end + 1)
 
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes, fewer if the process has ended. Raises SilentError."""
-        while len(self._held) < size and (piece := self.read_some()):
-            self._held += piece
-        with memoryview(self._held) as held, held[:size] as front:
-            taken = bytes(front)
-        del self._held[:size]
-        return taken
+        while len(self._buffer) < size and (piece := self.read_some()):
+            self._buffer += piece
+        with memoryview(self._buffer) as view, view[:size] as front:
+            content = bytes(front)  # copied once
+        del self._buffer[:size]
+        return content
 
     def read_some(self) -> bytes:
         """Return the next bytes of the process, empty at its end. Raises SilentError."""
@@ -303,13 +304,13 @@ class Replies:
         end_process(self._process)
         return self._process.returncode, bytes(self._errors)
 
-    def _read_from(self, wanted: IO[bytes] | None) -> bytes:
+    def _read_from(self, pipe: IO[bytes] | None) -> bytes:
         """Return the next bytes from a pipe.
 
         The others are served meanwhile, as the process would otherwise wait for them.
         """
         until = time.monotonic() + _LONGEST * PATIENCE
-        while wanted in self._pipes.values():
+        while pipe in self._pipes.values():
             ready = self._waiting.poll(self._patience * 1000)
             if not ready and self._process.poll() is not None:
                 break  # a process that it started keeps the pipe open
@@ -317,7 +318,7 @@ class Replies:
                 end_silent(self._process)
             for handle, _ in ready:
                 piece = self._serve_pipe(handle)
-                if self._pipes.get(handle) is wanted:
+                if self._pipes.get(handle) is pipe:
                     return piece
         return b""
 
@@ -328,9 +329,8 @@ class Replies:
         """
         pipe, piece = self._pipes[handle], b""
         if pipe is not self._process.stdin:
-            piece = os.read(
-                handle, 1 << 16
-            )  # a full pipe; more memory would be mapped anew each time
+            # the size of a full pipe; more memory would be mapped anew each time
+            piece = os.read(handle, 1 << 16)
         else:
             with suppress(BrokenPipeError):  # it reads no more
                 piece = bytes(self._stdin[: os.write(handle, self._stdin[: select.PIPE_BUF])])
@@ -351,25 +351,23 @@ def ask_python(code: str) -> bytes:
     program = find_program("python3") or find_program("python")
     if program is None:
         return b""
+    command = [program, "-I", "-c", code]
     try:
-        return finish(
-            _start(
-                [program, "-I", "-c", code], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
-            )
-        )[0]
+        process = _start(command, cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+        output, _ = finish(process)
     except OSError:
         return b""
+    return output
 
 
 # -- remotes, and writing by GitPython ------------------------------------------------------------
 
 
 def open_git_writer(top: str) -> git.Git:
-    """Return git at the top of a repository, as its user would start it: with hooks, filters and
-    signing.
+    """Return git at the top of a repository, as its user would start it.
 
-    It discovers the repository itself; GitPython's own search would accept a store that looks like
-    a repository.
+    Hooks, filters and signing are enabled. It discovers the repository itself; GitPython's own
+    search would accept a store that looks like a repository.
     """
     commands: git.Git = _import_gitpython().Git(top)
     commands.set_persistent_git_options(c=list(WRITE.settings))
@@ -378,7 +376,7 @@ def open_git_writer(top: str) -> git.Git:
 
 
 def start_git_talk(
-    words: Sequence[str],
+    arguments: Sequence[str],
     folder: str,
     environment: Mapping[str, str],
     more: Sequence[str],
@@ -386,7 +384,7 @@ def start_git_talk(
     git_folder: str = "",
 ) -> subprocess.Popen[bytes]:
     """Start git for a remote in a folder, in a separate session. Raises OSError."""
-    command = NETWORK.build_command(words, git_folder, more)
+    command = NETWORK.build_command(arguments, git_folder, more)
     return _start(
         command,
         cwd=folder,
@@ -399,9 +397,9 @@ def start_git_talk(
 
 
 @contextmanager
-def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
+def limit_environment(environment: Mapping[str, str]) -> Iterator[None]:
     """Make GitPython pass on exactly this environment: it can add variables, but not remove any."""
-    removed = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    removed = {name: os.environ.pop(name) for name in set(os.environ).difference(environment)}
     try:
         yield
     finally:
@@ -409,9 +407,7 @@ def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def _import_gitpython() -> Any:
-    """Return GitPython with the selected git: it would otherwise start any it finds,
-    even on import.
-    """
+    """Return GitPython with the selected git: even its import would start any that it finds."""
     program = find_program("git") or "git"
     saved = {
         name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")
@@ -441,23 +437,23 @@ def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[b
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Defer termination signals while a process is started, until it is registered and
-    can be ended.
+    """Defer termination signals while a process is started.
+
+    Afterwards it is registered, and can be ended.
     """
     received: list[int] = []
 
-    def note(number: int, frame: object) -> None:
+    def record(number: int, frame: object) -> None:
         received.append(number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    handlers = {
-        number: handler
-        for number in numbers
-        if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
-    }
+    handlers = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handler = signal.getsignal(number)
+        if handler not in (signal.SIG_IGN, None):  # None: not set by Python
+            handlers[number] = handler
     try:
         for number in handlers:
-            signal.signal(number, note)
+            signal.signal(number, record)
     except ValueError:  # not in the main thread, which gets the signals
         yield
         return
@@ -484,8 +480,7 @@ def fork() -> int:
 
 
 def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> Iterator[Result]:
-    """Yield the results of ``work`` for batches, in order, from as many copies of this process as
-    there are processors.
+    """Yield the results of ``work`` for batches, in order, from a copy of this process per CPU.
 
     This process works itself if that is as fast, if it cannot be forked (other threads, not Linux),
     and after a copy was killed.

@@ -29,38 +29,37 @@ _UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 _MOST_LINKS = 40
 
 
-def refuse_link_out(path: str) -> None:
-    """Raise NpuprofError (NP941) if a typed path leads out of a work tree through one of its links,
-    which may be a clone's.
+def reject_link_out(path: str) -> None:
+    """Raise NpuprofError (NP941) if a path leads out of a work tree through a link in it.
 
-    Other links belong to the user or the system, and are followed.
+    The link may be a clone's. Other links belong to the user or the system, and are followed.
     """
-    here, links = os.sep, 0
-    todo = os.path.join(os.getcwd(), path).split(os.sep)[::-1]
-    while todo:
-        part = todo.pop()
+    folder, links = os.sep, 0
+    remaining = os.path.join(os.getcwd(), path).split(os.sep)[::-1]  # the next part is last
+    while remaining:
+        part = remaining.pop()
         if part in ("", "."):
             continue
         if part == "..":
-            here = os.path.dirname(here)
+            folder = os.path.dirname(folder)
             continue
-        below = os.path.join(here, part)
+        below = os.path.join(folder, part)
         if not os.path.islink(below):
-            here = below
+            folder = below
             continue
         links += 1
         if links > _MOST_LINKS:
             return
         target = os.readlink(below)
-        top, real = find_repository_top(here), os.path.realpath(os.path.join(here, target))
+        top, real = find_repository_top(folder), os.path.realpath(os.path.join(folder, target))
         if top and not is_below(real, top):
             what = f"{path} leads out of {top}, to {real}: {below} is a link"
             why = "A clone may bring such a link; nothing was written."
-            raise build_error(
-                "NP941", what, why, "remove the link, or name where it leads", where=Place(path)
-            )
-        todo += target.split(os.sep)[::-1]
-        here = os.sep if os.path.isabs(target) else here
+            hint = "remove the link, or name where it leads"
+            raise build_error("NP941", what, why, hint, where=Place(path))
+        remaining += target.split(os.sep)[::-1]
+        if os.path.isabs(target):
+            folder = os.sep
 
 
 def name_under_way(folder: str = "") -> str:
@@ -74,9 +73,7 @@ def is_under_way(name: str) -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a name read from a file is a relative path of printable characters that stays
-    below its folder.
-    """
+    """Return whether a name read from a file is a printable path that stays below its folder."""
     return name.isprintable() and not {"", ".", ".."}.intersection(name.split("/"))
 
 
@@ -180,20 +177,19 @@ class Tree:
             os.close(listed)
 
     def walk(self, name: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
-        """Yield each folder below one, with its folder names, which may be removed, and all other
-        names.
+        """Yield each folder below one, its folder names, which may be removed, and other names.
 
-        Links are not folders. Unreadable folders are omitted.
+        These are tuples as of ``os.walk``. Links are not folders. Unreadable folders are omitted.
         """
         with self._open_folder(name) as handle:
-            for where, folders, names, here in os.fwalk(".", dir_fd=handle):
-                links = [
-                    folder
-                    for folder in folders
-                    if stat.S_ISLNK(os.stat(folder, dir_fd=here, follow_symlinks=False).st_mode)
-                ]
+            for below, folders, names, current in os.fwalk(".", dir_fd=handle):
+                links = []
+                for folder in folders:
+                    status = os.stat(folder, dir_fd=current, follow_symlinks=False)
+                    if stat.S_ISLNK(status.st_mode):
+                        links.append(folder)
                 folders[:] = [folder for folder in folders if folder not in links]
-                path = os.path.normpath(os.path.join(name, where))
+                path = os.path.normpath(os.path.join(name, below))
                 yield "" if path == "." else path, folders, [*names, *links]
 
     def create_file(self, name: str, mode: int = 0o666) -> int:
@@ -242,10 +238,8 @@ class Tree:
 
     def copy_in(self, path: str, name: str) -> None:
         """Copy a file, with its times, mode and attributes, to a new one."""
-        with (
-            open(path, "rb") as source,
-            open(self.create_file(name, 0o600), "wb") as file,
-        ):  # opened first: it may not exist
+        # the source is opened first: it may not exist
+        with open(path, "rb") as source, open(self.create_file(name, 0o600), "wb") as file:
             shutil.copyfileobj(source, file)
             file.flush()
             shutil.copystat(path, file.fileno())  # type: ignore[arg-type]
@@ -289,8 +283,8 @@ class Tree:
         with (
             suppress(OSError),
             self._open_parent(name) as (parent, last),
-            self._open_folder(name),
-        ):  # anything but a folder stays
+            self._open_folder(name),  # raises for a file, which stays
+        ):
             shutil.rmtree(last, ignore_errors=True, dir_fd=parent)
 
     @contextmanager

@@ -1,9 +1,12 @@
-"""Atomic file writes: locks, a comparison with what was read, a temporary file that is read back,
-then a rename; all files or none.
+"""Atomic file writes: all files or none.
+
+Folders are locked, files are compared with what was read, written to temporary names, read back,
+and renamed.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +27,7 @@ from npuprof.system.files import (
     show_note,
 )
 from npuprof.system.locks import MOST_LOCKS, hold_file, lock_folders
-from npuprof.system.tree import Tree, name_under_way, refuse_link_out
+from npuprof.system.tree import Tree, name_under_way, reject_link_out
 
 #: Accepts any existing content.
 ANYTHING = b"\0whatever it holds"
@@ -50,12 +53,11 @@ class PlannedWrite(Record):
 class _Prepared(Record):
     """A file written to a temporary name, or to be removed.
 
-    Whether it replaces a file, and the link count of that file.
-
-    ``name`` and ``temporary`` are relative to the open folder, ``target`` is the path.
+    ``name`` and ``temporary`` are relative to the open folder, ``target`` is the path. ``links`` is
+    the link count of the file that it ``replaces``.
     """
 
-    wanted: PlannedWrite
+    plan: PlannedWrite
     target: str
     name: str
     temporary: str
@@ -78,32 +80,26 @@ def read_known_file(path: str) -> bytes | None:
 
 
 def write_planned_files(files: Sequence[PlannedWrite]) -> None:
-    """Write files atomically: readers see each file old or new, and an error leaves all files
-    unchanged.
+    """Write files atomically: an error leaves all files unchanged.
 
-    Files that already have the content are not written. Raises NpuprofError if a file cannot be
-    written (NP012), was changed by somebody else since it was read (NP922), or is reached by a link
-    out of the named folder (NP941).
+    Readers see each file old or new. Files that already have the content are not written. Raises
+    NpuprofError if a file cannot be written (NP012), was changed by somebody else since it was read
+    (NP922), or is reached by a link out of the named folder (NP941).
     """
-    streams = [
-        row for row in files if not row.below and row.known is ANYTHING and is_stream(row.path)
-    ]
-    plain = [row for row in files if row not in streams] if streams else files
+    streams: list[PlannedWrite] = []
     targets: dict[str, PlannedWrite] = {}
     resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
-    for row in plain:
-        first = targets.setdefault(find_target(row.path, row.below, resolve), row)
-        if first.content != row.content:
+    for plan in files:
+        if not plan.below and plan.known is ANYTHING and is_stream(plan.path):
+            streams.append(plan)
+            continue
+        first = targets.setdefault(find_target(plan.path, plan.below, resolve), plan)
+        if first.content != plan.content:
+            what = f"{first.path} and {plan.path} are one file"
             why = "A file that is reached under two names has one text."
-            raise build_error(
-                "NP942",
-                f"{first.path} and {row.path} are one file",
-                why,
-                "name it once",
-                where=Place(row.path),
-            )
+            raise build_error("NP942", what, why, "name it once", where=Place(plan.path))
     with lock_folders(os.path.dirname(target) for target in targets):
-        _replace_files([(row, target) for target, row in targets.items()], streams)
+        _replace_files(targets, streams)
 
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
@@ -113,18 +109,13 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     """
     for path in files:
         if path.endswith(os.sep):
-            raise build_error(
-                "NP012",
-                f"cannot write {path}: it names a folder",
-                "One file is written.",
-                "name a file in it",
-            )
-    write_planned_files(
-        [
-            PlannedWrite(path, text if isinstance(text, bytes) else text.encode())
-            for path, text in files.items()
-        ]
-    )
+            what = f"cannot write {path}: it names a folder"
+            raise build_error("NP012", what, "One file is written.", "name a file in it")
+    plans = []
+    for path, text in files.items():
+        content = text if isinstance(text, bytes) else text.encode()
+        plans.append(PlannedWrite(path, content))
+    write_planned_files(plans)
 
 
 def find_target(
@@ -136,7 +127,7 @@ def find_target(
     clone.
     """
     if not below:
-        refuse_link_out(path)
+        reject_link_out(path)
     folder, name = os.path.split(path)
     target = os.path.join(resolve(folder), name)
     if name in ("", ".", "..") or os.path.islink(target):
@@ -169,25 +160,21 @@ def remove_empty_folders(path: str, below: str) -> None:
         Tree(top).remove_empty_folders(os.path.relpath(folder, top))
 
 
-def _replace_files(
-    files: Sequence[tuple[PlannedWrite, str]], streams: Sequence[PlannedWrite]
-) -> None:
-    now = ""
+def _replace_files(targets: Mapping[str, PlannedWrite], streams: Sequence[PlannedWrite]) -> None:
+    """Write files, by the path that each leads to, then streams. Raises NpuprofError."""
+    current = ""
     try:
-        if not files:
+        if not targets:
             for stream in streams:
-                now = stream.path
+                current = stream.path
                 _write_stream(stream)
             return
-        now = files[0][0].path
-        replacing = _Replacing(
-            Tree(os.path.commonpath([os.path.dirname(target) for _, target in files]))
-        )
+        current = next(iter(targets.values())).path
+        tree = Tree(os.path.commonpath([os.path.dirname(target) for target in targets]))
     except OSError as error:
-        raise build_write_error(
-            f"{now}: {describe_os_error(error, now)}", "Nothing was changed."
-        ) from None
-    replacing.replace(files, streams)
+        what = f"{current}: {describe_os_error(error, current)}"
+        raise build_write_error(what, "Nothing was changed.") from None
+    _Replacing(tree).replace(targets, streams)
 
 
 class _Replacing:
@@ -199,84 +186,88 @@ class _Replacing:
         self._placed: list[_Prepared] = []
         self._backups: dict[str, str] = {}
         self._handles: list[int] = []
-        self._now = ""
+        self._current = ""  # the path that an error is about
 
-    def replace(
-        self, files: Sequence[tuple[PlannedWrite, str]], streams: Sequence[PlannedWrite]
-    ) -> None:
+    def replace(self, targets: Mapping[str, PlannedWrite], streams: Sequence[PlannedWrite]) -> None:
         """Write files, then streams. Raises NpuprofError, with all files unchanged."""
         try:
-            self._write_and_place(files, streams)
+            self._prepare_files(targets)
+            self._place_files(has_streams=bool(streams))
+            for stream in streams:
+                self._current = stream.path
+                _write_stream(stream)
+            self._require_unsaved_backups()
         except BaseException as error:
-            for prepared in reversed(self._placed):
-                self._take_back(prepared)
-            for name in (
-                *(prepared.temporary for prepared in self._prepared),
-                *self._backups.values(),
-            ):
-                self._remove_quietly(name)
+            self._undo()
             if not isinstance(error, (OSError, ValueError)):
                 raise
-            why = describe_os_error(error, self._now)
-            raise build_write_error(f"{self._now}: {why}", "Nothing was changed.") from None
+            why = describe_os_error(error, self._current)
+            raise build_write_error(f"{self._current}: {why}", "Nothing was changed.") from None
         finally:
             for handle in self._handles:
                 os.close(handle)
         for name in self._backups.values():
             self._remove_quietly(name)
         for prepared in self._prepared:
+            path = prepared.plan.path
             if prepared.links > 1:
-                show_note(
-                    f"{prepared.wanted.path} was a hard link; its other name keeps the text it had"
-                )
-            if prepared.wanted.durable and not _is_as_wanted(prepared.wanted, prepared.target):
+                show_note(f"{path} was a hard link; its other name keeps the text it had")
+            if prepared.plan.durable and not _is_done(prepared.plan, prepared.target):
                 why = "It was written as it should be, and then by another program."
-                raise _build_changed_error(prepared.wanted.path, why)
+                raise _build_changed_error(path, why)
 
-    def _write_and_place(
-        self, files: Sequence[tuple[PlannedWrite, str]], streams: Sequence[PlannedWrite]
-    ) -> None:
-        for wanted, target in sorted(
-            files, key=lambda row: row[0].content is None
-        ):  # a crash leaves too many files
-            self._now = wanted.path
-            if not _compare_target(wanted, target):
-                self._prepared.append(self._prepare_file(wanted, target))
+    def _prepare_files(self, targets: Mapping[str, PlannedWrite]) -> None:
+        # removals last: a crash then leaves too many files, not too few
+        for target in sorted(targets, key=lambda target: targets[target].content is None):
+            plan = targets[target]
+            self._current = plan.path
+            if not _compare_target(plan, target):
+                self._prepared.append(self._prepare_file(plan, target))
+
+    def _place_files(self, has_streams: bool) -> None:
+        # one file alone is replaced by a rename, which needs no way back
+        is_alone = len(self._prepared) == 1 and not has_streams
         for prepared in self._prepared:
-            self._now = prepared.wanted.path
-            if prepared.replaces and (
-                len(self._prepared) + len(streams) > 1 or prepared.wanted.known is not ANYTHING
-            ):
+            self._current = prepared.plan.path
+            is_compared = prepared.plan.known is not ANYTHING
+            if prepared.replaces and (is_compared or not is_alone):
                 self._backups[prepared.target] = self._back_up_file(prepared)
                 _require_unsaved(prepared, prepared.target)
             self._put_in_place(prepared)
             self._placed.append(prepared)
-        for stream in streams:
-            self._now = stream.path
-            _write_stream(stream)
+
+    def _require_unsaved_backups(self) -> None:
+        """Raise NpuprofError if a replaced file was written until its replacement."""
         for prepared in self._placed:
             if prepared.target in self._backups:
                 _require_unsaved(prepared, self._tree.find_path(self._backups[prepared.target]))
+
+    def _undo(self) -> None:
+        for prepared in reversed(self._placed):
+            self._restore(prepared)
+        for prepared in self._prepared:
+            self._remove_quietly(prepared.temporary)
+        for name in self._backups.values():
+            self._remove_quietly(name)
 
     def _remove_quietly(self, name: str) -> None:
         with suppress(OSError, NpuprofError):
             self._tree.remove_file(name)
 
-    def _prepare_file(self, wanted: PlannedWrite, target: str) -> _Prepared:
+    def _prepare_file(self, plan: PlannedWrite, target: str) -> _Prepared:
         """Write a file to a temporary name, or prepare its removal. Raises OSError."""
         name = target[len(self._tree.top) :].lstrip(os.sep)
         temporary = name_under_way(os.path.dirname(name))
-        if wanted.content is None:
-            return _Prepared(wanted, target, name, temporary, True, 1)
-        return self._write_beside(
-            _Prepared(wanted, target, name, temporary, False, 1), wanted.content
-        )
+        is_removal = plan.content is None
+        prepared = _Prepared(plan, target, name, temporary, replaces=is_removal, links=1)
+        return prepared if plan.content is None else self._write_beside(prepared, plan.content)
 
     def _write_beside(self, prepared: _Prepared, content: bytes) -> _Prepared:
-        """Write content to a temporary file with the target's mode and owner, and read it back if
-        it is durable. Raises OSError.
+        """Write content to a temporary file with the target's mode and owner.
+
+        It is read back if it is durable. Raises OSError.
         """
-        wanted = prepared.wanted
+        plan = prepared.plan
         try:
             old: os.stat_result | None = os.stat(prepared.target)
         except FileNotFoundError:
@@ -289,15 +280,14 @@ class _Replacing:
             rest = memoryview(content)
             while rest:
                 rest = rest[os.write(handle, rest) :]
-            if wanted.durable:
+            if plan.durable:
                 os.fsync(handle)
             if old is not None:
                 _copy_attributes(handle, prepared.target, old)
-            elif wanted.mode is not None:
-                os.fchmod(handle, wanted.mode)
-            if wanted.durable and not _holds_text(
-                self._tree.find_path(prepared.temporary), content
-            ):
+            elif plan.mode is not None:
+                os.fchmod(handle, plan.mode)
+            written = self._tree.find_path(prepared.temporary)
+            if plan.durable and not _has_content(written, content):
                 raise OSError(5, "the written text cannot be parsed")
         except BaseException:
             self._tree.remove_file(prepared.temporary)
@@ -311,17 +301,18 @@ class _Replacing:
 
         Raises OSError, and NpuprofError if somebody has created the target.
         """
-        if prepared.wanted.content is None:
+        plan = prepared.plan
+        if plan.content is None:
             self._tree.remove_file(prepared.name)
             return
-        if not prepared.replaces and prepared.wanted.known is None:
-            try:
+        if not prepared.replaces and plan.known is None:
+            try:  # unlike a rename, a link replaces no file
                 self._tree.link_file(prepared.temporary, prepared.name)
             except FileExistsError:
-                raise _build_changed_error(prepared.wanted.path) from None
+                raise _build_changed_error(plan.path) from None
             except OSError:  # a file system without links
                 if os.path.lexists(prepared.target):
-                    raise _build_changed_error(prepared.wanted.path) from None
+                    raise _build_changed_error(plan.path) from None
             else:
                 self._tree.remove_file(prepared.temporary)
                 return
@@ -340,7 +331,7 @@ class _Replacing:
                 hold_file(self._handles[-1])
         return name
 
-    def _take_back(self, prepared: _Prepared) -> None:
+    def _restore(self, prepared: _Prepared) -> None:
         """Restore a replaced file from its backup; remove a new one."""
         backup = self._backups.get(prepared.target)
         with suppress(OSError, NpuprofError):
@@ -350,57 +341,51 @@ class _Replacing:
                 self._tree.remove_file(prepared.name)
 
 
-def _is_as_wanted(wanted: PlannedWrite, target: str) -> bool:
-    """Return whether a file already has the wanted content, or is already missing as wanted."""
-    return (
-        not os.path.lexists(target)
-        if wanted.content is None
-        else _holds_text(target, wanted.content)
-    )
+def _is_done(plan: PlannedWrite, target: str) -> bool:
+    """Return whether a file has the planned content, or is missing as planned."""
+    if plan.content is None:
+        return not os.path.lexists(target)
+    return _has_content(target, plan.content)
 
 
 def _require_unsaved(prepared: _Prepared, path: str) -> None:
-    """Raise NpuprofError if a file differs from what was read: somebody saved it in the
-    meantime.
-    """
-    if prepared.wanted.known is not ANYTHING and not _holds_text(
-        path, prepared.wanted.known or b""
-    ):
-        raise _build_changed_error(prepared.wanted.path)
+    """Raise NpuprofError if a file differs from what was read: somebody saved it since."""
+    known = prepared.plan.known
+    if known is not ANYTHING and not _has_content(path, known or b""):
+        raise _build_changed_error(prepared.plan.path)
 
 
-def _compare_target(wanted: PlannedWrite, target: str) -> bool:
-    """Return whether a file has the wanted content.
+def _compare_target(plan: PlannedWrite, target: str) -> bool:
+    """Return whether a file has the planned content.
 
     Raises OSError, and NpuprofError if it differs from what was read.
     """
+    known = plan.known
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
-        if wanted.known not in (None, ANYTHING):
-            raise _build_changed_error(wanted.path) from None
-        return wanted.content is None
+        if known not in (None, ANYTHING):
+            raise _build_changed_error(plan.path) from None
+        return plan.content is None
     if os.path.isdir(target):
         raise IsADirectoryError(21, "it is a folder", target)
     if name := name_special_file(mode):
         raise UnfitFileError(0, f"it is {name}, not a file")
-    if wanted.content is not None and _holds_text(target, wanted.content):
+    if plan.content is not None and _has_content(target, plan.content):
         return True
-    if wanted.known is not ANYTHING and (
-        wanted.known is None or not _holds_text(target, wanted.known)
-    ):
-        raise _build_changed_error(wanted.path)
+    if known is None or (known is not ANYTHING and not _has_content(target, known)):
+        raise _build_changed_error(plan.path)
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise PermissionError(0, "it is read-only, and stays as it is")
     return False
 
 
-def _holds_text(path: str, content: bytes) -> bool:
+def _has_content(path: str, content: bytes) -> bool:
     """Return whether the content of a file equals some bytes."""
     try:
-        return (
-            os.stat(path).st_size == len(content) and read_plain_file(path, len(content)) == content
-        )
+        if os.stat(path).st_size != len(content):
+            return False
+        return read_plain_file(path, len(content)) == content
     except UnfitFileError:
         return False
 
@@ -408,9 +393,8 @@ def _holds_text(path: str, content: bytes) -> bool:
 def _build_changed_error(
     path: str, why: str = "Another program wrote it while the change was being made."
 ) -> NpuprofError:
-    return build_error(
-        "NP922", f"{path} has changed meanwhile", why, "try again", where=Place(path)
-    )
+    what = f"{path} has changed meanwhile"
+    return build_error("NP922", what, why, "try again", where=Place(path))
 
 
 def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
@@ -435,15 +419,16 @@ def _write_stream(stream: PlannedWrite) -> None:
     if stat.S_ISBLK(mode):
         raise UnfitFileError(0, "it is a disk, not a file")
     if is_handed_over(stream.path):
-        name = stream.path.rpartition("/")[2]
+        _, _, name = stream.path.rpartition("/")
+        number = int(name) if name.isdigit() else ("stdin", "stdout", "stderr").index(name)
         # Reopening would overwrite a file that the shell appends to.
-        handle = os.dup(int(name) if name.isdigit() else ("stdin", "stdout", "stderr").index(name))
+        handle = os.dup(number)
     else:
         waits = stat.S_ISFIFO(mode)
         try:
             handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
         except OSError as error:
-            if waits and error.errno == 6:
+            if waits and error.errno == errno.ENXIO:
                 raise UnfitFileError(0, "it is a named pipe without a reader") from None
             raise
         if waits:

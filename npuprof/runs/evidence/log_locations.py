@@ -22,7 +22,7 @@ from npuprof.system.files import (
     describe_os_error,
     is_handed_over,
     name_special_file,
-    take_ahead,
+    pop_peeked,
 )
 
 #: The suffixes of files to read in a folder: logs, captured standard error, graph dumps.
@@ -169,7 +169,7 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise build_read_error(path, "it is closed")
-        yield _rejoin(take_ahead(path), sys.stdin.buffer), None
+        yield _rejoin(pop_peeked(path), sys.stdin.buffer), None
         return
     try:
         handed = is_handed_over(path)
@@ -177,7 +177,7 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
         if not handed and (name := name_special_file(mode)):
             raise build_read_error(path, f"it is {name}, not a file", HAND_OVER)
         with open(path, "rb") as file:
-            ahead = take_ahead(path) if handed else b""
+            ahead = pop_peeked(path) if handed else b""
             source = _rejoin(ahead, file)
             sized = stat.S_ISREG(mode) and not isinstance(source, _Unpacked)
             yield source, os.fstat(file.fileno()).st_size if sized else None

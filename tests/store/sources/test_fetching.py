@@ -630,17 +630,17 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
 
 
 def test_how_far_it_is_goes_to_the_terminal_and_nothing_else_does() -> None:
-    told: list[str] = []
-    said = transport._Messages(told.append)
-    said.take(b"remote: Counting objects:  50% (1/2)\rremote: Coun")
-    said.take(
+    shown: list[str] = []
+    messages = transport._Messages(shown.append)
+    messages.add(b"remote: Counting objects:  50% (1/2)\rremote: Coun")
+    messages.add(
         b"ting objects: 100% (2/2), done.\n"
         b"Receiving objects:  10% (100/1000)\rremote: welcome\n\nfatal: it broke"
     )
-    assert said.finish() == "remote: welcome\nfatal: it broke"
+    assert messages.finish() == "remote: welcome\nfatal: it broke"
     steps = (
         "remote: Counting objects:  50% (1/2)",
         "remote: Counting objects: 100% (2/2), done.",
         "Receiving objects:  10% (100/1000)",
     )
-    assert told == [f"fetching: {step}" for step in steps]
+    assert shown == [f"fetching: {step}" for step in steps]
