@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from npuprof import hosting
@@ -104,8 +104,8 @@ class Review(JudgingVerb):
         the exit code.
         """
         job = hosting.read_job(os.environ)
-        job = replace(job, base=self.base) if self.base else job
-        results = _Results()
+        job = job._replace(base=self.base) if self.base else job
+        found = _Found()
         try:
             self._sync_sources()
         except NpuprofError as error:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-import git
-
 from npuprof.history.git_queries import find_git_path, join_paths, read_settings
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.store.gitstore.objects import (
@@ -27,6 +25,10 @@ from npuprof.store.gitstore.objects import (
 )
 from npuprof.store.gitstore.repository import Repository
 from npuprof.system import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import git  # importing GitPython starts a git: processes makes it the right one first
 
 #: git's messages while another git works in the repository, and the delays before retries, in
 #: seconds.

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import npuprof
-from npuprof.report.findings import format_findings
 
 _DEFAULT = "\0"
 
@@ -49,6 +48,8 @@ class PresetItem(pytest.Item):
         """Return the findings as ``npuprof check`` shows them."""
         if not isinstance(excinfo.value, PresetError):
             return super().repr_failure(excinfo, style)
+        # imported here: without --npuprof, the plugin loads nothing of npuprof
+        from npuprof.report.findings import format_findings
 
         return format_findings(excinfo.value.findings).rstrip("\n")
 
