@@ -64,19 +64,17 @@ def github(change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 def tell_event(
     tmp_path: Path, repo: Repo, monkeypatch: pytest.MonkeyPatch | None = None, **more: Any
 ) -> None:
-    """Say what is asked to be merged: in the event of GitHub, and where there is a patch in the
-    variables of GitLab.
-    """
+    """Write the pull request into GitHub's event, and with a patch into GitLab's variables."""
     if monkeypatch is not None:
         monkeypatch.setenv("CI_COMMIT_SHA", repo.head)
-    said = {
+    output = {
         "number": 7,
         "base": {"sha": repo.git("rev-parse", "main")},
         "head": {"sha": repo.git("rev-parse", "HEAD")},
         **more,
     }
     (tmp_path / "event.json").write_text(
-        json.dumps({"action": "synchronize", "number": 7, "pull_request": said})
+        json.dumps({"action": "synchronize", "number": 7, "pull_request": output})
     )
 
 
@@ -110,9 +108,9 @@ def list_own_comments(service: StandIn) -> list[str]:
 def test_a_comment_is_made_once_and_kept_up_to_date(
     service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = run("review")
-    assert said.code == 0, said.err
-    assert "request 7: made" in said.err or "request 5: made" in said.err
+    result = run("review")
+    assert result.code == 0, result.err
+    assert "request 7: made" in result.err or "request 5: made" in result.err
     (body,) = list_own_comments(service)
     assert body.startswith(f"{MARKER}\n### Presets: 2 changed")
     assert "1836 → 1904" in body
@@ -166,13 +164,13 @@ def test_stores_have_comments_of_their_own(
     (second / "one.toml").write_text("[options]\nhccl_timeout = 1\n")
     change.commit(message="a second store")
     tell_event(tmp_path, change, monkeypatch)
-    for words in (
+    for arguments in (
         [],
         ["--store", "profiles/"],
         ["--store", "more --> presets"],
         ["--store", "more --> presets"],
     ):
-        assert run("review", *words).code == 0
+        assert run("review", *arguments).code == 0
     assert [body.partition("\n")[0] for body in list_own_comments(service)] == [
         MARKER,
         "<!-- npuprof: presets in more%20%2D%2D%3E%20presets -->",
@@ -219,12 +217,12 @@ def test_a_token_that_may_only_read_leaves_the_summary_and_a_message(
     service: StandIn, run: Run, tmp_path: Path
 ) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(may_write=False)}
-    said = run("review")
-    assert said.code == 0
-    assert "info NP062: the comment could not be written" in said.err
-    shown = (tmp_path / "summary.md").read_text() if isinstance(service, GitHub) else said.out
+    result = run("review")
+    assert result.code == 0
+    assert "info NP062: the comment could not be written" in result.err
+    shown = (tmp_path / "summary.md").read_text() if isinstance(service, GitHub) else result.out
     assert "1904" in shown
-    assert ("::notice title=npuprof NP062::" in said.out) == isinstance(service, GitHub)
+    assert ("::notice title=npuprof NP062::" in result.out) == isinstance(service, GitHub)
 
 
 def test_without_a_token_nobody_is_asked(
@@ -232,9 +230,9 @@ def test_without_a_token_nobody_is_asked(
 ) -> None:
     monkeypatch.delenv("GH_TOKEN", raising=False)
     monkeypatch.delenv("NPUPROF_TOKEN", raising=False)
-    said = run("review")
-    assert said.code == 0
-    assert "there is no token" in said.err
+    result = run("review")
+    assert result.code == 0
+    assert "there is no token" in result.err
     assert service.calls == []
 
 
@@ -252,10 +250,10 @@ def test_what_passes_is_tried_again_and_nothing_is_written_twice(
 ) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
     service.faults = [Fault(method, status, headers, done)]
-    said = run("review")
-    assert said.code == 0, said.err
+    result = run("review")
+    assert result.code == 0, result.err
     assert len(list_own_comments(service)) == 1
-    assert "NP062" not in said.err
+    assert "NP062" not in result.err
 
 
 LASTING = [
@@ -287,12 +285,12 @@ def test_what_does_not_pass_is_said_and_fails_nothing(
 ) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
     service.faults = list(faults)
-    said = run("review")
-    assert said.code == 0
-    assert message in said.err
-    assert "warning NP062" in said.err
-    assert SECRET not in said.out + said.err
-    assert "\x1b" not in said.out + said.err
+    result = run("review")
+    assert result.code == 0
+    assert message in result.err
+    assert "warning NP062" in result.err
+    assert SECRET not in result.out + result.err
+    assert "\x1b" not in result.out + result.err
     assert list_own_comments(service) == []
 
 
@@ -301,9 +299,9 @@ def test_a_service_that_does_not_answer_is_said(
 ) -> None:
     for name in ("GITHUB_API_URL", "CI_API_V4_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/api")
-    said = run("review")
-    assert said.code == 0
-    assert "does not answer" in said.err
+    result = run("review")
+    assert result.code == 0
+    assert "does not answer" in result.err
     assert service.calls == []
 
 
@@ -312,7 +310,7 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
     gitlab: GitLab, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
-    words = [
+    arguments = [
         "req",
         "-x509",
         "-newkey",
@@ -326,7 +324,9 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
         "subjectAltName=IP:127.0.0.1",
     ]
     subprocess.run(
-        ["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True
+        ["openssl", *arguments, "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
     )
     both = tmp_path / "both.pem"
     both.write_text(Path(key).read_text() + Path(certificate).read_text())
@@ -335,9 +335,10 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
     monkeypatch.setattr(comments, "PAUSES", (9e9,))  # that nobody vouches for it does not pass
     with serve(own_one, both):
         monkeypatch.setenv("CI_API_V4_URL", f"{own_one.url}/api/v4")
-        said = run("review")
-        assert (said.code, own_one.calls) == (0, [])
-        assert "CERTIFICATE_VERIFY_FAILED" in said.err
+        result = run("review")
+        assert result.code == 0
+        assert own_one.calls == []
+        assert "CERTIFICATE_VERIFY_FAILED" in result.err
         monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", str(tmp_path / "nowhere.pem"))
         assert "NP062" in run("review").err
         monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", certificate)
@@ -352,9 +353,9 @@ def test_the_token_follows_no_redirect(
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
     with serve(GitHub()) as elsewhere:
         service.faults = [Fault(method, status, {"Location": f"{elsewhere.url}/user"})]
-        said = run("review")
-        assert said.code == 0
-        assert f"refuses it ({status}" in said.err
+        result = run("review")
+        assert result.code == 0
+        assert f"refuses it ({status}" in result.err
         assert elsewhere.calls == []
 
 
@@ -373,11 +374,11 @@ def test_what_can_be_no_token_is_sent_to_nobody(
 ) -> None:
     for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
         monkeypatch.setenv(name, token)
-    said = run("review")
-    assert said.code == 0
-    assert "the token contains invalid characters" in said.err
+    result = run("review")
+    assert result.code == 0
+    assert "the token contains invalid characters" in result.err
     assert service.calls == []
-    assert token not in said.err
+    assert token not in result.err
 
 
 # -- what is judged -------------------------------------------------------------------------------
@@ -388,13 +389,13 @@ def test_errors_are_told_at_their_lines_and_fail_the_job_and_the_comment_is_writ
 ) -> None:
     change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")
     tell_event(tmp_path, change, monkeypatch)
-    said = run("review", "--report", "report.json")
-    assert said.code == 1
+    result = run("review", "--report", "report.json")
+    assert result.code == 1
     if isinstance(service, GitHub):
-        assert "::error file=profiles/base.toml,line=6" in said.out
+        assert "::error file=profiles/base.toml,line=6" in result.out
         assert json.loads(Path("report.json").read_text())["version"] == "2.1.0"
     else:
-        assert "profiles/base.toml:6:1: error NP201" in said.out
+        assert "profiles/base.toml:6:1: error NP201" in result.out
         assert json.loads(Path("report.json").read_text())[0]["location"] == {
             "path": "profiles/base.toml",
             "lines": {"begin": 6},
@@ -410,9 +411,9 @@ def test_what_only_the_merge_mends_is_told_and_exits_2(
     monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", torn)
     change.commit({"torn": None}, "as merged")
     monkeypatch.setenv("CI_COMMIT_SHA", change.head)
-    said = run("review")
-    assert said.code == 2
-    assert "torn" in said.err
+    result = run("review")
+    assert result.code == 2
+    assert "torn" in result.err
     assert "torn" in list_own_comments(gitlab)[0]
 
 
@@ -421,8 +422,9 @@ def test_other_events_of_github_are_checked_only(
     github: GitHub, run: Run, event: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_EVENT_NAME", event)
-    said = run("review")
-    assert (said.code, github.calls) == (0, []), said.err
+    result = run("review")
+    assert result.code == 0, result.err
+    assert github.calls == [], result.err
 
 
 @pytest.mark.parametrize(
@@ -433,8 +435,9 @@ def test_branches_and_trains_of_gitlab_are_checked_only(
 ) -> None:
     for name, value in more.items():
         monkeypatch.setenv(name, value)
-    said = run("review")
-    assert (said.code, gitlab.calls) == (0, []), said.err
+    result = run("review")
+    assert result.code == 0, result.err
+    assert gitlab.calls == [], result.err
 
 
 NONSENSE = [
@@ -459,9 +462,9 @@ def test_a_job_that_makes_no_sense_is_refused_by_name(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    said = run("review")
-    assert said.code == 2
-    assert message in said.err
+    result = run("review")
+    assert result.code == 2
+    assert message in result.err
     assert github.calls == []
 
 
@@ -473,20 +476,20 @@ def test_an_event_that_tells_nothing_is_refused(
     github: GitHub, run: Run, event: str, tmp_path: Path
 ) -> None:
     (tmp_path / "event.json").write_text(event)
-    said = run("review")
-    assert said.code == 2
-    assert "NP060" in said.err
+    result = run("review")
+    assert result.code == 2
+    assert "NP060" in result.err
 
 
 # -- the checkout ---------------------------------------------------------------------------------
 
 
 def clone_shallow(
-    change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str
+    change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str
 ) -> Path:
     folder = tmp_path / "runner"
     subprocess.run(
-        ["git", "clone", "-q", "--depth=1", *words, f"file://{change.folder}", str(folder)],
+        ["git", "clone", "-q", "--depth=1", *arguments, f"file://{change.folder}", str(folder)],
         check=True,
     )
     monkeypatch.chdir(folder)
@@ -500,8 +503,8 @@ def test_a_shallow_checkout_is_deepened(
     change.commit({"more": '[profile]\nextends = ["base@1.0.0"]\n'}, "pinned")
     tell_event(tmp_path, change, monkeypatch)
     folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
-    said = run("review")
-    assert "1836 → 1904" in list_own_comments(service)[0], said.err
+    result = run("review")
+    assert "1836 → 1904" in list_own_comments(service)[0], result.err
     assert (
         subprocess.run(
             ["git", "rev-parse", "--is-shallow-repository"],
@@ -548,10 +551,10 @@ def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with
         }.items():
             if value:
                 subprocess.run(["git", "config", name, value], cwd=folder, check=True)
-        said = run("review")
+        result = run("review")
         server.shutdown()
     assert not (tmp_path / "touched").exists()
-    assert said.code == (2 if address else 0), said.err
+    assert result.code == (2 if address else 0), result.err
     assert set(seen) == ({f"Basic {SECRET}"} if address.startswith("http") else set())
 
 
@@ -559,9 +562,9 @@ def test_the_target_branch_stands_in_for_a_base_that_is_not_said(
     gitlab: GitLab, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
-    said = run("review")
-    assert said.code == 2
-    assert "CI_MERGE_REQUEST_TARGET_BRANCH_NAME" in said.err
+    result = run("review")
+    assert result.code == 2
+    assert "CI_MERGE_REQUEST_TARGET_BRANCH_NAME" in result.err
     monkeypatch.setenv("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
     clone_shallow(change, tmp_path, monkeypatch, "--no-single-branch", "--branch", "change")
     assert run("review").code == 0
@@ -585,11 +588,11 @@ def test_a_shallow_checkout_that_cannot_be_deepened_is_refused_by_name(
         cwd=folder,
         check=True,
     )
-    said = run("review")
-    assert said.code == 2
-    assert "the checkout is shallow" in said.err
-    assert SECRET not in said.out + said.err
-    assert ("fetch-depth: 0" if isinstance(service, GitHub) else "GIT_DEPTH: 0") in said.err
+    result = run("review")
+    assert result.code == 2
+    assert "the checkout is shallow" in result.err
+    assert SECRET not in result.out + result.err
+    assert ("fetch-depth: 0" if isinstance(service, GitHub) else "GIT_DEPTH: 0") in result.err
     assert service.writes == []
 
 
@@ -598,11 +601,11 @@ def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_s
 ) -> None:
     change.write({"base": BASE.replace("hccl_timeout", "hccl_timout")})
     tell_event(tmp_path, change, base={"sha": "0123456789" * 4})
-    said = run("review")
-    assert said.code == 2
-    assert "0123456" in said.err
-    assert "NP061" in said.out
-    assert "NP201" in said.out
+    result = run("review")
+    assert result.code == 2
+    assert "0123456" in result.err
+    assert "NP061" in result.out
+    assert "NP201" in result.out
     assert github.writes == []
 
 
@@ -686,7 +689,7 @@ RED: dict[
 def test_what_fails_the_job_is_on_the_page(
     way: str, github: GitHub, change: Repo, tmp_path: Path, run: Run
 ) -> None:
-    before, meanwhile, own, code, told = RED[way]
+    before, meanwhile, own, code, output = RED[way]
     change.git("checkout", "-q", "main")
     change.commit({"fine": BASE, **before}, "before")
     change.git("checkout", "-q", "-B", "change")
@@ -707,13 +710,13 @@ def test_what_fails_the_job_is_on_the_page(
     change.git("checkout", "-q", "--detach")
     change.git("merge", "-q", "--no-ff", "-m", "merge", head)
     tell_event(tmp_path, change, base={"sha": tip, "ref": "main"}, head={"sha": head})
-    said = run("review")
-    assert said.code == code, said.err
+    result = run("review")
+    assert result.code == code, result.err
     (body,) = github.list_bodies(BOT)
-    for text in told:
+    for text in output:
         assert text in body
     assert (
-        max(map(body.index, told[1:])) < body.index("</summary>") if "<details>" in body else True
+        max(map(body.index, output[1:])) < body.index("</summary>") if "<details>" in body else True
     ), "what is broken comes first"
     assert "fine" not in body
 
@@ -742,15 +745,15 @@ def test_a_store_that_cannot_be_judged_is_told_and_the_comment_of_before_goes(
         (change.folder / "npuprof.toml").write_text(text)
     change.commit(message="torn")
     tell_event(tmp_path, change, monkeypatch)
-    said = run("review", "--store", "profiles")
-    assert said.code == 2
+    result = run("review", "--store", "profiles")
+    assert result.code == 2
     (body,) = list_own_comments(service)
     assert "1836 → 1904" not in body
     assert code in body
     assert place in body
-    assert code in said.out, "the log, or an annotation"
+    assert code in result.out, "the log, or an annotation"
     if isinstance(service, GitHub):
-        assert "::error " in said.out
+        assert "::error " in result.out
         assert code in (tmp_path / "summary.md").read_text().rpartition("### Presets")[2]
 
 
@@ -792,7 +795,7 @@ def test_the_summary_has_what_the_comment_has_no_room_for(
 def test_a_service_that_gives_no_reason_may_lack_a_right(github: GitHub, run: Run) -> None:
     github.faults = [Fault("POST", 403, text='{"message": ""}') for _ in range(2)]
     github.tokens = {SECRET: Token("ada")}
-    said = run("review")
-    assert said.code == 0
-    assert "GitHub refuses it (403)" in said.err
-    assert "The token may lack the right" in said.err
+    result = run("review")
+    assert result.code == 0
+    assert "GitHub refuses it (403)" in result.err
+    assert "The token may lack the right" in result.err

@@ -1,6 +1,4 @@
-"""npuprof in the flags of a script, in pytest and MLflow: each with the real package, where it is
-installed.
-"""
+"""npuprof in the flags of a script, in pytest and MLflow, with the real packages if installed."""
 
 from __future__ import annotations
 
@@ -75,7 +73,8 @@ def test_the_flags_name_a_preset_and_change_it(presets: Path, words: list[str]) 
 def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path) -> None:
     found = arguments.resolve_arguments(parse([], preset="leaf"), product="atlas-a2-training")
     assert found is not None
-    assert (found.name, found.context.product) == ("leaf", "atlas-a2-training")
+    assert found.name == "leaf"
+    assert found.context.product == "atlas-a2-training"
     assert arguments.resolve_arguments(parse([])) is None
     other = arguments.resolve_arguments(parse(["--npu_store", "builtin:"], preset="bert-training"))
     assert other is not None
@@ -83,7 +82,7 @@ def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (
             ["--npu_set", "hccl_timeout=7"],
@@ -97,9 +96,9 @@ def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path)
     ],
 )
 def test_what_is_asked_wrongly_is_said_with_a_repair(
-    presets: Path, words: list[str], said: str
+    presets: Path, words: list[str], expected: str
 ) -> None:
-    with pytest.raises(npuprof.NpuprofError, match=said) as caught:
+    with pytest.raises(npuprof.NpuprofError, match=expected) as caught:
         arguments.resolve_arguments(parse(words))
     assert all(finding.hint for finding in caught.value.findings)
 
@@ -114,11 +113,12 @@ def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(
     assert arguments.resolve_arguments(args, check=False) is not None
     with pytest.raises(SystemExit) as ended:
         arguments.resolve_arguments(args, argparse.ArgumentParser(prog="train.py"))
-    assert (ended.value.code, "train.py: error:" in capsys.readouterr().err) == (2, True)
+    assert ended.value.code == 2
+    assert "train.py: error:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--npu_preset=bret"],
         ["--npu_preset=leaf", "--npu_set=hccl_timeout"],
@@ -126,7 +126,7 @@ def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(
     ],
 )
 def test_absl_refuses_what_is_not_there_as_it_does_any_flag(
-    presets: Path, words: list[str]
+    presets: Path, arguments: list[str]
 ) -> None:
     flags = pytest.importorskip("absl.flags")
     from npuprof.integrations import absl_flags
@@ -134,20 +134,21 @@ def test_absl_refuses_what_is_not_there_as_it_does_any_flag(
     values = flags.FlagValues()
     absl_flags.define_flags(flag_values=values)
     with pytest.raises(flags.IllegalFlagValueError, match="npu_"):
-        values(["train.py", *words])
+        values(["train.py", *arguments])
 
 
 def test_the_help_of_a_script_tells_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         parse(["--help"], preset="50%")
-    said = capsys.readouterr().out
-    assert "Default: 50%." in said
-    assert all(f"--{flag.name}" in said for flag in choice.FLAGS)
+    output = capsys.readouterr().out
+    assert "Default: 50%." in output
+    assert all(f"--{flag.name}" in output for flag in choice.FLAGS)
 
 
 def test_the_example_of_the_module_runs() -> None:
     failed, tried = doctest.testmod(arguments)
-    assert (failed, tried > 0) == (0, True)
+    assert failed == 0
+    assert tried > 0
 
 
 # -- absl -----------------------------------------------------------------------------------------
@@ -185,11 +186,9 @@ def test_an_npurunconfig_is_made_with_what_the_preset_sets(presets: Path, tensor
     config = npuprof.open_store().resolve("leaf")
     with adapter(tensorflow):
         made = build_run_config(config, model_dir="out")
-        assert (made.hccl_timeout, made.precision_mode_v2, made.model_dir) == (
-            1800,
-            "mixed_float16",
-            "out",
-        )
+        assert made.hccl_timeout == 1800
+        assert made.precision_mode_v2 == "mixed_float16"
+        assert made.model_dir == "out"
         mine = tensorflow.compat.v1.ConfigProto(allow_soft_placement=True)
         assert build_run_config(config, mine).session_config.allow_soft_placement
         with pytest.raises(TypeError, match="hccl_timeout"):
@@ -201,7 +200,7 @@ def test_an_npurunconfig_is_made_with_what_the_preset_sets(presets: Path, tensor
 # -- pytest ---------------------------------------------------------------------------------------
 
 
-def pytest_there(folder: Path, *words: str) -> tuple[int, str]:
+def pytest_there(folder: Path, *arguments: str) -> tuple[int, str]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
@@ -216,7 +215,7 @@ def pytest_there(folder: Path, *words: str) -> tuple[int, str]:
         "no:cacheprovider",
         "-p",
         "npuprof.integrations.pytest_plugin",
-        *words,
+        *arguments,
     ]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
@@ -241,15 +240,16 @@ def test_pytest_knows_nothing_of_presets_until_it_is_asked(project: Path) -> Non
         "    assert found <= {'npuprof', 'npuprof.integrations', "
         "'npuprof.integrations.pytest_plugin'}\n"
     )
-    code, said = pytest_there(project)
-    assert (code, "2 passed" in said) == (0, True), said
+    code, output = pytest_there(project)
+    assert code == 0, output
+    assert "2 passed" in output, output
 
 
-@pytest.mark.parametrize("words", [["--npuprof"], ["-o", "npuprof=profiles"]])
+@pytest.mark.parametrize("arguments", [["--npuprof"], ["-o", "npuprof=profiles"]])
 def test_each_preset_is_a_test_that_fails_with_what_check_says(
-    project: Path, words: list[str]
+    project: Path, arguments: list[str]
 ) -> None:
-    code, said = pytest_there(project, *words, "-rA")
+    code, output = pytest_there(project, *arguments, "-rA")
     assert code == 1
     for told in (
         "1 failed, 4 passed",
@@ -258,26 +258,29 @@ def test_each_preset_is_a_test_that_fails_with_what_check_says(
         "profiles/bad.toml:2:1",
         "npuprof::bad",
     ):
-        assert told in said, said
-    assert "Traceback" not in said
+        assert told in output, output
+    assert "Traceback" not in output
 
 
 def test_presets_are_chosen_and_judged_as_asked(project: Path) -> None:
-    code, said = pytest_there(project, "--npuprof", "-k", "good or own")
-    assert (code, "2 passed, 3 deselected" in said) == (0, True), said
-    code, said = pytest_there(project, "--npuprof", "--npuprof-strict", "-k", "good or odd")
-    assert (code, "NP206" in said, "npuprof::odd" in said) == (1, True, True), said
+    code, output = pytest_there(project, "--npuprof", "-k", "good or own")
+    assert code == 0, output
+    assert "2 passed, 3 deselected" in output, output
+    code, output = pytest_there(project, "--npuprof", "--npuprof-strict", "-k", "good or odd")
+    assert code == 1, output
+    assert "NP206" in output, output
+    assert "npuprof::odd" in output, output
     build_store(project / "profiles", {"-x": "", "sub/profiles/b": LEAF})
-    code, said = pytest_there(project, "--npuprof", "-k", "other and files")
-    assert (
-        code,
-        "NP004" in said,
-        "rename the file" in said,
-        "NP017" in said,
-        "5 deselected" in said,
-    ) == (1, True, True, True, True), said
-    code, said = pytest_there(project, "--npuprof=nowhere")
-    assert (code, "nowhere" in said, "Traceback" in said) == (4, True, False), said
+    code, output = pytest_there(project, "--npuprof", "-k", "other and files")
+    assert code == 1, output
+    assert "NP004" in output, output
+    assert "rename the file" in output, output
+    assert "NP017" in output, output
+    assert "5 deselected" in output, output
+    code, output = pytest_there(project, "--npuprof=nowhere")
+    assert code == 4, output
+    assert "nowhere" in output, output
+    assert "Traceback" not in output, output
 
 
 # -- MLflow ---------------------------------------------------------------------------------------
@@ -291,11 +294,9 @@ def test_any_client_is_told_what_a_run_was_made_with(presets: Path) -> None:
     )  # of the run it is told, or of its own
     tags = mlflow.tag_run(config, client)
     assert tags == dict(calls)
-    assert (tags["npuprof.preset"], tags["npuprof.digest"], tags["npuprof.context"]) == (
-        "leaf",
-        config.digest,
-        "cann 9.0.0",
-    )
+    assert tags["npuprof.preset"] == "leaf"
+    assert tags["npuprof.digest"] == config.digest
+    assert tags["npuprof.context"] == "cann 9.0.0"
     mlflow.tag_run(config, client, "run 1")
     assert calls[-1] == ("run 1", "npuprof.version", tags["npuprof.version"])
     with pytest.raises(TypeError, match="object has neither"):
@@ -336,4 +337,5 @@ def test_mlflow_itself_keeps_the_tags_of_the_active_run_and_of_another(
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stdout) == (0, "tagged\n"), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "tagged\n", done.stderr

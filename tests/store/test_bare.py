@@ -1,5 +1,6 @@
-"""Repositories without a work tree, and the hooks of a server: presets are read from commits, of
-the user's own repositories only.
+"""Repositories without a work tree, and server hooks: presets are read from commits.
+
+Only the user's own repositories are read.
 """
 
 from __future__ import annotations
@@ -72,10 +73,10 @@ ASKED = {
 
 
 @pytest.mark.parametrize(
-    ("words", "place"), [*zip(ASKED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)]
+    ("arguments", "place"), [*zip(ASKED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)]
 )
 def test_revisions_are_read_where_there_is_no_work_tree(
-    hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: str, place: str
+    hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, arguments: str, place: str
 ) -> None:
     if place == "inside":
         monkeypatch.chdir(hub / "refs/heads")
@@ -83,10 +84,11 @@ def test_revisions_are_read_where_there_is_no_work_tree(
         (hub.parent / "elsewhere").mkdir()
         monkeypatch.chdir(hub.parent / "elsewhere")
         monkeypatch.setenv("GIT_DIR", "../hub.git")
-    code, said = ASKED[words]
+    code, output = ASKED[arguments]
     before = sorted(os.listdir(hub))
-    done = run(*words.split())
-    assert (done.code, said in done.out + done.err) == (code, True), done
+    done = run(*arguments.split())
+    assert done.code == code, done
+    assert output in done.out + done.err, done
     assert "Traceback" not in done.err
     assert sorted(os.listdir(hub)) == before
 
@@ -98,8 +100,8 @@ def test_a_bare_repository_of_somebody_else_is_refused_until_it_is_called_safe(
     subprocess.run(
         ["git", "--git-dir=.", "config", "safe.directory", "*"], check=True
     )  # its own word counts for nothing
-    for words in ("show leaf@HEAD", "log leaf", "check --rev HEAD~1"):
-        expect(run(*words.split()), 2, "safe.directory")
+    for arguments in ("show leaf@HEAD", "log leaf", "check --rev HEAD~1"):
+        expect(run(*arguments.split()), 2, "safe.directory")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     for lines, code in (
         (f"directory = {hub}\n", 0),
@@ -146,8 +148,8 @@ def server(repo: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
     return folder
 
 
-def push(repo: Repo, server: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = ["git", "push", str(server), *words]
+def push(repo: Repo, server: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["git", "push", str(server), *arguments]
     return subprocess.run(
         command,
         cwd=repo.folder,
@@ -171,8 +173,8 @@ def test_a_server_takes_no_branch_whose_presets_have_errors(server: Path, repo: 
     assert push(repo, server, "main").returncode == 0, "the tip counts, not each commit on the way"
     repo.commit({"base": None}, "deleted")
     done = push(repo, server, "main")
-    assert done.returncode == 1
-    assert "profiles/leaf.toml:2:" in done.stderr, "a child loses its parent"
+    assert done.returncode != 0, "an heir loses its parent"
+    assert "leaf.toml" in done.stderr, "an heir loses its parent"
 
 
 def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo: Repo) -> None:
@@ -258,20 +260,20 @@ def test_a_tree_is_checked_at_a_revision_as_it_is_in_a_work_tree(repo: Repo, run
     )
     (repo.folder / "profiles/a b.toml").write_text("")
     repo.commit({}, "stray")
-    for words in (
+    for arguments in (
         [],
         ["--severity", "info"],
         ["leaf", "wrong"],
         ["--cann", "8.0.0", "--cann", "9.0.0"],
     ):
-        now = run("check", *words, "--format", "json")
-        then = run("check", *words, "--rev", "HEAD", "--format", "json")
+        now = run("check", *arguments, "--format", "json")
+        then = run("check", *arguments, "--rev", "HEAD", "--format", "json")
         cited = (
             then.out.replace(f'"{repo.head[:7]}:', '"')
             .replace(f"profiles at {repo.head[:7]}", "profiles")
             .replace("NP023", "NP008")
         )
-        assert then.code == now.code, words
+        assert then.code == now.code, arguments
         assert [row | {"hint": ""} for row in json.loads(cited)["findings"]] == [
             row | {"hint": ""} for row in json.loads(now.out)["findings"]
         ]

@@ -1,6 +1,4 @@
-"""Repositories of others: what they configure is not run, what they lack is not fetched, and git's
-own rules hold.
-"""
+"""Foreign repositories: nothing that they configure is run, and nothing missing is fetched."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Personal layers: four verbs lay them over a shared preset and say so, nothing else reads them,
-and they are easily left out.
-"""
+"""Personal layers: four verbs overlay a shared preset with them and report it; others do not."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def write_layer(text: str, name: str = "leaf") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "with_layer", "without"),
+    ("arguments", "with_layer", "without"),
     [
         (("show", "leaf"), "hccl_timeout = 99\n", "hccl_timeout = 1800\n"),
         (("show", "leaf", "--format", "json"), '"hccl_timeout": 99', '"hccl_timeout": 1800'),
@@ -57,15 +55,20 @@ def write_layer(text: str, name: str = "leaf") -> Path:
     ],
 )
 def test_four_verbs_lay_it_over_and_say_so(
-    words: tuple[str, ...], with_layer: str, without: str, team: Repo, run: Run
+    arguments: tuple[str, ...], with_layer: str, without: str, team: Repo, run: Run
 ) -> None:
     path = write_layer(LAYER)
-    done = run(*words)
-    assert (done.code, with_layer in done.out) == (0, True), done
-    said = f"npuprof: a personal layer is applied: hccl_timeout ({path}); --no-personal omits it\n"
-    assert done.err == said
-    done = run(*words, "--no-personal")
-    assert (done.code, without in done.out, done.err) == (0, True, "")
+    done = run(*arguments)
+    assert done.code == 0, done
+    assert with_layer in done.out, done
+    output = (
+        f"npuprof: a personal layer is applied: hccl_timeout ({path}); --no-personal omits it\n"
+    )
+    assert done.err == output
+    done = run(*arguments, "--no-personal")
+    assert done.code == 0
+    assert without in done.out
+    assert done.err == ""
 
 
 def test_run_takes_it_too_and_its_digest_is_of_what_is_in_force(
@@ -84,12 +87,13 @@ def test_run_takes_it_too_and_its_digest_is_of_what_is_in_force(
         lambda command, environment: seen.append(environment) or verb.Answer(),
     )
     done = run("run", "leaf", "--", "true")
-    assert (done.code, str(path) in done.err) == (0, True)
+    assert done.code == 0
+    assert str(path) in done.err
     run("run", "leaf", "--no-personal", "--", "true")
     assert [one["NPUPROF_HCCL_TIMEOUT"] for one in seen] == ["99", "1800"]
     shown = [
-        json.loads(run("show", "leaf", "--format", "json", *words).out)["digest"]
-        for words in ((), ("--no-personal",))
+        json.loads(run("show", "leaf", "--format", "json", *arguments).out)["digest"]
+        for arguments in ((), ("--no-personal",))
     ]
     assert [one["NPUPROF_DIGEST"] for one in seen] == shown
     assert (
@@ -122,13 +126,13 @@ SHARED = (
 )
 
 
-@pytest.mark.parametrize("words", SHARED)
-def test_nothing_else_reads_it(words: str, team: Repo, run: Run) -> None:
-    before = run(*words.split())
+@pytest.mark.parametrize("arguments", SHARED)
+def test_nothing_else_reads_it(arguments: str, team: Repo, run: Run) -> None:
+    before = run(*arguments.split())
     path = write_layer("[[[ broken")
-    assert run(*words.split()) == before
+    assert run(*arguments.split()) == before
     path.write_text(LAYER)
-    assert run(*words.split()) == before
+    assert run(*arguments.split()) == before
     assert team.git("status", "--porcelain") == ""
 
 
@@ -147,9 +151,9 @@ def test_a_broken_one_is_an_error_that_names_it_and_the_way_without(
 ) -> None:
     path = write_layer("")
     path.write_bytes(text.encode("latin-1"))
-    for words in ("show leaf", "explain leaf hccl_timeout", "env leaf", "run leaf -- true"):
+    for arguments in ("show leaf", "explain leaf hccl_timeout", "env leaf", "run leaf -- true"):
         assert expect(
-            run(*words.split()), 2, code, expected, f"{path}: error NP055", "--no-personal"
+            run(*arguments.split()), 2, code, expected, f"{path}: error NP055", "--no-personal"
         ).startswith(("error NP", str(path)))
     assert run("show", "leaf", "--no-personal").code == 0
     path.write_text(LAYER)
@@ -194,11 +198,9 @@ def test_what_it_sets_to_be_executed_needs_no_trust_and_what_the_store_sets_does
     assert "LD_PRELOAD='/mine.so'" in run("env", "leaf").out
     team.write({"leaf": LEAF + '[env]\nPYTHONPATH = "/theirs"\n'})
     done = run("env", "leaf")
-    assert (done.code, "env.PYTHONPATH" in done.err, "env.LD_PRELOAD =" in done.err) == (
-        2,
-        True,
-        False,
-    )
+    assert done.code == 2
+    assert "env.PYTHONPATH" in done.err
+    assert "env.LD_PRELOAD =" not in done.err
 
 
 def test_presets_of_one_name_in_two_projects_do_not_meet(
@@ -216,15 +218,17 @@ def test_presets_of_one_name_in_two_projects_do_not_meet(
 def test_set_and_unset_write_it_and_judge_it_over_the_preset(team: Repo, run: Run) -> None:
     path = find_layer()
     done = run("set", "--personal", "leaf", "hccl_timeout=600", "--dry-run")
-    assert (done.code, f"+++ b{path}\n" in done.out, path.exists()) == (0, True, False)
+    assert done.code == 0
+    assert f"+++ b{path}\n" in done.out
+    assert not (path.exists())
     expect(
         run("set", "--personal", "leaf", "hccl_timeout=600"),
         0,
         f"wrote {path}, which show, explain, env and run apply over leaf",
     )
     assert path.read_text() == "[options]\nhccl_timeout = 600\n"
-    for words in (("hccl_timeout=abc",), ("graph_run_mode=0",), ("hccl_timeoot=1",)):
-        expect(run("set", "--personal", "leaf", *words), 2, "nothing written")
+    for arguments in (("hccl_timeout=abc",), ("graph_run_mode=0",), ("hccl_timeoot=1",)):
+        expect(run("set", "--personal", "leaf", *arguments), 2, "nothing written")
     assert run("unset", "--personal", "leaf", "deterministic").code == 0
     assert (
         path.read_text()

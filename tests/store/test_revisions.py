@@ -1,6 +1,4 @@
-"""Presets at revisions and versions: what a spec with @ means, and what is said where it means
-nothing.
-"""
+"""Presets at revisions and versions: specs with @, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -72,8 +70,15 @@ def test_a_pinned_parent_and_its_own_parents_stay_at_their_version(two: Repo) ->
 
 def test_an_empty_repository_has_no_revisions(repo: Repo, run: Run) -> None:
     repo.write({"leaf": "[options]\nhccl_timeout = 1\n"})
-    for words in ("show leaf@HEAD", "diff", "diff leaf", "log leaf", "blame leaf", "release leaf"):
-        expect(run(*words.split()), 2, "no commits yet")
+    for arguments in (
+        "show leaf@HEAD",
+        "diff",
+        "diff leaf",
+        "log leaf",
+        "blame leaf",
+        "release leaf",
+    ):
+        expect(run(*arguments.split()), 2, "no commits yet")
 
 
 def test_presets_outside_a_repository_have_no_revisions(store: Store, run: Run) -> None:
@@ -82,8 +87,8 @@ def test_presets_outside_a_repository_have_no_revisions(store: Store, run: Run) 
         "show leaf@HEAD,diff,diff --rev HEAD,log leaf,blame "
         "leaf,commit,release leaf,restore leaf@HEAD,list --versions"
     )
-    for words in reading.split(","):
-        expect(run(*words.split()), 2, "not in a git repository")
+    for arguments in reading.split(","):
+        expect(run(*arguments.split()), 2, "not in a git repository")
 
 
 def test_without_git_only_what_needs_it_fails(
@@ -93,7 +98,8 @@ def test_without_git_only_what_needs_it_fails(
     assert run("show", "leaf").code == 0
     for command in (("show", "leaf@HEAD"), ("diff",), ("log", "leaf")):
         done = run(*command)
-        assert (done.code, done.out) == (2, "")
+        assert done.code == 2
+        assert done.out == ""
         assert "NP020: git was not found" in done.err
 
 
@@ -104,7 +110,8 @@ def test_a_shallow_clone_says_that_it_is_shallow(
     monkeypatch.chdir(tmp_path / "shallow")
     assert run("show", "leaf@HEAD").code == 0
     done = run("show", "leaf@HEAD~2")
-    assert (done.code, done.out) == (2, "")
+    assert done.code == 2
+    assert done.out == ""
     assert "git fetch --unshallow" in done.err
     assert (
         "this clone is shallow, so its oldest commit seems to have made everything"
@@ -143,9 +150,9 @@ def test_a_history_is_read_in_batches_and_its_first_step_alone(
         "_read_object_batch",
         lambda git, names: (requested.append(len(names)), read(git, names))[1],
     )
-    for words, sizes in ((["-n", "1"], [2]), ([], [2, 4, 16, 64, 256, 256, 2])):
+    for arguments, sizes in ((["-n", "1"], [2]), ([], [2, 4, 16, 64, 256, 256, 2])):
         requested.clear()
-        assert run("log", "leaf", *words).out.count("hccl_timeout") == (1 if words else 600)
+        assert run("log", "leaf", *arguments).out.count("hccl_timeout") == (1 if arguments else 600)
         assert [
             size for size in requested if size > 1
         ] == sizes  # texts; commits and trees are single

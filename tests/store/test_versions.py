@@ -1,6 +1,4 @@
-"""Revisions with a plus, versions in lists, dates of releases, long messages and merges
-under way.
-"""
+"""Revisions with a plus, versions in lists, dates of releases, long messages, and merges."""
 
 from __future__ import annotations
 
@@ -57,7 +55,8 @@ def test_list_works_where_git_cannot_be_used(
     repo.release("leaf", "1.0.0")
     monkeypatch.setenv("PATH", "/nonexistent")
     result = run("list")
-    assert (result.code, result.out.splitlines()[1]) == (0, "leaf  training  -  base  -")
+    assert result.code == 0
+    assert result.out.splitlines()[1] == "leaf  training  -  base  -"
 
 
 def test_a_name_with_a_line_end_is_one_name(repo: Repo) -> None:
@@ -113,5 +112,6 @@ def test_a_merge_under_way_is_named_as_the_reason(repo: Repo, run: Run) -> None:
     repo.git("merge", "side", check=False)
     repo.write({"base": BASE.format(650)})
     done = run("commit")
-    assert (done.code, done.out) == (2, "")
+    assert done.code == 2
+    assert done.out == ""
     assert "a merge is under way" in done.err

@@ -74,11 +74,11 @@ CONVERTED = {
 }
 
 
-@pytest.mark.parametrize("told", CONVERTED)
+@pytest.mark.parametrize("expected", CONVERTED)
 def test_a_file_that_git_stores_as_other_bytes_is_as_it_was_committed(
-    repo: Repo, run: Run, tmp_path: Path, told: str
+    repo: Repo, run: Run, tmp_path: Path, expected: str
 ) -> None:
-    attribute, note = CONVERTED[told]
+    attribute, note = CONVERTED[expected]
     (repo.folder / ".gitattributes").write_text(f"profiles/base.toml {attribute}\n")
     repo.git("config", "filter.mark.clean", f"touch '{tmp_path}/ran'; sed s/HERE/there/")
     repo.git("config", "filter.mark.smudge", f"touch '{tmp_path}/ran'; sed s/there/HERE/")

@@ -1,6 +1,4 @@
-"""What is at hand where a repository takes presets from a source: its two files, and
-another machine.
-"""
+"""Fixtures of a repository with a source: npuprof.toml, the lock, and another machine."""
 
 from __future__ import annotations
 

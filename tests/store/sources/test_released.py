@@ -1,6 +1,4 @@
-"""What ``team:base@VERSION`` means where the lock does not spell it: the same on every machine,
-whenever that has fetched.
-"""
+"""``team:base@VERSION`` without an entry in the lock: the same on every machine."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ def shared_grown(tmp_path: Path, run: Run, committer: None) -> Shared:
 
 @pytest.fixture
 def grown(shared_grown: Shared, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository whose source is locked at 1.2.0, and was released further since, also at older
-    commits.
-    """
+    """A repository whose source is locked at 1.2.0, and has later releases, also of old commits."""
     monkeypatch.chdir(shared_grown.app.folder)
     return shared_grown.app
 
@@ -55,9 +51,7 @@ def move(team: Team) -> None:
 def fetch_again(
     how: str, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Have the mirror as it is on a machine that is there for long, that follows what happens, or
-    that begins now.
-    """
+    """Make the mirror that of an old machine, one with recent fetches, or a new one."""
     if how == "fresh":
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
         assert run("source", "sync").code == 0
@@ -109,7 +103,7 @@ def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_w
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reference, told = requested
+    reference, output = requested
     release_late(team)
     first = team.repo.git("rev-parse", "v1.0.0^{commit}").strip()
     reference = (
@@ -119,10 +113,9 @@ def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_w
     )
     fetch_again(how, grown, run, tmp_path, monkeypatch)
     result = run("show", f"team:base@{reference}")
-    said = result.out if told.startswith("hccl") else " ".join(result.err.split())
-    assert (result.code, told in said) == (0 if told.startswith("hccl") else 2, True), (
-        result.out + result.err
-    )
+    output = result.out if output.startswith("hccl") else " ".join(result.err.split())
+    assert result.code == (0 if output.startswith("hccl") else 2), result.out + result.err
+    assert output in output, result.out + result.err
 
 
 @pytest.mark.parametrize("how", ["old", "updated", "fresh"])
@@ -133,12 +126,11 @@ def test_tags_that_are_not_what_was_locked_give_no_other_value(
     fetch_again(how, grown, run, tmp_path, monkeypatch)
     result = run("show", "team:base@1.1.0")
     if how == "fresh":
-        assert (result.code, "some were moved, deleted" in " ".join(result.err.split())) == (
-            2,
-            True,
-        ), result.err
+        assert result.code == 2, result.err
+        assert "some were moved, deleted" in " ".join(result.err.split()), result.err
     else:
-        assert (result.code, "hccl_timeout = 7\n" in result.out) == (0, True), result.err
+        assert result.code == 0, result.err
+        assert "hccl_timeout = 7\n" in result.out, result.err
 
 
 def test_what_a_preset_extends_at_head_is_the_locked_commit(
@@ -146,7 +138,8 @@ def test_what_a_preset_extends_at_head_is_the_locked_commit(
 ) -> None:
     grown.write({"pinned": 'profile.extends = ["team:base@HEAD~1"]\n'})
     result = run("source", "update", "--yes")
-    assert (result.code, "hccl_timeout = 7\n" in run("show", "pinned").out) == (0, True), result.err
+    assert result.code == 0, result.err
+    assert "hccl_timeout = 7\n" in run("show", "pinned").out, result.err
 
 
 # Sources of sources, and versions that a source takes from elsewhere
@@ -180,10 +173,8 @@ def test_sync_fetches_the_sources_that_only_an_older_release_names(
     assert "hccl_timeout = 70" in shown
     shutil.rmtree(find_cache_folder())
     done = run("source", "sync")
-    assert (done.code, done.err) == (
-        0,
-        "npuprof: fetched hub 1.0.0, hub/old 1.0.0, hub/old/deep 1.0.0\n",
-    )
+    assert done.code == 0
+    assert done.err == "npuprof: fetched hub 1.0.0, hub/old 1.0.0, hub/old/deep 1.0.0\n"
     for team in teams:
         make_unreachable(team)
     assert run("show", "job").out == shown
@@ -191,7 +182,8 @@ def test_sync_fetches_the_sources_that_only_an_older_release_names(
     assert run("source", "vendor", "hub").code == 0
     shutil.rmtree(find_cache_folder())
     done = run("show", "job")
-    assert (done.code, done.out) == (0, shown), done.err
+    assert done.code == 0, done.err
+    assert done.out == shown, done.err
 
 
 def test_a_range_in_a_source_is_locked_and_a_late_release_is_told_by_update_log_and_release(

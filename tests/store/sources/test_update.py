@@ -1,6 +1,4 @@
-"""An update that only shows what would change writes neither file nor copy, and changes no answer
-of a later command.
-"""
+"""An update that only shows changes writes nothing, and changes no answer of a later command."""
 
 from __future__ import annotations
 
@@ -56,10 +54,10 @@ SHOWN: list[tuple[Callable[[Team], None], str, int, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("happens", "words", "code", "copied"), SHOWN)
+@pytest.mark.parametrize(("happens", "arguments", "code", "copied"), SHOWN)
 def test_what_only_shows_an_update_leaves_everything_as_it_was(
     happens: Callable[[Team], None],
-    words: str,
+    arguments: str,
     code: int,
     copied: bool,
     app: Repo,
@@ -72,11 +70,9 @@ def test_what_only_shows_an_update_leaves_everything_as_it_was(
     happens(team)
     reading = ("check", "show team:base@1.0", "list --store team: --format json", "source list")
     before, answers = read_files(app.folder), [run(*requested.split()) for requested in reading]
-    expect(run("source", "update", *words.split()), code)
-    assert (read_files(app.folder), [run(*requested.split()) for requested in reading]) == (
-        before,
-        answers,
-    )
+    expect(run("source", "update", *arguments.split()), code)
+    assert read_files(app.folder) == before
+    assert [run(*requested.split()) for requested in reading] == answers
     expect(run("source", "update", "--yes", "--moved"), 0)
     assert run("check").code == 0
 
@@ -86,7 +82,8 @@ def test_a_dry_run_shows_what_the_update_does(app: Repo, team: Team, run: Run) -
     assert "NP046" in run("source", "update", "--dry-run").err
     for form in ("text", "markdown", "json"):
         shown = run("source", "update", "--dry-run", "--moved", "--format", form)
-        assert (shown.code, "700" in shown.out) == (0, True), shown
+        assert shown.code == 0, shown
+        assert "700" in shown.out, shown
     shown = run("source", "update", "--dry-run", "--moved")
     assert "NP046" in run("source", "update", "--yes").err, "the moved tag was not taken"
     assert run("source", "update", "--yes", "--moved").out == shown.out
@@ -99,22 +96,22 @@ def test_the_lock_is_written_as_it_was_shown_and_only_after_a_yes(
     move_tag(team)
     before = read_files(app.folder)
     master, slave = pty.openpty()
-    words = [sys.executable, "-m", "npuprof", "source", "update", "--moved"]
-    child = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, cwd=app.folder)
+    arguments = [sys.executable, "-m", "npuprof", "source", "update", "--moved"]
+    child = subprocess.Popen(arguments, stdin=slave, stdout=slave, stderr=slave, cwd=app.folder)
     os.close(slave)
-    said = read_until(master, b"[y/N]")
-    assert b"700" in said
+    output = read_until(master, b"[y/N]")
+    assert b"700" in output
     assert read_files(app.folder) == before
     if "newer" in answer:
         release(team)
     os.write(master, f"{answer[0]}\n".encode())
     while True:
         try:
-            said += os.read(master, 4096)
+            output += os.read(master, 4096)
         except OSError:
             break
     os.close(master)
-    assert child.wait() == (1 if answer == "n" else 0), said
+    assert child.wait() == (1 if answer == "n" else 0), output
     if answer == "n":
         assert read_files(app.folder) == before
     assert ("hccl_timeout = 700" in run("show", "job").out) == (answer != "n")

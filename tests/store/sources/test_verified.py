@@ -1,6 +1,4 @@
-"""Locks that name a commit which no branch and no tag of the source contains: nothing
-of it is used.
-"""
+"""Locked commits that no branch and no tag of the source contains are not used."""
 
 from __future__ import annotations
 
@@ -130,7 +128,7 @@ def test_a_commit_outside_of_all_branches_and_tags_is_rejected_and_nothing_of_it
     fresh()
     before = lock.read_bytes()
     for _ in range(2):
-        told = expect(
+        output = expect(
             run("source", "sync"),
             2,
             "NP046",
@@ -138,10 +136,11 @@ def test_a_commit_outside_of_all_branches_and_tags_is_rejected_and_nothing_of_it
             "the source 'team'",
             "restore npuprof.lock",
         )
-        assert ("no branch and no tag of" in told) is (tag != "v1.0.0")
-        assert "fetched" not in told
-    assert (lock.read_bytes() == before, commit in read_refs(team)) == (True, False)
-    for words in (
+        assert ("no branch and no tag of" in output) is (tag != "v1.0.0")
+        assert "fetched" not in output
+    assert lock.read_bytes() == before
+    assert commit not in read_refs(team)
+    for arguments in (
         "show job",
         "show team:base",
         "check",
@@ -150,8 +149,8 @@ def test_a_commit_outside_of_all_branches_and_tags_is_rejected_and_nothing_of_it
         "source vendor team",
         f"show team:base@{commit}",
     ):
-        told = expect(run(*words.split()), 2, "NP043", "npuprof source sync")
-        assert "666" not in told
+        output = expect(run(*arguments.split()), 2, "NP043", "npuprof source sync")
+        assert "666" not in output
 
 
 #: Names of tags that git would resolve to something else, or that are tags of something else.
@@ -266,8 +265,8 @@ def test_a_version_of_one_preset_is_verified_like_the_source(
     for begin in (str, fresh):
         begin()
         expect(run("source", "sync"), 2, "NP046", commit[:12])
-        told = expect(run("show", "job"), 2, "NP043")
-        assert "666" not in told
+        output = expect(run("show", "job"), 2, "NP043")
+        assert "666" not in output
 
 
 @pytest.mark.parametrize("on_branch", [False, True])
@@ -315,7 +314,8 @@ CONTAINED = {
         "push -q HUB :refs/tags/v1.0.0 :refs/tags/base/v1.0.0; "
         "commit -q --allow-empty -m on; push -q HUB main"
     ),
-    "another branch": "push -q HUB :refs/tags/v1.0.0 :refs/tags/base/v1.0.0 main:old; checkout -q --orphan new;"
+    "another branch": "push -q HUB :refs/tags/v1.0.0 :refs/tags/base/v1.0.0 main:old; "
+    "checkout -q --orphan new;"
     "commit -q --allow-empty -m new; push -q -f HUB new:main",
     "a kept tag": "push -q HUB :refs/tags/v1.0.0 :refs/tags/base/v1.0.0 "
     "main:refs/tags/kept/1; checkout -q --orphan new;"
@@ -328,8 +328,8 @@ CONTAINED = {
         "tag -a tree HEAD^{tree} -m tree; tag blob HEAD:profiles/base.toml; push -q HUB "
         ":refs/tags/v1.0.0 tree blob"
     ),
-    "the head alone": "push -q HUB :refs/tags/v1.0.0 :refs/tags/base/v1.0.0 main:other; --git-dir=HUB "
-    "update-ref --no-deref HEAD main;"
+    "the head alone": "push -q HUB :refs/tags/v1.0.0 :refs/tags/base/v1.0.0 main:other; "
+    "--git-dir=HUB update-ref --no-deref HEAD main;"
     "--git-dir=HUB update-ref -d refs/heads/main; --git-dir=HUB update-ref -d refs/heads/other",
 }
 
@@ -457,7 +457,8 @@ def test_of_a_source_without_a_tag_the_branch_that_rev_names_is_fetched_first(
     other = propose(team, "refs/heads/other")
     fresh()
     assert run("source", "sync").code == 0
-    assert (holds(team, team.repo.head), holds(team, other)) == (True, False)
+    assert holds(team, team.repo.head) is True
+    assert holds(team, other) is False
 
 
 @pytest.mark.parametrize("ref", ["refs/tags/later", "HEAD"])
@@ -476,10 +477,8 @@ def test_a_tag_or_the_default_branch_that_contains_a_commit_spares_the_other_bra
         team.repo.git("push", "-q", str(team.bare), ":main")
     fresh()
     assert run("source", "sync").code == 0
-    assert (holds(team, later), [holds(team, branch) for branch in branches]) == (
-        True,
-        [False] * len(branches),
-    )
+    assert holds(team, later) is True
+    assert [holds(team, branch) for branch in branches] == [False] * len(branches)
 
 
 def test_a_mirror_does_not_verify_a_tag_that_it_knows_at_another_commit(
@@ -510,6 +509,6 @@ def test_a_remote_without_its_whole_history_ends_in_an_error(
     shutil.move(f"{team.bare}.shallow", team.bare)
     forge(app, team, first, "", "main")
     fresh()
-    told = expect(run("source", "sync"), 2)
-    assert {"NP043", "NP045", "NP054"} & set(told.replace(":", "").split()), told
+    output = expect(run("source", "sync"), 2)
+    assert {"NP043", "NP045", "NP054"} & set(output.replace(":", "").split()), output
     assert first not in read_refs(team)
