@@ -81,7 +81,7 @@ class Service:
         if body is not None:
             headers["Content-Type"] = "application/json"
         url = f"{self.address}{path}"
-        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - http or https
+        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - http(s)
         request.add_unredirected_header(name, token)
         try:
             with self._opener.open(request, timeout=_TIMEOUT) as reply:
