@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -164,32 +164,62 @@ def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_oth
     assert there is not resolver.for_context(Context(None, A3, None))
 
 
+class PendingCase(NamedTuple):
+    """A profile, the match of its override, and the missing flags with its lines."""
+
+    profile: str
+    match: str
+    requested: dict[str, Any]
+    expected: dict[str, Any]
+
+
 @pytest.mark.parametrize(
-    ("profile", "match", "requested", "expected"),
+    "case",
     [
-        ("", f'product = "{A3}"', {}, {"--product": [4]}),
-        ("", f'product = "{A3}"', {"product": A2}, {}),
-        ("", f'product = "{A3}", cann = ">=9.0"', {}, {"--product and --cann": [4]}),
-        ("", f'product = "{A3}", cann = ">=9.0"', {"cann": "9.0.0"}, {"--product": [4]}),
-        ("", f'product = "{A3}", scenario = "training"', {}, {}),
-        (
-            'scenario = "training"',
-            f'product = "{A3}", scenario = "training"',
-            {},
-            {"--product": [4]},
+        PendingCase(
+            profile="", match=f'product = "{A3}"', requested={}, expected={"--product": [4]}
         ),
-        ("", 'scenario = "training"', {}, {}),
-        (f'products = ["{A2}"]', f'product = "{A3}"', {}, {}),
-        (f'products = ["{A3}"]', 'product = "Atlas-A3"', {}, {}),
-        ('cann = ">=9.0"', 'cann = "<9.0"', {}, {}),
-        ('cann = ">=9.0"', 'cann = ">=8.5"', {}, {"--cann": [4]}),
+        PendingCase(profile="", match=f'product = "{A3}"', requested={"product": A2}, expected={}),
+        PendingCase(
+            profile="",
+            match=f'product = "{A3}", cann = ">=9.0"',
+            requested={},
+            expected={"--product and --cann": [4]},
+        ),
+        PendingCase(
+            profile="",
+            match=f'product = "{A3}", cann = ">=9.0"',
+            requested={"cann": "9.0.0"},
+            expected={"--product": [4]},
+        ),
+        PendingCase(
+            profile="", match=f'product = "{A3}", scenario = "training"', requested={}, expected={}
+        ),
+        PendingCase(
+            profile='scenario = "training"',
+            match=f'product = "{A3}", scenario = "training"',
+            requested={},
+            expected={"--product": [4]},
+        ),
+        PendingCase(profile="", match='scenario = "training"', requested={}, expected={}),
+        PendingCase(
+            profile=f'products = ["{A2}"]', match=f'product = "{A3}"', requested={}, expected={}
+        ),
+        PendingCase(
+            profile=f'products = ["{A3}"]', match='product = "Atlas-A3"', requested={}, expected={}
+        ),
+        PendingCase(profile='cann = ">=9.0"', match='cann = "<9.0"', requested={}, expected={}),
+        PendingCase(
+            profile='cann = ">=9.0"', match='cann = ">=8.5"', requested={}, expected={"--cann": [4]}
+        ),
     ],
+    ids=lambda case: f"{case.match} {case.requested}",
 )
 def test_overrides_that_only_wait_to_be_asked_for_are_known(
-    profile: str, match: str, requested: dict[str, Any], expected: dict[str, Any]
+    case: PendingCase,
 ) -> None:
-    text = f"[profile]\n{profile}\n[options]\n{BLOCK.format(match, 1)}"
-    found = contexts.find_unasked_overrides(npuprof.loads(text, **requested))
+    text = f"[profile]\n{case.profile}\n[options]\n{BLOCK.format(case.match, 1)}"
+    found = contexts.find_unasked_overrides(npuprof.loads(text, **case.requested))
     assert {
         flags: [origin.line for origin in origins] for flags, origins in found.items()
-    } == expected
+    } == case.expected

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -51,31 +51,43 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     )
 
 
+class RangeCase(NamedTuple):
+    """A range of releases, and its first and last release."""
+
+    axis: str
+    text: str
+    first: str
+    last: str
+
+
 @pytest.mark.parametrize(
-    ("axis", "text", "first", "last"),
+    "case",
     [
-        ("torch_npu", ">=7.1,<10", "7.1.0", "7.3.0"),
-        ("torch_npu", "<26", "5.0.0", "7.3.0"),
-        ("torch_npu", "6.0.rc2", "6.0.RC2", "6.0.RC2"),
-        ("torch_npu", "2.9.0", "7.3.0", "7.3.0"),
-        ("torch_npu", "==2.9.0.post2", "26.0.0", "26.0.0"),
-        ("torch_npu", ">=2.7,<2.8", "7.2.0", "26.1.0"),  # 2.7.1 has a package in each
-        ("torch_npu", ">=2.7,<2.8,<26", "7.2.0", "7.3.0"),
-        ("torch_npu", "<2.14", "5.0.0", "26.1.0"),
-        ("vllm_ascend", ">=0.9.1,<0.11", "0.9.1", "0.11.0rc3"),
-        ("vllm_ascend", ">=v0.11.0", "0.11.0", "0.30.0rc2"),
-        ("mindspore", ">2.4.1,<=2.5", "2.4.10", "2.5.0"),
+        RangeCase(axis="torch_npu", text=">=7.1,<10", first="7.1.0", last="7.3.0"),
+        RangeCase(axis="torch_npu", text="<26", first="5.0.0", last="7.3.0"),
+        RangeCase(axis="torch_npu", text="6.0.rc2", first="6.0.RC2", last="6.0.RC2"),
+        RangeCase(axis="torch_npu", text="2.9.0", first="7.3.0", last="7.3.0"),
+        RangeCase(axis="torch_npu", text="==2.9.0.post2", first="26.0.0", last="26.0.0"),
+        # 2.7.1 has a package in each
+        RangeCase(axis="torch_npu", text=">=2.7,<2.8", first="7.2.0", last="26.1.0"),
+        RangeCase(axis="torch_npu", text=">=2.7,<2.8,<26", first="7.2.0", last="7.3.0"),
+        RangeCase(axis="torch_npu", text="<2.14", first="5.0.0", last="26.1.0"),
+        RangeCase(axis="vllm_ascend", text=">=0.9.1,<0.11", first="0.9.1", last="0.11.0rc3"),
+        RangeCase(axis="vllm_ascend", text=">=v0.11.0", first="0.11.0", last="0.30.0rc2"),
+        RangeCase(axis="mindspore", text=">2.4.1,<=2.5", first="2.4.10", last="2.5.0"),
     ],
+    ids=lambda case: f"{case.axis} {case.text}",
 )
 def test_a_range_holds_the_releases_between_its_ends(
-    axis: str, text: str, first: str, last: str
+    case: RangeCase,
 ) -> None:
-    found, known = find_releases_in_range(text, axis), list(releases.load_releases(axis))
-    assert found == tuple(known[known.index(first) : known.index(last) + 1])
+    found = find_releases_in_range(case.text, case.axis)
+    known = list(releases.load_releases(case.axis))
+    assert found == tuple(known[known.index(case.first) : known.index(case.last) + 1])
 
 
 @pytest.mark.parametrize(
-    ("head", "code", "said"),
+    ("head", "code", "messages"),
     [
         ('versions.torch_npu = ">=3.0"', "NP402", ("not a range of releases", "26.1.0", "2.12.0")),
         ('versions.torch_npu = "7.x"', "NP402", ("not a range of releases", '">=7,<8"')),
@@ -100,17 +112,17 @@ def test_a_range_holds_the_releases_between_its_ends(
     ],
 )
 def test_what_is_no_release_of_a_framework_is_reported_with_what_to_write(
-    tmp_path: Path, head: str, code: str, said: tuple[str, ...]
+    tmp_path: Path, head: str, code: str, messages: tuple[str, ...]
 ) -> None:
     store = npuprof.open_store(build_store(tmp_path, {"p": f"[profile]\n{head}\n"}))
     (finding,) = [finding for finding in npuprof.check(store) if finding.code == code]
     shown = f"{finding.message} {finding.hint}"
-    assert all(text in shown for text in said), shown
+    assert all(text in shown for text in messages), shown
     assert finding.line > 1
 
 
 @pytest.mark.parametrize(
-    ("versions", "said"),
+    ("versions", "messages"),
     [
         ({"torch_npu": "7.4"}, ("unknown torch_npu release '7.4'", "26.1.0", "2.12.0")),
         ({"torch_npu": "3.0"}, ("unknown torch_npu release '3.0'",)),
@@ -119,11 +131,11 @@ def test_what_is_no_release_of_a_framework_is_reported_with_what_to_write(
     ],
 )
 def test_what_is_asked_for_has_to_be_a_release(
-    versions: dict[str, str], said: tuple[str, ...]
+    versions: dict[str, str], messages: tuple[str, ...]
 ) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.loads("", versions=versions)
-    assert all(text in str(caught.value) for text in said)
+    assert all(text in str(caught.value) for text in messages)
 
 
 def test_two_releases_of_one_framework_are_not_selected_together() -> None:
@@ -332,7 +344,7 @@ def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("arguments", "expected"),
     [
         (["show", "p", "--framework", "torch_npu=7.3"], "PER_STREAM_QUEUE = 1"),
         (["env", "p", "--framework=torch_npu=2.9.0"], "export NPUPROF_CONTEXT='torch_npu 7.3.0'"),
@@ -361,7 +373,7 @@ def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that
     ],
 )
 def test_commands_take_releases_of_frameworks(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: str
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], expected: str
 ) -> None:
     texts = {
         "p": '[profile.versions]\ncann = ">=8.5"\ntorch_npu = ">=7.1"\n' + NEWER,
@@ -370,5 +382,5 @@ def test_commands_take_releases_of_frameworks(
     build_store(tmp_path / "profiles", texts)
     (tmp_path / "job.sh").write_text("export PER_STREAM_QUEUE=1\npython train.py\n")
     monkeypatch.chdir(tmp_path)
-    done = run(*words)
+    done = run(*arguments)
     assert expected in done.out + done.err

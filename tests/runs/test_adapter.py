@@ -95,8 +95,8 @@ def write_device(folder: Path, release: str) -> Path:
     return folder
 
 
-def diagnose(run: Run, *words: str) -> dict[str, Any]:
-    done = run("doctor", *words, "--format", "json")
+def diagnose(run: Run, *arguments: str) -> dict[str, Any]:
+    done = run("doctor", *arguments, "--format", "json")
     assert done.out, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found
@@ -256,9 +256,9 @@ def test_what_would_never_end_is_not_opened(tmp_path: Path, run: Run) -> None:
     )
     assert "it is longer than 512 MiB" in run("doctor", "--adapter", str(tmp_path / "huge.so")).out
     write_library(tmp_path / "tf.so", list_keys(releases.load_releases()[-1]))
-    said = run("doctor", "--adapter", str(tmp_path))
-    assert said.code in (0, 1), said
-    assert "pipe.so" in said.out, said
+    result = run("doctor", "--adapter", str(tmp_path))
+    assert result.code in (0, 1), result
+    assert "pipe.so" in result.out, result
 
 
 def test_what_a_wheel_unpacks_to_is_bounded(
@@ -316,7 +316,7 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Run) -> None
 
 
 @pytest.mark.parametrize(
-    ("environ", "said", "code"),
+    ("environ", "message", "code"),
     [
         ({"ASCEND_MODULE_LOG_LEVEL": "FMK=1:GE=0"}, "", 0),
         ({"ASCEND_MODULE_LOG_LEVEL": "fmk=1"}, "ASCEND_MODULE_LOG_LEVEL", 1),
@@ -342,7 +342,7 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Run) -> None
 )
 def test_what_in_the_environment_gets_in_the_way_is_told(
     environ: dict[str, str],
-    said: str,
+    message: str,
     code: int,
     tmp_path: Path,
     store: Store,
@@ -355,5 +355,5 @@ def test_what_in_the_environment_gets_in_the_way_is_told(
         monkeypatch.setenv(name, text)
     done = run("doctor", "bert", "--adapter", site)
     assert done.code == code, done.out
-    assert said in done.out, done.out
-    assert bool(said) is ("NP" in done.out)
+    assert message in done.out, done.out
+    assert bool(message) is ("NP" in done.out)

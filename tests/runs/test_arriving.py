@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -42,39 +42,57 @@ def judge_settings(folder: Path, *texts: str, **options: Any) -> dict[str, tuple
     }
 
 
+class LogCase(NamedTuple):
+    """A log, a setting of the preset, and the state that the log proves."""
+
+    text: str
+    setting: str
+    value: Any
+    state: str
+
+
 @pytest.mark.parametrize(
-    ("text", "setting", "value", "state"),
+    "case",
     [
-        (write_run(), "external_weight", True, "absent"),
-        (write_run(), "hccl_timeout", 7, "absent"),
-        (
-            write_run({}, {"ge.topoSortingMode": "0", "topo_sorting_mode": "0"}),
-            "topo_sorting_mode",
-            1,
-            "changed",
+        LogCase(text=write_run(), setting="external_weight", value=True, state="absent"),
+        LogCase(text=write_run(), setting="hccl_timeout", value=7, state="absent"),
+        LogCase(
+            text=write_run({}, {"ge.topoSortingMode": "0", "topo_sorting_mode": "0"}),
+            setting="topo_sorting_mode",
+            value=1,
+            state="changed",
         ),
-        (
-            write_run() + write_run({}, SET),
-            "external_weight",
-            True,
-            "changed",
-        ),  # it came at another start
-        (
-            write_run(),
-            "op_wait_timeout",
-            7,
-            "changed",
-        ),  # it may have come when the engine was running
-        (write_run(), "graph_slice", "x", "changed"),  # it may have come empty, or as a number
-        (write_run(), "dump_path", "/d", "changed"),  # it may not have been read
-        (write_run() + SKIPPED + write_run(), "external_weight", True, "absent"),
-        (write_run(OF_RESOURCE), "external_weight", True, "absent"),
+        # it came at another start
+        LogCase(
+            text=write_run() + write_run({}, SET),
+            setting="external_weight",
+            value=True,
+            state="changed",
+        ),
+        # it may have come when the engine was running
+        LogCase(text=write_run(), setting="op_wait_timeout", value=7, state="changed"),
+        # it may have come empty, or as a number
+        LogCase(text=write_run(), setting="graph_slice", value="x", state="changed"),
+        # it may not have been read
+        LogCase(text=write_run(), setting="dump_path", value="/d", state="changed"),
+        LogCase(
+            text=write_run() + SKIPPED + write_run(),
+            setting="external_weight",
+            value=True,
+            state="absent",
+        ),
+        LogCase(text=write_run(OF_RESOURCE), setting="external_weight", value=True, state="absent"),
     ],
+    ids=lambda case: f"{case.setting}={case.value} {case.state}",
 )
 def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_came(
-    tmp_path: Path, text: str, setting: str, value: Any, state: str
+    case: LogCase,
+    tmp_path: Path,
 ) -> None:
-    assert judge_settings(tmp_path, text, **{setting: value})[setting][0] == state
+    assert (
+        judge_settings(tmp_path, case.text, **{case.setting: case.value})[case.setting][0]
+        == case.state
+    )
 
 
 def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path: Path) -> None:

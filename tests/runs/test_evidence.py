@@ -60,24 +60,35 @@ def test_packed_logs_are_read_as_far_as_they_go(tmp_path: Path) -> None:
     }
     rng = random.Random(1)
     noise = bytes(rng.randrange(32, 127) for _ in range(300_000))
-    whole = gzip.compress(noise + b"\n" + ON.encode() + noise)
-    assert judge_all([write(tmp_path / "cut.log.gz", whole[:-100_000])], deterministic=1) == {
+    packed = gzip.compress(noise + b"\n" + ON.encode() + noise)
+    assert judge_all([write(tmp_path / "cut.log.gz", packed[:-100_000])], deterministic=1) == {
         "1": {"deterministic": "in force"}
     }
-    assert judge_all([write(tmp_path / "short.log.gz", whole[:200_000])], deterministic=1) == {}
-    for name, content in (
-        ("plain.log.gz", ON.encode()),
-        ("packed.log", gzip.compress(ON.encode())),
-    ):  # by what it is, not by its name
-        assert judge_all([write(tmp_path / name, content)], deterministic=1) == {
-            "1": {"deterministic": "in force"}
-        }
+    assert judge_all([write(tmp_path / "short.log.gz", packed[:200_000])], deterministic=1) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("plain.log.gz", ON.encode(), id="plain"),
+        pytest.param("packed.log", gzip.compress(ON.encode()), id="packed"),
+    ],
+)
+def test_packed_logs_are_recognised_by_their_content(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    assert judge_all([write(tmp_path / name, content)], deterministic=1) == {
+        "1": {"deterministic": "in force"}
+    }
+
+
+@pytest.mark.parametrize("label", ["[1,0]<stderr>:", "0: ", "worker-0: ", "[rank0] "])
+def test_labels_of_launchers_before_lines_are_ignored(tmp_path: Path, label: str) -> None:
+    path = write(tmp_path / "a.log", "".join(label + line for line in ON.splitlines(True)))
+    assert judge_all([path], deterministic=1) == {"1": {"deterministic": "in force"}}
 
 
 def test_what_launchers_put_before_lines_is_left_out(tmp_path: Path) -> None:
-    for mark in ("[1,0]<stderr>:", "0: ", "worker-0: ", "[rank0] "):
-        path = write(tmp_path / "a.log", "".join(mark + line for line in ON.splitlines(True)))
-        assert judge_all([path], deterministic=1) == {"1": {"deterministic": "in force"}}, mark
     blocks = [
         write_tf2_block({"ge.deterministic": text, "ge.graphRunMode": "1"}).splitlines(True)
         for text in "01"
@@ -248,6 +259,7 @@ def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Pat
         lambda count: write_line("dump_layer: x") + "no head\n" * 500 * count,
         lambda count: "option" * 20_000 * count,
     ],
+    ids=["processes", "graphs", "lines without a head", "one long line"],
 )
 def test_a_log_that_is_longer_costs_no_more_for_each_line(
     make: Callable[[int], str], tmp_path: Path
@@ -286,9 +298,10 @@ def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(
             ).splitlines(True),
             *lines[len(INIT) + 2 :],
         ]
-    for place in range(1, len(lines), 5):
+    undisturbed = write(tmp_path / "b.log", "".join(lines))
+    expected = judge_all([undisturbed], deterministic=1, hcom_parallel=False)
+    assert len(lines) > 5
+    for index in range(1, len(lines), 5):
         meanwhile = "".join(TALK[number % len(TALK)] for number in range(gap))
-        path = write(tmp_path / "a.log", "".join([*lines[:place], meanwhile, *lines[place:]]))
-        assert judge_all([path], deterministic=1, hcom_parallel=False) == judge_all(
-            [write(tmp_path / "b.log", "".join(lines))], deterministic=1, hcom_parallel=False
-        ), lines[place]
+        path = write(tmp_path / "a.log", "".join([*lines[:index], meanwhile, *lines[index:]]))
+        assert judge_all([path], deterministic=1, hcom_parallel=False) == expected, lines[index]

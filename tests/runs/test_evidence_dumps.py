@@ -88,14 +88,14 @@ def test_a_block_that_is_too_long_ends_and_what_follows_is_read(
     )
     weights = PLAIN.replace("layer_7/x", "y" * 20_000)
     path = tmp_path / "a.pbtxt"
-    for text, whole in (
-        (PLAIN + weights + options + weights, True),
-        (weights + options + weights[:-5], False),
-    ):
-        path.write_text(text)
-        ((dump,),) = read_dumps(path)
-        assert len(dump[1].values) == 41
-        assert dump[1].whole == whole
+    path.write_text(PLAIN + weights + options + weights)
+    ((dump,),) = read_dumps(path)
+    assert len(dump[1].values) == 41
+    assert dump[1].whole
+    path.write_text(weights + options + weights[:-5])
+    ((dump,),) = read_dumps(path)
+    assert len(dump[1].values) == 41
+    assert not dump[1].whole
 
 
 def test_a_node_without_options_costs_next_to_nothing(tmp_path: Path) -> None:
@@ -131,13 +131,18 @@ def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(
     )
     first, rest = text[: text.index(NAMES[9]) - 20], text[text.index(NAMES[9]) - 20 :]
     (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(first + rest.replace(lost, "", 1))
-    for process in read_evidence([str(tmp_path)]).processes:
-        assert judge_process({"no_such_key": 1}, process)[0].state == "cannot tell"
+    states = [
+        judge_process({"no_such_key": 1}, process)[0].state
+        for process in read_evidence([str(tmp_path)]).processes
+    ]
+    assert states in (["cannot tell"], [])  # a node with too few attributes is none
 
 
-def test_a_text_with_a_quotation_mark_that_is_not_escaped_is_not_read(tmp_path: Path) -> None:
-    text = write_dump({**dict.fromkeys(NAMES, "x"), "_enable_dump": "1", "_dump_step": "0|5"})
-    for content, state in ((text, "in force"), (text.replace('"0|5"', '"0"5"'), "cannot tell")):
-        (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(content)
-        (process,) = read_evidence([str(tmp_path)]).processes
-        assert judge_process({"dump_step": "0|5"}, process)[0].state == state
+@pytest.mark.parametrize(("text", "state"), [('"0|5"', "in force"), ('"0"5"', "cannot tell")])
+def test_a_text_with_a_quotation_mark_that_is_not_escaped_is_not_read(
+    tmp_path: Path, text: str, state: str
+) -> None:
+    dump = write_dump({**dict.fromkeys(NAMES, "x"), "_enable_dump": "1", "_dump_step": "0|5"})
+    (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(dump.replace('"0|5"', text))
+    (process,) = read_evidence([str(tmp_path)]).processes
+    assert judge_process({"dump_step": "0|5"}, process)[0].state == state

@@ -28,13 +28,13 @@ OVERRIDDEN = HEIR + (
 )
 
 
-def digests_of(run: Run, *words: str) -> tuple[str, str]:
-    shown = json.loads(run("show", *words, "--format", "json").out)
+def digests_of(run: Run, *arguments: str) -> tuple[str, str]:
+    shown = json.loads(run("show", *arguments, "--format", "json").out)
     return shown["digest"], shown["preset_digest"]
 
 
-def identify(run: Run, *words: str) -> list[dict[str, Any]]:
-    done = run("whatran", *words, "--format", "json")
+def identify(run: Run, *arguments: str) -> list[dict[str, Any]]:
+    done = run("whatran", *arguments, "--format", "json")
     assert done.code in (0, 1), done.err
     rows: list[dict[str, Any]] = [
         match for one in json.loads(done.out)["found"] for match in one["presets"]
@@ -141,7 +141,7 @@ def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Store
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         "render bert --to session -o out",
         "render bert --to toml -o x.toml",
@@ -154,10 +154,10 @@ def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Store
     ],
 )
 def test_what_is_rendered_or_exported_says_what_it_was_made_of(
-    words: str, repo: Repo, run: Run
+    arguments: str, repo: Repo, run: Run
 ) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
-    done = run(*words.split())
+    done = run(*arguments.split())
     assert done.code == 0, done.err
     made = next(
         path
@@ -294,7 +294,7 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ((), "nothing to look at"),
         (("abcdef0", "--pid", "1"), "takes one thing to look at"),
@@ -304,15 +304,15 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
     ],
 )
 def test_what_is_no_clue_is_an_error_of_usage(
-    words: tuple[str, ...], said: str, repo: Repo, run: Run
+    arguments: tuple[str, ...], message: str, repo: Repo, run: Run
 ) -> None:
     repo.commit({"base": BASE.format(600)})
     Path("short").write_text("NPUPROF_DIGEST=12\n")
     Path("environ").write_text("\0\0NPUPROF_X=1\0")
-    done = run("whatran", *words)
+    done = run("whatran", *arguments)
     assert done.code == 2, done.err
     assert done.out == "", done.err
-    assert said in done.err, done.err
+    assert message in done.err, done.err
 
 
 # -- evidence -------------------------------------------------------------------------------------
@@ -351,9 +351,9 @@ def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_again
     # The options stand in the debug log; the order in which a file system lists a folder is its
     # own.
     log = next(Path("logs/debug").rglob("plog-42_*"))
-    said = run("whatran", str(log))
-    assert said.code == 0
-    assert "3 of 3 options in force" in said.out
+    result = run("whatran", str(log))
+    assert result.code == 0
+    assert "3 of 3 options in force" in result.out
     write_log(Path("strange"), {"precision_mode": "allow_fp32_to_fp16", "hccl_timeout": 5})
     assert run("whatran", "strange").code == 1
     shown = subprocess.run(
@@ -420,9 +420,9 @@ def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_ag
         "clone", "-q", "--filter=blob:none", f"file://{repo.folder}", str(tmp_path / "partial")
     )
     there = ("whatran", digest, "--store", str(tmp_path / "partial" / "profiles"))
-    told = run(*there)
-    assert told.code == 1, told
-    assert "git fetch --refetch" in told.err, told
+    result = run(*there)
+    assert result.code == 1, result
+    assert "git fetch --refetch" in result.err, result
     repo.git("-C", str(tmp_path / "partial"), "fetch", "-q", "--refetch", "--no-filter")
     assert run(*there).code == 0
 
@@ -435,6 +435,6 @@ def test_in_a_bare_repository_now_is_the_last_commit(
     repo.commit({"bert": BASE.format(700)})
     repo.git("clone", "-q", "--bare", str(repo.folder), str(tmp_path / "bare"))
     monkeypatch.chdir(tmp_path / "bare")
-    told = run("whatran", digest)
-    assert told.code == 0, told
-    assert "600 → 700" in told.out, told
+    result = run("whatran", digest)
+    assert result.code == 0, result
+    assert "600 → 700" in result.out, result

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -74,49 +74,103 @@ def test_a_log_that_goes_on_in_another_file_says_nothing_else(
     lines = write_process(snapshot, modules)
     cut = tmp_path / "plog-42_20260724101112001.log", tmp_path / "plog-42_20260724101112002.log"
     cut[0].write_bytes(b"".join(lines))
-    whole = judge_folder(tmp_path)
-    states = {state for _, state in whole}
+    verdicts = judge_folder(tmp_path)
+    states = {state for _, state in verdicts}
     assert states == {"in force"} if snapshot == "g" else "in force" in states
-    for place in range(1, len(lines)):
-        for path, part in zip(cut, (lines[:place], lines[place:]), strict=True):
+    assert len(lines) > 10
+    for end in range(1, len(lines)):
+        for path, part in zip(cut, (lines[:end], lines[end:]), strict=True):
             path.write_bytes(b"".join(part))
-        for verdict, known in zip(judge_folder(tmp_path), whole, strict=True):
-            assert verdict in (known, (known[0], "cannot tell")), place
+        for verdict, known in zip(judge_folder(tmp_path), verdicts, strict=True):
+            assert verdict in (known, (known[0], "cannot tell")), end
+
+
+class LossCase(NamedTuple):
+    """A lost line of a log, a setting of the preset, and the state that the rest proves."""
+
+    lost: str
+    modules: str
+    setting: str
+    value: Any
+    state: str
 
 
 @pytest.mark.parametrize(
-    ("lost", "modules", "setting", "value", "state"),
+    "case",
     [
-        ("", "FMK", "precision_mode_v2", "fp16", "changed"),  # two lines of the block
-        ("", "GE", "precision_mode_v2", "fp16", "changed"),
-        ("", "GE", "oo_constant_folding", True, "changed"),
-        (
-            " op_debug_level: ",
-            "FMK",
-            "precision_mode_v2",
-            "fp16",
-            "changed",
-        ),  # nobody set this one either
-        (" ge.graphRunMode: ", "FMK", "precision_mode_v2", "fp16", "cannot tell"),
-        (
-            " something",
-            "FMK",
-            "graph_memory_max_size",
-            "1024",
-            "cannot tell",
-        ),  # one line, and that may be lost
-        ("", "GE", "graph_memory_max_size", "1024", "cannot tell"),
-        ("", "FMK GE", "graph_memory_max_size", "1024", "changed"),
-        ("", "FMK GE", "graph_memory_max_size", "", "default or set"),
-        (" ge.hcomParallel: ", "FMK GE", "graph_memory_max_size", "1024", "cannot tell"),
-        ("option: ge.hcomParallel, ", "FMK GE", "graph_memory_max_size", "1024", "cannot tell"),
+        # two lines of the block
+        LossCase(
+            lost="", modules="FMK", setting="precision_mode_v2", value="fp16", state="changed"
+        ),
+        LossCase(lost="", modules="GE", setting="precision_mode_v2", value="fp16", state="changed"),
+        LossCase(lost="", modules="GE", setting="oo_constant_folding", value=True, state="changed"),
+        # nobody set this one either
+        LossCase(
+            lost=" op_debug_level: ",
+            modules="FMK",
+            setting="precision_mode_v2",
+            value="fp16",
+            state="changed",
+        ),
+        LossCase(
+            lost=" ge.graphRunMode: ",
+            modules="FMK",
+            setting="precision_mode_v2",
+            value="fp16",
+            state="cannot tell",
+        ),
+        # one line, and that may be lost
+        LossCase(
+            lost=" something",
+            modules="FMK",
+            setting="graph_memory_max_size",
+            value="1024",
+            state="cannot tell",
+        ),
+        LossCase(
+            lost="",
+            modules="GE",
+            setting="graph_memory_max_size",
+            value="1024",
+            state="cannot tell",
+        ),
+        LossCase(
+            lost="",
+            modules="FMK GE",
+            setting="graph_memory_max_size",
+            value="1024",
+            state="changed",
+        ),
+        LossCase(
+            lost="",
+            modules="FMK GE",
+            setting="graph_memory_max_size",
+            value="",
+            state="default or set",
+        ),
+        LossCase(
+            lost=" ge.hcomParallel: ",
+            modules="FMK GE",
+            setting="graph_memory_max_size",
+            value="1024",
+            state="cannot tell",
+        ),
+        LossCase(
+            lost="option: ge.hcomParallel, ",
+            modules="FMK GE",
+            setting="graph_memory_max_size",
+            value="1024",
+            state="cannot tell",
+        ),
     ],
+    ids=lambda case: f"{case.setting}={case.value} {case.state}",
 )
 def test_two_lines_that_are_missing_in_whole_blocks_prove_that_nobody_set_it(
-    tmp_path: Path, lost: str, modules: str, setting: str, value: Any, state: str
+    case: LossCase,
+    tmp_path: Path,
 ) -> None:
-    lines = write_process("g", modules)
-    kept = [line for line in lines if not lost or lost.encode() not in line]
-    (tmp_path / "plog-42_1.log").write_bytes(b"".join(kept))
+    lines = write_process("g", case.modules)
+    remaining = [line for line in lines if not case.lost or case.lost.encode() not in line]
+    (tmp_path / "plog-42_1.log").write_bytes(b"".join(remaining))
     (process,) = read_evidence([str(tmp_path)]).processes
-    assert judge_process({setting: value}, process)[0].state == state
+    assert judge_process({case.setting: case.value}, process)[0].state == case.state

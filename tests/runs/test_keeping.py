@@ -46,9 +46,13 @@ def write_lines(path: str, mode: str) -> None:
 def run(
     script: str, *flags: str, environ: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    words = [*NPUPROF, "run", "leaf", "--prove", *flags, "--", "sh", "-c", script]
+    arguments = [*NPUPROF, "run", "leaf", "--prove", *flags, "--", "sh", "-c", script]
     return subprocess.run(
-        words, capture_output=True, env={**os.environ, **(environ or {})}, timeout=60, check=False
+        arguments,
+        capture_output=True,
+        env={**os.environ, **(environ or {})},
+        timeout=60,
+        check=False,
     )
 
 
@@ -58,7 +62,7 @@ def find_kept() -> Path:
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "said"),
+    ("script", "code", "summary"),
     [
         ("cat said >&2", 0, "2 in force"),
         ("cat other >&2", 1, "cube_hif8, not"),
@@ -69,11 +73,11 @@ def find_kept() -> Path:
     ],
 )
 def test_what_an_adapter_writes_to_standard_error_is_evidence_wherever_the_log_goes(
-    script: str, code: int, said: str
+    script: str, code: int, summary: str
 ) -> None:
     done = run(script, environ={"ASCEND_PROCESS_LOG_PATH": os.path.abspath("mine") if code else ""})
     assert done.returncode == code, done.stderr.decode()
-    assert said in done.stderr.decode(), done.stderr.decode()
+    assert summary in done.stderr.decode(), done.stderr.decode()
 
 
 def test_the_record_names_the_folder_in_which_it_lies() -> None:
@@ -120,22 +124,22 @@ def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still(
         assert process.wait(20) == code
         Path("stop").touch()
         with open(read, "rb") as shown:
-            told = shown.read()
-    assert told.endswith(b"late\n")
+            shown_text = shown.read()
+    assert shown_text.endswith(b"late\n")
     assert (
         "a process that the command left running may still "
         f"write to its standard error, {find_kept().absolute()}"
-    ) in told.decode()
+    ) in shown_text.decode()
     assert find_kept().read_bytes().endswith(b"late\n")
 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_reader_that_leaves_takes_no_exit_code_with_it(code: int) -> None:
     # whoever writes then is told, and the shell goes on
-    script = f"cat other other other >&2; {WAIT}; cat said >&2; exit {code}"
-    words = f"{' '.join(RUN)} sh -c '{script}' 2> >(sed -n /cube_hif8/q; exec <&-; touch stop)"
+    script = f"cat other other other >&2; sleep 0.5; cat said >&2; exit {code}"
+    arguments = f"{' '.join(RUN)} sh -c '{script}' 2> >(sed -n /cube_hif8/q)"
     assert subprocess.run(
-        ["bash", "-c", words], capture_output=True, timeout=30, check=False
+        ["bash", "-c", arguments], capture_output=True, timeout=30, check=False
     ).returncode == (code or 1)
     found = json.loads(Path("out/leaf.0.run.json").read_bytes())
     assert found["exit"] == {"code": code, "signal": None}
@@ -151,10 +155,10 @@ def test_standard_error_of_a_reader_that_leaves_ends_the_command_by_sigpipe() ->
 
 
 def test_on_a_full_disk_it_is_shown_and_told_that_it_is_not_whole() -> None:
-    words = (
+    arguments = (
         f"ulimit -f 1; exec {' '.join(NPUPROF)} run leaf --prove -- sh -c 'cat said >&2; exit 3'"
     )
-    done = subprocess.run(["bash", "-c", words], capture_output=True, timeout=30, check=False)
+    done = subprocess.run(["bash", "-c", arguments], capture_output=True, timeout=30, check=False)
     assert done.returncode == 3
     assert Path("said").read_bytes() in done.stderr
     assert b"its standard error is not complete in" in done.stderr

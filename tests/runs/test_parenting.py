@@ -198,12 +198,12 @@ def test_a_program_with_other_threads_is_told_to_start_a_process(way: str) -> No
 
 
 def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
-    words = "grep -E 'SigIgn|SigBlk' /proc/self/status"
+    script = "grep -E 'SigIgn|SigBlk' /proc/self/status"
     plain = subprocess.run(
-        ["sh", "-c", f"trap '' HUP; {words}"], capture_output=True, check=True
+        ["sh", "-c", f"trap '' HUP; {script}"], capture_output=True, check=True
     ).stdout
     done = subprocess.run(
-        ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {words.replace(chr(39), chr(34))}"],
+        ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {script.replace(chr(39), chr(34))}"],
         capture_output=True,
         check=True,
     )
@@ -212,7 +212,7 @@ def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
 def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
-    words = [
+    arguments = [
         "mpirun",
         "--allow-run-as-root",
         "--oversubscribe",
@@ -223,7 +223,7 @@ def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
         "-c",
         "exit 0",
     ]
-    done = subprocess.run(words, capture_output=True, timeout=120, check=False)
+    done = subprocess.run(arguments, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir("out")) == [f"leaf.{rank}.run.json" for rank in range(3)]
     assert [read_record(f"leaf.{rank}")["process"]["world_size"] for rank in range(3)] == [3, 3, 3]

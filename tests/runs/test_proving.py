@@ -48,7 +48,7 @@ def prove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prove:
         environ: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         write_log(tmp_path / "given", used)
-        words = [
+        arguments = [
             *NPUPROF,
             "run",
             "bert",
@@ -62,7 +62,7 @@ def prove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prove:
         ]
         env = {**os.environ, **(environ or {})}
         return subprocess.run(
-            words, env=env, capture_output=True, text=True, cwd=tmp_path, check=False
+            arguments, env=env, capture_output=True, text=True, cwd=tmp_path, check=False
         )
 
     return run
@@ -72,7 +72,7 @@ GOOD = {"hccl_timeout": 1800, "precision_mode": "force_fp32"}
 
 
 @pytest.mark.parametrize(
-    ("used", "code", "said"),
+    ("used", "code", "message"),
     [
         (GOOD, 0, "2 in force"),
         ({**GOOD, "precision_mode": "force_fp16"}, 1, "force_fp16, not"),
@@ -80,11 +80,11 @@ GOOD = {"hccl_timeout": 1800, "precision_mode": "force_fp32"}
     ],
 )
 def test_what_the_log_proves_is_the_exit_code_of_a_command_that_ends_well(
-    used: dict[str, object], code: int, said: str, prove: Prove
+    used: dict[str, object], code: int, message: str, prove: Prove
 ) -> None:
     done = prove(used)
     assert done.returncode == code, done.stderr
-    assert said in done.stderr, done.stderr
+    assert message in done.stderr, done.stderr
     assert done.stdout == "", done.stderr
 
 
@@ -126,7 +126,7 @@ def test_in_a_folder_that_the_user_named_each_run_has_its_own(prove: Prove, tmp_
 
 
 @pytest.mark.parametrize(
-    ("said", "levels"),
+    ("given_levels", "levels"),
     [
         (None, "FMK=1:GE=1"),
         ("", "FMK=1:GE=1"),
@@ -137,16 +137,16 @@ def test_in_a_folder_that_the_user_named_each_run_has_its_own(prove: Prove, tmp_
     ],
 )
 def test_levels_that_the_user_has_set_stay_and_what_is_missing_is_added(
-    said: str | None, levels: str
+    given_levels: str | None, levels: str
 ) -> None:
     variables = plan_log(
-        {"ASCEND_MODULE_LOG_LEVEL": said} if said is not None else {}, "/x", "leaf"
+        {"ASCEND_MODULE_LOG_LEVEL": given_levels} if given_levels is not None else {}, "/x", "leaf"
     )
     assert variables == {"ASCEND_MODULE_LOG_LEVEL": levels, "ASCEND_PROCESS_LOG_PATH": "/x"}
 
 
 def test_signals_are_let_through_again_when_the_command_has_ended() -> None:
-    words = """
+    script = """
 import os, signal
 from npuprof.runs import supervisor
 ending = supervisor.run_command(["true"], dict(os.environ), lambda pid: None)
@@ -156,6 +156,6 @@ os.write(2, b"on")
 os.kill(os.getpid(), signal.SIGTERM)
 os.write(2, b"not reached")
 """
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert done.returncode == -15
     assert done.stderr == b"on"

@@ -54,9 +54,9 @@ def record(tmp_path: Path) -> Record:
         flags: tuple[str, ...] = (),
     ) -> subprocess.CompletedProcess[bytes]:
         build_store(tmp_path / "profiles", presets)
-        words = [*NPUPROF, "run", spec, "--record", "out", *flags, "--", *command]
+        arguments = [*NPUPROF, "run", spec, "--record", "out", *flags, "--", *command]
         return subprocess.run(
-            words,
+            arguments,
             env={**os.environ, **(environ or {})},
             capture_output=True,
             cwd=tmp_path,
@@ -138,8 +138,10 @@ def test_names_that_are_taken_get_numbers_and_many_ranks_can_start_at_once(
 ) -> None:
     for _ in range(2):
         record({"bert": BASE}, "true")
-    words = [*NPUPROF, "run", "bert", "--record", "out", "--", "true"]
-    started = [subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) for _ in range(6)]
+    arguments = [*NPUPROF, "run", "bert", "--record", "out", "--", "true"]
+    started = [
+        subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.DEVNULL) for _ in range(6)
+    ]
     assert [process.wait(60) for process in started] == [0] * 6
     assert sorted(os.listdir(tmp_path / "out")) == sorted(
         f"bert.0{f'-{n}' if n > 1 else ''}.run.json" for n in range(1, 9)
@@ -165,8 +167,11 @@ def test_no_argument_of_the_command_is_recorded_and_equal_ones_have_equal_digest
     text = f'{BASE}[env]\nWANDB_API_KEY = "k3y"\nHTTPS_PROXY = "http://me:pa55@proxy:80"\n'
     flags = ("--no-check", "--trust", "--set", "env.MY_SECRET=s3cret")
     (tmp_path / "train.py").write_text("")
-    for words in (SECRETS, SECRETS, SECRETS[:-1]):
-        assert record({"bert": text}, "true", "-u", "train.py", *words, flags=flags).returncode == 0
+    for arguments in (SECRETS, SECRETS, SECRETS[:-1]):
+        assert (
+            record({"bert": text}, "true", "-u", "train.py", *arguments, flags=flags).returncode
+            == 0
+        )
     raw = (tmp_path / "out" / "bert.0.run.json").read_text()
     assert not any(secret in raw for secret in ("k3y", "t0ken", "s3cret", "pa55", "epochs"))
     first, second, third = (
@@ -199,8 +204,53 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
     ]
 
 
+#: Arguments of which none has the name of a secret.
+HARMLESS = (
+    ["--tokenizer", "bert", "--author=Ada", "--epochs", "3", "-u", "train.py"],
+    [
+        "--moe-token-dispatcher-type",
+        "alltoall",
+        "--image-token-index",
+        "5",
+        "ASCEND_GE_PY_PASS_PATH=/x",
+    ],
+    [
+        "TOKENIZERS_PARALLELISM=false",
+        "--keyboard=us",
+        "--max-tokens=512",
+        "--num-tokens=8",
+        "tokenizer=bert",
+    ],
+    [
+        "--token-budget",
+        "8",
+        "--max-tokens",
+        "4096",
+        "token_type=bpe",
+        "--pad-token",
+        "<pad>",
+        "eos_token=</s>",
+    ],
+    [
+        "key=value",
+        "lr:0.1",
+        "pin_memory=true",
+        '{"max_tokens": 8}',
+        "count the tokens",
+        "--author=Ada",
+        "bypass=1",
+    ],
+    [
+        "-v",
+        "/run/secrets:/run/secrets",
+        "--master=tcp://token-server:29500",
+        "ssh://me@auth:22/x",
+    ],
+)
+
+
 @pytest.mark.parametrize(
-    ("words", "kept"),
+    ("arguments", "redacted"),
     [
         (["--api-key", "k3y"], ["--api-key", "***"]),
         (["sh", "-c", "export HF_TOKEN=k3y; train"], ["sh", "-c", "***"]),
@@ -212,10 +262,6 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
         (
             ["https://me:k3y@host/x", "--url=https://me:k3y@host/x"],
             ["https://***@host/x", "--url=https://***@host/x"],
-        ),
-        (
-            words := ["--tokenizer", "bert", "--author=Ada", "--epochs", "3", "-u", "train.py"],
-            words,
         ),
         (
             ["token:k3y", "X-Api-Key:k3y", "api.key=k3y", "token=", "k3y"],
@@ -239,66 +285,13 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
             ["VLLM_API_KEY=k3y", "RAY_REDIS_PASSWORD:k3y", "GIT_TOKEN=k3y", "--dbpass", "k3y"],
             ["VLLM_API_KEY=***", "RAY_REDIS_PASSWORD:***", "GIT_TOKEN=***", "--dbpass", "***"],
         ),
-        (
-            words := [
-                "--moe-token-dispatcher-type",
-                "alltoall",
-                "--image-token-index",
-                "5",
-                "ASCEND_GE_PY_PASS_PATH=/x",
-            ],
-            words,
-        ),
-        (
-            words := [
-                "TOKENIZERS_PARALLELISM=false",
-                "--keyboard=us",
-                "--max-tokens=512",
-                "--num-tokens=8",
-                "tokenizer=bert",
-            ],
-            words,
-        ),
-        (
-            words := [
-                "--token-budget",
-                "8",
-                "--max-tokens",
-                "4096",
-                "token_type=bpe",
-                "--pad-token",
-                "<pad>",
-                "eos_token=</s>",
-            ],
-            words,
-        ),
-        (
-            words := [
-                "key=value",
-                "lr:0.1",
-                "pin_memory=true",
-                '{"max_tokens": 8}',
-                "count the tokens",
-                "--author=Ada",
-                "bypass=1",
-            ],
-            words,
-        ),
-        (
-            words := [
-                "-v",
-                "/run/secrets:/run/secrets",
-                "--master=tcp://token-server:29500",
-                "ssh://me@auth:22/x",
-            ],
-            words,
-        ),
+        *((arguments, arguments) for arguments in HARMLESS),
     ],
 )
 def test_of_arguments_what_has_the_name_of_a_secret_is_redacted_and_the_rest_kept(
-    words: list[str], kept: list[str]
+    arguments: list[str], redacted: list[str]
 ) -> None:
-    assert hide_arguments(words) == kept
+    assert hide_arguments(arguments) == redacted
 
 
 OLD_COMMAND = ["sh", "-c", "mysql -p***"]
@@ -312,15 +305,17 @@ def test_records_of_an_older_npuprof_are_read_with_a_note_that_they_contain_argu
     old = tmp_path / "old" / "bert.0.run.json"
     old.parent.mkdir()
     old.write_text(json.dumps({**read(path), "schema": "npuprof.run/1", "command": OLD_COMMAND}))
-    for words in (
+    for arguments in (
         ["show", str(old)],
         ["whatran", str(old)],
         ["diff", str(old), str(path)],
         ["diff", "bert", str(old)],
     ):
-        done = run(*words)
-        assert done.code == 0, (words, done.err)
-        assert "records of an older npuprof contain the arguments of commands" in done.err, words
+        done = run(*arguments)
+        assert done.code == 0, (arguments, done.err)
+        assert "records of an older npuprof contain the arguments of commands" in done.err, (
+            arguments
+        )
         _report_arguments.cache_clear()
     assert "the commands differ" not in run("diff", str(old), str(path)).err, (
         "what is redacted cannot be compared"
@@ -429,10 +424,10 @@ def test_a_record_is_a_spec_with_the_digest_and_the_origins_of_what_ran(
         == shown["origins"]["precision_mode_v2"][0]
     )
     assert run("diff", path, f"./{path}", "--exit-code").code == 0
-    told = run("diff", "bert", path)
-    assert told.err == ""
-    assert "hccl_timeout" in told.out
-    assert "700" in told.out
+    result = run("diff", "bert", path)
+    assert result.err == ""
+    assert "hccl_timeout" in result.out
+    assert "700" in result.out
     assert run("check", path).code == 0
     assert "hccl_timeout = 700  # --set" in run("show", path, "--origin").out
     assert "hccl_timeout" in run("explain", path, "hccl_timeout").out
@@ -460,12 +455,12 @@ def test_a_folder_whose_records_say_the_same_is_a_spec_and_of_others_one_is_to_b
 
 
 @pytest.mark.parametrize("spec", ["out/bert.0.run.json", "out", "./out"])
-@pytest.mark.parametrize("words", ["run {} -- true", "env {} --shell bash"])
+@pytest.mark.parametrize("arguments", ["run {} -- true", "env {} --shell bash"])
 def test_verbs_that_do_something_take_no_record_and_say_so(
-    words: str, spec: str, record: Record, run: Run
+    arguments: str, spec: str, record: Record, run: Run
 ) -> None:
     record({"bert": BASE}, "true")
-    done = run(*words.format(spec).split())
+    done = run(*arguments.format(spec).split())
     assert done.code == 2
     assert "NP961" in done.err
 
@@ -595,7 +590,7 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "expected"),
     [
         # each launch has four ranks where no other number is said
         (
@@ -645,7 +640,7 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
     ],
 )
 def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(
-    parts: Sequence[Part], said: list[str], record: Record, tmp_path: Path, run: Run
+    parts: Sequence[Part], expected: list[str], record: Record, tmp_path: Path, run: Run
 ) -> None:
     record({"bert": BASE}, "true")
     out = tmp_path / "out"
@@ -670,11 +665,11 @@ def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(
         line
         for line in lines
         if "records of" in line or "record of" in line or "no record" in line or "(record)" in line
-    ] == said
+    ] == expected
     missing = [
         one["missing"] for one in json.loads(run("diff", "out", "--format", "json").out)["presets"]
     ]
-    assert any(missing) is any(line.startswith("no record") for line in said)
+    assert any(missing) is any(line.startswith("no record") for line in expected)
 
 
 def test_of_two_runs_it_is_told_that_their_commands_differ(
@@ -709,7 +704,7 @@ def test_runs_that_no_launcher_gave_a_rank_are_compared_one_by_one(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         ("diff out", "~ hccl_timeout 600 → 700 s"),
         ("diff out --format json --exit-code", '"unread": [\n    "out/bert.3.run.json"\n  ]'),
@@ -719,26 +714,26 @@ def test_runs_that_no_launcher_gave_a_rank_are_compared_one_by_one(
     ],
 )
 def test_a_damaged_record_in_a_folder_is_told_and_the_others_are_compared(
-    words: str, told: str, record: Record, tmp_path: Path, run: Run
+    arguments: str, message: str, record: Record, tmp_path: Path, run: Run
 ) -> None:
     write_records(tmp_path, record, {2: {"hccl_timeout": 700}})
     (tmp_path / "out" / "bert.3.run.json").write_text("{")
     shutil.copytree(tmp_path / "out", tmp_path / "alike")
     (tmp_path / "alike" / "bert.2.run.json").unlink()
-    done = run(*words.split())
+    done = run(*arguments.split())
     assert done.code == 2, (done.out, done.err)
-    assert told in done.out, (done.out, done.err)
+    assert message in done.out, (done.out, done.err)
     assert "bert.3.run.json:1:2: error NP960" in done.err, (done.out, done.err)
 
 
-@pytest.mark.parametrize("words", ["diff out", "show out"])
+@pytest.mark.parametrize("arguments", ["diff out", "show out"])
 def test_of_a_folder_in_which_every_record_is_damaged_nothing_is_said(
-    words: str, tmp_path: Path, run: Run
+    arguments: str, tmp_path: Path, run: Run
 ) -> None:
     (tmp_path / "out").mkdir()
     for rank in "01":
         (tmp_path / "out" / f"bert.{rank}.run.json").write_bytes(b"\0\xff")
-    done = run(*words.split())
+    done = run(*arguments.split())
     assert done.code == 2
     assert done.out == ""
     assert all(f"bert.{rank}.run.json" in done.err for rank in "01")
@@ -756,14 +751,14 @@ def test_a_record_with_a_field_of_another_kind_is_read_as_far_as_it_goes(
     inner = {"job": fields["process"], "commit": (fields["profiles"] or [{}])[0]}.get(field, fields)
     inner[field] = {"a": [1]}
     path.write_text(json.dumps(fields))
-    for words, said in (
+    for arguments, message in (
         ("diff out", " of bert: "),
         ("whatran out", "(bert)"),
         ("diff out/bert.0.run.json out/bert.1.run.json", ""),
     ):
-        done = run(*words.split())
-        assert done.code in (0, 1), (words, done)
-        assert said in done.out, (words, done)
+        done = run(*arguments.split())
+        assert done.code in (0, 1), (arguments, done)
+        assert message in done.out, (arguments, done)
 
 
 # -- what the function in the script says ---------------------------------------------------------
@@ -810,10 +805,10 @@ def loader(tmp_path: Path, store: Store, run: Run) -> Path:
 def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(
     loader: Path, tmp_path: Path, run: Run
 ) -> None:
-    words = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
+    arguments = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
     for _ in range(2):
         done = subprocess.run(
-            words,
+            arguments,
             cwd=tmp_path,
             env={
                 **os.environ,
@@ -833,14 +828,14 @@ def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(
         "bert.3.loader.run.json",
         "bert.3.run.json",
     ]
-    said = read(tmp_path / "out" / "bert.3.loader.run.json")
-    assert said["by"] == "env-loader"
-    assert said["state"] == "loaded"
-    assert said["process"]["rank"] == 3
+    fields = read(tmp_path / "out" / "bert.3.loader.run.json")
+    assert fields["by"] == "env-loader"
+    assert fields["state"] == "loaded"
+    assert fields["process"]["rank"] == 3
     assert (
-        said["preset"]["digest"] == read(tmp_path / "out" / "bert.3.run.json")["preset"]["digest"]
+        fields["preset"]["digest"] == read(tmp_path / "out" / "bert.3.run.json")["preset"]["digest"]
     )
-    assert {one["key"]: one["value"] for one in said["settings"]} == {
+    assert {one["key"]: one["value"] for one in fields["settings"]} == {
         "hccl_timeout": 600,
         "precision_mode_v2": "mixed_float16",
         "enable_dump": False,
@@ -881,11 +876,11 @@ def test_the_record_of_a_script_has_no_saved_values_and_no_token_of_the_job(
 def test_a_script_that_is_not_asked_writes_nothing_and_one_that_cannot_write_goes_on(
     loader: Path, tmp_path: Path
 ) -> None:
-    words = [*NPUPROF, "run", "bert", "--", sys.executable, str(loader)]
-    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=True).stderr == b""
+    arguments = [*NPUPROF, "run", "bert", "--", sys.executable, str(loader)]
+    assert subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True).stderr == b""
     (tmp_path / "file").touch()
     done = subprocess.run(
-        words,
+        arguments,
         cwd=tmp_path,
         env={**os.environ, "NPUPROF_RECORD": "file"},
         capture_output=True,

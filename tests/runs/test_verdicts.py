@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -47,90 +47,125 @@ MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16"}
 V2 = {"ge.exec.precision_mode_v2": "fp16", "precision_mode_v2": "fp16"}
 
 
+class LogCase(NamedTuple):
+    """A log, a setting of the preset, and the state that the log proves."""
+
+    text: str
+    setting: str
+    value: Any
+    state: str
+
+
 @pytest.mark.parametrize(
-    ("text", "setting", "value", "state"),
+    "case",
     [
-        (write_run({**MODES, **V2}), "precision_mode", "force_fp16", "changed"),
-        (write_run({**MODES, **V2}), "precision_mode_v2", "fp16", "in force"),
-        (write_run(), "precision_mode", "force_fp16", "cannot tell"),
-        (write_run({"ge.deterministic": "True"}), "profiling_mode", False, "default or set"),
+        LogCase(
+            text=write_run({**MODES, **V2}),
+            setting="precision_mode",
+            value="force_fp16",
+            state="changed",
+        ),
+        LogCase(
+            text=write_run({**MODES, **V2}),
+            setting="precision_mode_v2",
+            value="fp16",
+            state="in force",
+        ),
+        LogCase(
+            text=write_run(), setting="precision_mode", value="force_fp16", state="cannot tell"
+        ),
+        LogCase(
+            text=write_run({"ge.deterministic": "True"}),
+            setting="profiling_mode",
+            value=False,
+            state="default or set",
+        ),
         # a text that opens a bracket went on in lines that are lost, also where a preset has no
         # more than is left
-        (
-            write_run({"ge.exec.profilingOptions": '{"output":"/p"}'}),
-            "profiling_options",
-            '{"output":"/p"}',
-            "in force",
+        LogCase(
+            text=write_run({"ge.exec.profilingOptions": '{"output":"/p"}'}),
+            setting="profiling_options",
+            value='{"output":"/p"}',
+            state="in force",
         ),
-        (
-            write_run({"ge.exec.profilingOptions": '{"output":"/p",'}),
-            "profiling_options",
-            '{"output":"/p",',
-            "cannot tell",
+        LogCase(
+            text=write_run({"ge.exec.profilingOptions": '{"output":"/p",'}),
+            setting="profiling_options",
+            value='{"output":"/p",',
+            state="cannot tell",
         ),
         # in a place that GE gets twice both have to say so
-        (
-            write_run({"ge.exec.hcclExecuteTimeOut": "7"}, {"ge.exec.hcclExecuteTimeOut": "7"}),
-            "hccl_timeout",
-            7,
-            "in force",
+        LogCase(
+            text=write_run(
+                {"ge.exec.hcclExecuteTimeOut": "7"}, {"ge.exec.hcclExecuteTimeOut": "7"}
+            ),
+            setting="hccl_timeout",
+            value=7,
+            state="in force",
         ),
-        (write_run({"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "cannot tell"),
-        (
-            write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}),
-            "dump_path",
-            "/d",
-            "in force",
+        LogCase(
+            text=write_run({"ge.exec.hcclExecuteTimeOut": "7"}),
+            setting="hccl_timeout",
+            value=7,
+            state="cannot tell",
         ),
-        (
-            write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}),
-            "dump_path",
-            "/d/",
-            "in force",
+        LogCase(
+            text=write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}),
+            setting="dump_path",
+            value="/d",
+            state="in force",
         ),
-        (
-            write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d"}),
-            "dump_path",
-            "/d",
-            "cannot tell",
+        LogCase(
+            text=write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}),
+            setting="dump_path",
+            value="/d/",
+            state="in force",
         ),
-        (
-            write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d\n\x01E {"}),
-            "dump_path",
-            "/d",
-            "cannot tell",
+        LogCase(
+            text=write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d"}),
+            setting="dump_path",
+            value="/d",
+            state="cannot tell",
         ),
-        (
-            write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/" + "d" * 2000}),
-            "dump_path",
-            "/d",
-            "cannot tell",
+        LogCase(
+            text=write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d\n\x01E {"}),
+            setting="dump_path",
+            value="/d",
+            state="cannot tell",
         ),
-        (write_run(), "dump_path", "/d", "changed"),
-        (write_run(), "dump_mode", "output", "default or set"),
-        (
-            write_run({}, {"ge.exec.input_fusion_size": "33554432"}),
-            "input_fusion_size",
-            99999999,
-            "cannot tell",
+        LogCase(
+            text=write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/" + "d" * 2000}),
+            setting="dump_path",
+            value="/d",
+            state="cannot tell",
         ),
-        (write_run(), "fp_point", "x", "cannot tell"),
-        (write_run(), "in_out_pair", "((1,2))", "cannot tell"),
-        (write_run(), "use_off_line", True, "default or set"),
-        (write_run(), "use_off_line", False, "changed"),
-        (
-            write_run({}, {"ge.exec.modify_mixlist": "/a/ops_info.json"}),
-            "modify_mixlist",
-            MIXLIST,
-            "cannot tell",
+        LogCase(text=write_run(), setting="dump_path", value="/d", state="changed"),
+        LogCase(text=write_run(), setting="dump_mode", value="output", state="default or set"),
+        LogCase(
+            text=write_run({}, {"ge.exec.input_fusion_size": "33554432"}),
+            setting="input_fusion_size",
+            value=99999999,
+            state="cannot tell",
         ),
-        (write_run(), "no_such_option", 1, "cannot tell"),
+        LogCase(text=write_run(), setting="fp_point", value="x", state="cannot tell"),
+        LogCase(text=write_run(), setting="in_out_pair", value="((1,2))", state="cannot tell"),
+        LogCase(text=write_run(), setting="use_off_line", value=True, state="default or set"),
+        LogCase(text=write_run(), setting="use_off_line", value=False, state="changed"),
+        LogCase(
+            text=write_run({}, {"ge.exec.modify_mixlist": "/a/ops_info.json"}),
+            setting="modify_mixlist",
+            value=MIXLIST,
+            state="cannot tell",
+        ),
+        LogCase(text=write_run(), setting="no_such_option", value=1, state="cannot tell"),
     ],
+    ids=lambda case: f"{case.setting}={case.value} {case.state}",
 )
 def test_blocks_of_2026_prove_a_value_or_that_nobody_set_it(
-    tmp_path: Path, text: str, setting: str, value: Any, state: str
+    case: LogCase,
+    tmp_path: Path,
 ) -> None:
-    assert judge_one(tmp_path, text, setting, value) == state
+    assert judge_one(tmp_path, case.text, case.setting, case.value) == case.state
 
 
 def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> None:
@@ -262,14 +297,13 @@ def write_warnings(**more: str | None) -> str:
 
 def test_a_line_that_is_lost_anywhere_leaves_it_open_whether_another_was(tmp_path: Path) -> None:
     block = write_tf2_block(fill_block(TF2))
-    for warned, state in (
-        (write_warnings(), "absent"),
-        ("", "absent"),
-        (write_warnings(enable_dump=None), "cannot tell"),
-    ):
-        assert judge_one(tmp_path, warned + block, "op_debug_level", 1) == state
-    for text, state in ((block, "absent"), (write_tf2_block(TF2), "cannot tell")):
-        assert judge_one(tmp_path, write_warnings() + text, "dump_layer", "a") == state
+    incomplete = write_warnings(enable_dump=None)
+    assert judge_one(tmp_path, write_warnings() + block, "op_debug_level", 1) == "absent"
+    assert judge_one(tmp_path, block, "op_debug_level", 1) == "absent"
+    assert judge_one(tmp_path, incomplete + block, "op_debug_level", 1) == "cannot tell"
+    lost_lines = write_tf2_block(TF2)
+    assert judge_one(tmp_path, write_warnings() + block, "dump_layer", "a") == "absent"
+    assert judge_one(tmp_path, write_warnings() + lost_lines, "dump_layer", "a") == "cannot tell"
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,11 @@ def _list_rows(snapshot: str, modules: str, dumped: bool, folder: Path) -> Itera
             played = play(snapshot, sessions, modules)
             process, whole = _write(folder / f"{option.name} {fate}", played, dumped)
             for value in dict.fromkeys((values[0], values[-1])):
-                told = truth.find_truth(
+                known_truth = truth.find_truth(
                     played, option.name, value, whole, range(len(played.sessions)) if dumped else ()
                 )
-                (said,) = judge_process({option.name: value}, process)
-                yield Row(option, value, fate, told, said.state, said.tell)
+                (verdict,) = judge_process({option.name: value}, process)
+                yield Row(option, value, fate, known_truth, verdict.state, verdict.tell)
 
 
 @pytest.mark.parametrize(("snapshot", "modules", "dumped"), RUNS)
@@ -153,12 +153,12 @@ def test_as_many_are_proven_as_can_be_and_the_rest_names_what_would_tell(
         sessions = _make_sessions(option, values, "set")
         assert sessions is not None
         process, _ = _write(tmp_path / option.name, play("g", sessions, modules))
-        (said,) = judge_process({option.name: values[0]}, process)
-        found[how.proves] += said.state == "in force"
-        if said.state == "changed":
-            assert said.note == "this adapter never passes it on"
+        (verdict,) = judge_process({option.name: values[0]}, process)
+        found[how.proves] += verdict.state == "in force"
+        if verdict.state == "changed":
+            assert verdict.note == "this adapter never passes it on"
         else:
-            assert said.state == "in force" or said.tell == (
+            assert verdict.state == "in force" or verdict.tell == (
                 tells[how.proves] or DUMP * bool(option.attributes)
-            ), (option.name, said)
+            ), (option.name, verdict)
     assert +found == proven

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -47,21 +48,32 @@ def test_what_is_a_number_of_a_metric(text: str, found: dict[str, float]) -> Non
     } == found
 
 
+class EdgeCase(NamedTuple):
+    """The values of both ends, their tolerance, and the verdict on another value."""
+
+    good: float
+    bad: float
+    tolerance: float
+    value: float
+    verdict: str
+
+
 @pytest.mark.parametrize(
-    ("good", "bad", "tolerance", "value", "verdict"),
+    "case",
     [
-        (100, 90, 0.9, 90.9, "bad"),
-        (100, 90, 0.9, 90.91, "good"),
-        (0.1, 0.3, 0.1, 0.2, "bad"),
-        (0.1, 0.3, 0.1, 0.1999, "good"),
-        (1.0, 1.1, 1.1 * 0.01, 1.089, "bad"),
-        (100, 90, 0.9, 89, "bad"),
+        EdgeCase(good=100, bad=90, tolerance=0.9, value=90.9, verdict="bad"),
+        EdgeCase(good=100, bad=90, tolerance=0.9, value=90.91, verdict="good"),
+        EdgeCase(good=0.1, bad=0.3, tolerance=0.1, value=0.2, verdict="bad"),
+        EdgeCase(good=0.1, bad=0.3, tolerance=0.1, value=0.1999, verdict="good"),
+        EdgeCase(good=1.0, bad=1.1, tolerance=1.1 * 0.01, value=1.089, verdict="bad"),
+        EdgeCase(good=100, bad=90, tolerance=0.9, value=89, verdict="bad"),
     ],
+    ids=lambda case: f"{case.value} {case.verdict}",
 )
 def test_the_edge_of_a_tolerance_is_bad_on_either_side_whatever_floats_are_rounded_to(
-    good: float, bad: float, tolerance: float, value: float, verdict: str
+    case: EdgeCase,
 ) -> None:
-    assert Effect(good, bad, tolerance).judge(value) == verdict
+    assert Effect(case.good, case.bad, case.tolerance).judge(case.value) == case.verdict
 
 
 WHOLE = {
