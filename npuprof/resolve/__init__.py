@@ -291,14 +291,14 @@ def is_override_active(override: Override, context: Context, scenario: str | Non
 
     An axis without a value satisfies nothing.
     """
-    for name, wanted in override.match.items():
+    for name, allowed in override.match.items():
         value = scenario if name == "scenario" else context.find_value(name)
-        if not is_match_met(name, wanted, value):
+        if not is_match_met(name, allowed, value):
             return False
     return True
 
 
-def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
+def is_match_met(name: str, allowed: tuple[str, ...], value: str | None) -> bool:
     """Return whether a context satisfies one key of an override's match.
 
     The key is a product, target, scenario or release.
@@ -308,10 +308,10 @@ def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
     if name == "product":
         from npuprof.catalog import products
 
-        return any(products.is_product_covered(pattern, value) for pattern in wanted)
+        return any(products.is_product_covered(pattern, value) for pattern in allowed)
     if name in ("target", "scenario"):
-        return value in wanted
-    return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in wanted)
+        return value in allowed
+    return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in allowed)
 
 
 def apply_layers(

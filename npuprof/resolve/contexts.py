@@ -102,8 +102,8 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
                 for axis in override.match
             }
             met = all(
-                is_match_met(axis, wanted, values[axis])
-                for axis, wanted in override.match.items()
+                is_match_met(axis, allowed, values[axis])
+                for axis, allowed in override.match.items()
                 if axis not in open_
             )
             if open_ and met and _may_be_asked(config, override):
@@ -120,9 +120,9 @@ def format_flag(axis: str) -> str:
 
 def _may_be_asked(config: Config, override: Override) -> bool:
     """Return whether an override matches products and releases that the preset supports."""
-    wanted = override.match.get("product", ())
-    if wanted and config.products:
-        pairs = [(name, meant) for name in wanted for meant in config.products]
+    allowed = override.match.get("product", ())
+    if allowed and config.products:
+        pairs = [(name, meant) for name in allowed for meant in config.products]
         if not any(
             products.may_contain(name, meant) or products.may_contain(meant, name)
             for name, meant in pairs
@@ -202,12 +202,10 @@ class ContextMap:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
         self._axes = ["product", "cann", *list_frameworks_matched(self._overrides)]
-        self._alike: dict[
-            tuple[str, str | None], Stretch
-        ] = {}  # equivalent releases, by the newest of them
-        self.named_targets = frozenset(
-            self._list_named("target")
-        )  #: targets that overrides match on
+        #: equivalent releases, by the newest of them
+        self._alike: dict[tuple[str, str | None], Stretch] = {}
+        #: targets that overrides match on
+        self.named_targets = frozenset(self._list_named("target"))
         self._points = self._list_points()
         self._kinds: dict[int, tuple[int, ...]] = {}
         self._regions: dict[tuple[tuple[int, ...], str | None, bool], list[Region]] = {}
@@ -233,18 +231,17 @@ class ContextMap:
     def _find_regions_of(
         self, kinds: tuple[int, ...], target: str | None, unasked: bool
     ) -> list[Region]:
-        mark = kinds, target, unasked
-        if mark not in self._regions:
+        key = kinds, target, unasked
+        if key not in self._regions:
             pairs = zip(kinds, self._points, strict=True)
-            sorted_points = group_pairs(
+            by_kind = group_pairs(
                 (kind, point) for kind, point in pairs if not unasked or point.target == target
             )
-            self._regions[mark] = [
-                region
-                for points in sorted_points.values()
-                for region in self._build_regions(points, unasked)
-            ]
-        return self._regions[mark]
+            regions: list[Region] = []
+            for points in by_kind.values():
+                regions += self._build_regions(points, unasked)
+            self._regions[key] = regions
+        return self._regions[key]
 
     def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:
         """Return an equivalence class number for each point.
@@ -265,11 +262,10 @@ class ContextMap:
         """Return the indexes of the profile's own overrides that apply in none of the contexts."""
         own = len(self._config.lineage[-1].overrides)
         first = len(self._overrides) - own
-        return [
-            place
-            for place in range(own)
-            if not any(point.active >> first + place & 1 for point in self._points)
-        ]
+        active = 0
+        for point in self._points:
+            active |= point.active
+        return [index for index in range(own) if not active >> first + index & 1]
 
     def _list_points(self) -> list[Point]:
         config = self._config
@@ -467,13 +463,13 @@ def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
 
     Without claims, all that overrides match.
     """
-    known = [name for name in named if products.find_product(name)]
-    inside = [
-        name
-        for name in known
-        if not claimed or any(products.may_contain(pattern, name) for pattern in claimed)
-    ]
-    return list(dict.fromkeys([*claimed, *inside]))
+    listed = dict.fromkeys(claimed)
+    for name in named:
+        if products.find_product(name) and (
+            not claimed or any(products.may_contain(pattern, name) for pattern in claimed)
+        ):
+            listed[name] = None
+    return list(listed)
 
 
 def _drop_open(values: Iterable[str | None]) -> tuple[str, ...]:

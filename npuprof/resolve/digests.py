@@ -99,7 +99,7 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
         **_describe_steps(profile.steps),
         "override": [
             {
-                "match": {name: sorted(wanted) for name, wanted in override.match.items()},
+                "match": {name: sorted(allowed) for name, allowed in override.match.items()},
                 **_describe_steps(override.steps),
             }
             for override in profile.overrides

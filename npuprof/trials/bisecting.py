@@ -110,13 +110,13 @@ class Bisection:
         Raises NpuprofError if the good end is not good or the bad one not bad, so that nothing can
         be found.
         """
-        if self._runner.drive(self._find_wanted_of_ends, lambda: tell("the two ends")):
+        if self._runner.drive(self._list_pending_ends, lambda: tell("the two ends")):
             good = self.difference.before.name, self.list_results(0)
             bad = self.difference.after.name, self.list_results(self.difference.every)
             self.judgement, self.notes = measure_ends(self.judgement, tolerance, good, bad)
-            self._runner.drive(self._find_wanted, lambda: tell(self._describe_progress()))
+            self._runner.drive(self._list_pending, lambda: tell(self._describe_progress()))
 
-    def _find_wanted_of_ends(self) -> list[Config]:
+    def _list_pending_ends(self) -> list[Config]:
         is_measured = bool(
             self.judgement.metric
         )  # metric values of the ends are compared: all runs count
@@ -128,7 +128,7 @@ class Bisection:
             for config in self._list_missing(mask, is_measured)
         ]
 
-    def _find_wanted(self) -> list[Config]:
+    def _list_pending(self) -> list[Config]:
         try:
             self.cause = find_cause(self.units, self._answer, self._drops, self._watch)
         except Pending as pending:

@@ -178,19 +178,19 @@ def measure_ends(
     notes = []
     if judgement.metric:
         judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad))
-    for (name, results), wanted in ((good, GOOD), (bad, BAD)):
+    for (name, results), expected in ((good, GOOD), (bad, BAD)):
         answer = judgement.judge_runs(results)
-        if answer != wanted:
-            what = f"{name}, which should be {wanted}, is {answer or UNKNOWN}"
+        if answer != expected:
+            what = f"{name}, which should be {expected}, is {answer or UNKNOWN}"
             hint = (
                 "check its output and the exit codes that count as bad (125 and a timeout are "
                 "unknown); or swap the presets"
             )
             raise build_error("NP954", what, _describe_runs(judgement, results), hint)
         if wrong := [
-            result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)
+            result for result in results if judgement.judge_run(result) not in (expected, UNKNOWN)
         ]:
-            opposite = BAD if wanted == GOOD else GOOD
+            opposite = BAD if expected == GOOD else GOOD
             notes.append(
                 f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is "
                 "flaky, and the majority decides"

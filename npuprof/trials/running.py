@@ -96,16 +96,18 @@ class Runner:
         """The number of active runs."""
         return len(self._pool)
 
-    def drive(self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]) -> bool:
+    def drive(
+        self, list_pending: Callable[[], Sequence[Config]], watch: Callable[[], None]
+    ) -> bool:
         """Make runs until none is requested, or no more are allowed; return whether all were made.
 
         Raises NpuprofError.
 
-        ``find_wanted`` returns the configs to run, including active ones, once per run.
+        ``list_pending`` returns the configs to run, including active ones, once per run.
         """
         with _end_on_signals():
             try:
-                return self._drive(find_wanted, watch)
+                return self._drive(list_pending, watch)
             except KeyboardInterrupt:
                 count = format_count(sum(map(len, self.journal.results.values())), "run")
                 sys.stderr.write(
@@ -119,11 +121,11 @@ class Runner:
                 self._free = list(self.setup.devices)
 
     def _drive(
-        self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]
+        self, list_pending: Callable[[], Sequence[Config]], watch: Callable[[], None]
     ) -> bool:
-        while wanted := find_wanted()[: self.setup.jobs]:
+        while pending := list_pending()[: self.setup.jobs]:
             running = Counter(config.digest for config, _ in self._started.values())
-            for config in wanted:
+            for config in pending:
                 if running[config.digest]:
                     running[config.digest] -= 1
                 elif len(self._pool) < self.setup.jobs:

@@ -24,17 +24,17 @@ A3, A2 = "atlas-a3", "atlas-a2"
 def describe_points(
     match: dict[str, Any], requested: Context = NOTHING
 ) -> list[tuple[tuple[Any, ...], str]]:
-    wanted = {
+    values = {
         name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()
     }
-    found = contexts.list_override_points(Override(wanted, (), "override 1"), requested)
-    return [
-        (
-            (context.cann, context.product, context.target, *context.versions),
-            ", ".join(f"{word} {text}" for word, text in words),
-        )
-        for context, words in found
-    ]
+    points = []
+    for context, axes in contexts.list_override_points(
+        Override(values, (), "override 1"), requested
+    ):
+        description = ", ".join(f"{axis} {text}" for axis, text in axes)
+        context_fields = (context.cann, context.product, context.target, *context.versions)
+        points.append((context_fields, description))
+    return points
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,12 @@ def resolved_in(config: Config, context: Context) -> dict[str, Any]:
     return there.settings
 
 
-def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cann", [None, "8.0.0", "9.0.0"])
+@pytest.mark.parametrize("product", [None, A3])
+@pytest.mark.parametrize("target", [None, "session"])
+def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(
+    tmp_path: Path, cann: str | None, product: str | None, target: str | None
+) -> None:
     texts = {
         "base": "options.hccl_timeout = 1\n"
         + BLOCK.format('cann = ">=9.0"', 2)
@@ -118,32 +123,27 @@ def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(tmp_path: 
     }
     store = npuprof.open_store(str(build_store(tmp_path, texts)))
     config = store.resolve("leaf")
-    for cann in (None, "8.0.0", "9.0.0"):
-        for product in (None, A3):
-            for target in (None, "session"):
-                expected = store.resolve("leaf", cann=cann, product=product, target=target).settings
-                assert resolved_in(config, Context(cann, product, target)) == expected
+    expected = store.resolve("leaf", cann=cann, product=product, target=target).settings
+    assert resolved_in(config, Context(cann, product, target)) == expected
     assert config.settings == {"hccl_timeout": 1}
 
 
-def test_a_preset_without_overrides_is_told_the_same_elsewhere_as_when_it_is_resolved_there() -> (
-    None
-):
+@pytest.mark.parametrize(("cann", "product"), [("8.0.0", None), (None, A3), ("9.0.0", A2)])
+def test_a_preset_without_overrides_is_told_the_same_elsewhere_as_when_it_is_resolved_there(
+    cann: str | None, product: str | None
+) -> None:
     store = npuprof.open_store(str(REPOSITORY / "profiles"))
     plain = [config for config in map(store.resolve, store) if not has_overrides(config.lineage)]
-    for config in plain:
-        for cann, product in (("8.0.0", None), (None, A3), ("9.0.0", A2)):
-            there, anew = (
-                contexts.resolve_elsewhere(config, Context(cann, product)),
-                store.resolve(config.name, cann=cann, product=product),
-            )
-            assert there == anew
-            assert [(key, anew.origins(key)) for key in anew] == [
-                (key, there.origins(key)) for key in there
-            ]
-            assert checks.judge_config(there) == checks.judge_config(anew)
-            assert config.context == NOTHING
     assert len(plain) > 20
+    for config in plain:
+        elsewhere = contexts.resolve_elsewhere(config, Context(cann, product))
+        resolved = store.resolve(config.name, cann=cann, product=product)
+        assert elsewhere == resolved
+        assert elsewhere is not None
+        assert list(elsewhere) == list(resolved)
+        assert [elsewhere.origins(key) for key in resolved] == list(map(resolved.origins, resolved))
+        assert checks.judge_config(elsewhere) == checks.judge_config(resolved)
+        assert config.context == NOTHING
 
 
 def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_others(

@@ -300,8 +300,8 @@ options = { hccl_timeout = 4 }
     override = (
         '{"append":{},"match":{"product":["a","b"]},"set":{"hccl_timeout":4},"unset":["env.X"]}'
     )
-    layer = f'{{"append":{{"x":["1"]}},"locked":["a","b"],"override":[{override}],"scenario":"training",'
-    layer += '"set":{"hccl_timeout":3},"unset":["dump_path"]}'
+    layer = f'{{"append":{{"x":["1"]}},"locked":["a","b"],"override":[{override}],'
+    layer += '"scenario":"training","set":{"hccl_timeout":3},"unset":["dump_path"]}'
     assert (
         config.preset_digest
         == hashlib.sha256(f'{{"abstract":false,"form":2,"layers":[{layer}]}}'.encode()).hexdigest()

@@ -134,7 +134,7 @@ def test_without_its_library_it_is_not_known_what_an_adapter_reads(tmp_path: Pat
     )
 
 
-def test_of_tf2_an_attribute_is_found_under_a_former_path_and_a_group_that_cannot_be_read_is_not_judged(
+def test_a_tf2_attribute_is_found_under_a_former_path_and_an_unread_group_is_not_judged(
     tmp_path: Path,
 ) -> None:
     write_device(tmp_path, "5.1.RC1")
@@ -181,7 +181,7 @@ def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(
     assert "npu_bridge 1.15.0" in done.out
     assert "2 of 3 options read" in done.out
     found = diagnose(run, "bert", "--adapter", site)
-    assert {one["key"]: one["read"] for one in found["settings"]} == {
+    assert {setting["key"]: setting["read"] for setting in found["settings"]} == {
         "precision_mode_v2": True,
         "hccl_timeout": True,
         "oo_level": False,
@@ -238,7 +238,7 @@ def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(
     store({"bert": PRESET})
     write_library(tmp_path / "a.so", [name for name in list_keys("9.1.0") if len(name) > 15])
     found = diagnose(run, "bert", "--adapter", str(tmp_path / "a.so"))
-    assert {one["key"]: one["read"] for one in found["settings"]} == {
+    assert {setting["key"]: setting["read"] for setting in found["settings"]} == {
         "precision_mode_v2": True,
         "hccl_timeout": None,
         "oo_level": None,
@@ -291,13 +291,13 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are(tmp_path: Path, r
     (site / "npu_bridge" / "gone.so").symlink_to("nowhere")
     (site / "npu_bridge" / "zero.py").write_bytes(b"class X: pass\n\0")
     found = diagnose(run, "--adapter", str(site))
-    assert {os.path.basename(one["path"]) for one in found["adapter"]["unread"]} == {
+    assert {os.path.basename(file["path"]) for file in found["adapter"]["unread"]} == {
         "broken.py",
         "deep.py",
         "gone.so",
         "zero.py",
     }
-    assert not any("None" in one["why"] for one in found["adapter"]["unread"])
+    assert not any("None" in file["why"] for file in found["adapter"]["unread"])
     assert "9.0.0" in found["releases"]
 
 

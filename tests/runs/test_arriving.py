@@ -173,4 +173,4 @@ def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(
     )
     (process,) = read_evidence([str(tmp_path)]).processes
     found = judge_process({"deterministic": 0, "dump_data": "stats"}, process)
-    assert [one.state for one in found] == ["cannot tell", "too late"]
+    assert [verdict.state for verdict in found] == ["cannot tell", "too late"]

@@ -203,7 +203,7 @@ def _damage(chance: random.Random, runs: list[str]) -> bytes:
     ]  # a text of several lines is written at once
     screen: list[str] = []
     while any(lines):
-        some = chance.choice([one for one in lines if one])
+        some = chance.choice([run_lines for run_lines in lines if run_lines])
         screen += some[: (count := chance.randint(1, 12))]
         del some[:count]
     lost = chance.choice([0.0, 0.02, 0.2])

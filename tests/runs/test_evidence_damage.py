@@ -257,7 +257,10 @@ def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path
 
 TF2 = write_tf2_block(
     dict.fromkeys(
-        list_tf2_standing_keys(next(one.name for one in load_generations() if one.tf2)), "0"
+        list_tf2_standing_keys(
+            next(generation.name for generation in load_generations() if generation.tf2)
+        ),
+        "0",
     )
 )
 

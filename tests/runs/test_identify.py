@@ -37,7 +37,7 @@ def identify(run: Run, *arguments: str) -> list[dict[str, Any]]:
     done = run("whatran", *arguments, "--format", "json")
     assert done.code in (0, 1), done.err
     rows: list[dict[str, Any]] = [
-        match for one in json.loads(done.out)["found"] for match in one["presets"]
+        match for clue in json.loads(done.out)["found"] for match in clue["presets"]
     ]
     assert (done.code == 0) is bool(rows)
     return rows
@@ -51,13 +51,13 @@ def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_
     repo.commit({"other": "[options]\nhccl_timeout = 5\n"})
     last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
     repo.commit({"base": BASE.format(700)}, "raise it")
-    for wanted, kind in (
+    for identity, kind in (
         (digest, "resolved"),
         (preset, "preset"),
         (digest[:8], "resolved"),
         (f"sha256:{preset}", "preset"),
     ):
-        (match,) = identify(run, wanted)
+        (match,) = identify(run, identity)
         assert match["name"] == "bert"
         assert match["matched"] == kind
         assert match["commits"] == 3
@@ -65,9 +65,9 @@ def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_
         assert match["newest"]["commit"] == last
         assert match["first"]["author"] == "Ada Lovelace"
         assert match["first"]["subject"] == "make it"
-        assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
-            ("hccl_timeout", 600, 700)
-        ]
+        assert [
+            (change["key"], change["before"], change["after"]) for change in match["changes_since"]
+        ] == [("hccl_timeout", 600, 700)]
     done = run("whatran", digest)
     assert done.code == 0
     assert "hccl_timeout 600 → 700" in done.out
@@ -91,9 +91,12 @@ def test_a_preset_that_is_gone_or_in_a_store_that_was_moved_is_found(repo: Repo,
     Path("presets/base.toml").write_text(BASE.format(700))
     (moved,) = identify(run, digest, "--store", "presets")
     assert moved["commits"] == 3
-    assert [(one["key"], one["after"]) for one in moved["changes_since"]] == [("hccl_timeout", 700)]
+    assert [(change["key"], change["after"]) for change in moved["changes_since"]] == [
+        ("hccl_timeout", 700)
+    ]
     assert [
-        (one["name"], one["changes_since"]) for one in identify(run, gone, "--store", "presets")
+        (match["name"], match["changes_since"])
+        for match in identify(run, gone, "--store", "presets")
     ] == [("gone", None)]
 
 
@@ -102,18 +105,18 @@ def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, r
     digest, _ = digests_of(run, "bert")
     repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
     repo.git("commit", "-qm", "rename")
-    moved = next(one for one in identify(run, digest) if one["name"] == "bert")
+    moved = next(match for match in identify(run, digest) if match["name"] == "bert")
     assert moved["renamed_to"] == "large"
     assert moved["changes_since"] == []
     assert "now      renamed to large, the same" in run("whatran", digest).out
     repo.commit({"base": BASE.format(700)})
     repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
     repo.git("commit", "-qm", "rename again")
-    moved = next(one for one in identify(run, digest) if one["name"] == "bert")
+    moved = next(match for match in identify(run, digest) if match["name"] == "bert")
     assert moved["renamed_to"] == "huge"
     assert len(moved["changes_since"]) == 1
     repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
-    other = next(one for one in identify(run, digest) if one["name"] == "bert")
+    other = next(match for match in identify(run, digest) if match["name"] == "bert")
     assert other["renamed_to"] is None, "a name that is there again is the name that is meant"
     assert other["changes_since"], "a name that is there again is the name that is meant"
 
@@ -169,17 +172,20 @@ def test_what_is_rendered_or_exported_says_what_it_was_made_of(
 
 def edit_record(path: Path) -> None:
     fields = json.loads(path.read_text())
-    next(one for one in fields["settings"] if one["key"] == "hccl_timeout")["value"] = 999
+    next(setting for setting in fields["settings"] if setting["key"] == "hccl_timeout")["value"] = (
+        999
+    )
     path.write_text(json.dumps(fields))
+
+
+def edit_script(path: Path) -> None:
+    path.write_text(path.read_text() + "# mine\n")
 
 
 def test_what_was_edited_since_is_told_beside_what_it_was_made_of(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     assert run("render", "bert", "-o", "x.py").code == 0
-    for path, edit in (
-        (Path("x.py"), lambda path: path.write_text(path.read_text() + "# mine\n")),
-        (Path(record()), edit_record),
-    ):
+    for path, edit in ((Path("x.py"), edit_script), (Path(record()), edit_record)):
         assert "edited it" not in run("whatran", path).err
         edit(path)
         result = run("whatran", path)
@@ -226,19 +232,21 @@ def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(
     assert match["commits"] == 2
     assert match["newest"]["commit"] == last
     assert match["work_tree"] is False
-    assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
-        ("hccl_timeout", 600, 700)
-    ]
+    assert [
+        (change["key"], change["before"], change["after"]) for change in match["changes_since"]
+    ] == [("hccl_timeout", 600, 700)]
     repo.commit({"over": OVER.replace("7", "8")}, "wait longer")
-    assert [one["newest"]["commit"] for one in identify(run, "job.sh")] == [last]
+    assert [match["newest"]["commit"] for match in identify(run, "job.sh")] == [last]
 
 
 def test_a_live_process_says_what_it_was_given(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     with subprocess.Popen([*NPUPROF, "run", "bert", "--", "sleep", "30"]) as process:
         wait_for(lambda: b"NPUPROF_DIGEST" in Path(f"/proc/{process.pid}/environ").read_bytes())
-        assert [one["name"] for one in identify(run, "--pid", str(process.pid))] == ["bert"]
-        assert [one["name"] for one in identify(run, f"/proc/{process.pid}/environ")] == ["bert"]
+        assert [match["name"] for match in identify(run, "--pid", str(process.pid))] == ["bert"]
+        assert [match["name"] for match in identify(run, f"/proc/{process.pid}/environ")] == [
+            "bert"
+        ]
         process.kill()
     assert run("whatran", "--pid", str(process.pid)).code == 2
     assert run("whatran", "--pid", str(os.getpid())).code == 2
@@ -263,7 +271,7 @@ def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run:
     assert match["name"] == "bert"
     assert match["asked"] == ["--with mix", "--set hccl_timeout=650"]
     assert match["newest"]["commit"] == first
-    assert {one["key"] for one in match["changes_since"]} == {
+    assert {change["key"] for change in match["changes_since"]} == {
         "hccl_timeout",
         "enable_data_pre_proc",
     }
@@ -290,7 +298,7 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
     repo.git("branch", "kept")
     late = repo.commit({"base": BASE.format(650)})
     assert identify(run, path)[0]["newest"]["commit"] == late
-    assert [one["name"] for one in identify(run, "out")] == ["bert"]
+    assert [match["name"] for match in identify(run, "out")] == ["bert"]
 
 
 @pytest.mark.parametrize(
@@ -347,7 +355,7 @@ def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_again
     assert match["matched"] == "fits"
     assert match["in_force"] == 3
     assert match["newest"]["commit"] == first
-    assert [one["key"] for one in match["changes_since"]] == ["hccl_timeout"]
+    assert [change["key"] for change in match["changes_since"]] == ["hccl_timeout"]
     # The options stand in the debug log; the order in which a file system lists a folder is its
     # own.
     log = next(Path("logs/debug").rglob("plog-42_*"))
@@ -386,8 +394,8 @@ def test_a_pinned_parent_builds_on_what_its_own_parents_were_then(repo: Repo, ru
     )
     digest, preset = digests_of(run, "bert")
     repo.commit({"bert": "[options]\nhccl_timeout = 1\n"})
-    assert [one["name"] for one in identify(run, digest)] == ["bert", "mid"]
-    assert [one["name"] for one in identify(run, preset)] == ["bert"]
+    assert [match["name"] for match in identify(run, digest)] == ["bert", "mid"]
+    assert [match["name"] for match in identify(run, preset)] == ["bert"]
 
 
 def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(
@@ -406,7 +414,7 @@ def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(
     repo.release("base", "1.0.0", first)
     for name in ("bert", "mine"):
         digest, _ = digests_of(run, f"{name}@HEAD~1")
-        assert name in [one["name"] for one in identify(run, digest)]
+        assert name in [match["name"] for match in identify(run, digest)]
 
 
 def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_again(

@@ -24,11 +24,13 @@ PRESET = '[options]\nhccl_timeout = 1800\nprecision_mode = "force_fp32"\n'
 #: levels are what its lines need.
 ADAPTER = """
 import os, shutil, sys
-def copy(given, made):
-    open(made.replace("-42_", f"-{os.getpid()}_"), "w").write(open(given).read().replace("(42,", f"({os.getpid()},"))
+def copy(source, target):
+    text = open(source).read().replace("(42,", f"({os.getpid()},")
+    open(target.replace("-42_", f"-{os.getpid()}_"), "w").write(text)
 levels = os.environ.get("ASCEND_MODULE_LOG_LEVEL", "").split(":")
 if "FMK=1" in levels and "GE=1" in levels:
-    shutil.copytree(sys.argv[1], os.environ["ASCEND_PROCESS_LOG_PATH"], dirs_exist_ok=True, copy_function=copy)
+    folder = os.environ["ASCEND_PROCESS_LOG_PATH"]
+    shutil.copytree(sys.argv[1], folder, dirs_exist_ok=True, copy_function=copy)
 sys.exit(int(sys.argv[2]))
 """
 Prove = Callable[..., "subprocess.CompletedProcess[str]"]

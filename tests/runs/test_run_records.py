@@ -104,7 +104,7 @@ def test_a_record_says_what_was_asked_given_and_done(record: Record, tmp_path: P
         "digest": digest_arguments(["-c", "exit 3"]),
     }
     assert [found["process"][name] for name in ("rank", "local_rank", "world_size")] == [5, 1, 8]
-    by_key = {one["key"]: one for one in found["settings"]}
+    by_key = {setting["key"]: setting for setting in found["settings"]}
     assert by_key["hccl_timeout"]["value"] == 700
     assert [origin["path"] for origin in by_key["hccl_timeout"]["origins"]] == [
         "--set",
@@ -115,7 +115,7 @@ def test_a_record_says_what_was_asked_given_and_done(record: Record, tmp_path: P
     assert found["environment"]["RANK_ID"] == "5"
     assert "OTHER" not in found["environment"]
     assert "HOME" not in found["environment"]
-    assert [one["name"] for one in found["profiles"]] == ["base/training", "bert"]
+    assert [profile["name"] for profile in found["profiles"]] == ["base/training", "bert"]
     assert found["start"] <= found["end"]
 
 
@@ -331,7 +331,9 @@ def test_a_record_says_of_which_commit_each_file_was_and_whether_it_was_changed(
     assert done.returncode == 0, done.stderr
     found = read(repo.folder / "out" / "bert.0.run.json")
     head = repo.head
-    assert [(one["name"], one["commit"], one["dirty"]) for one in found["profiles"]] == [
+    assert [
+        (profile["name"], profile["commit"], profile["dirty"]) for profile in found["profiles"]
+    ] == [
         ("base/training", head, False),
         ("bert", head, True),
     ]
@@ -537,7 +539,9 @@ def write_records(
             elif name == "exit":
                 fields["exit"] = value
             else:
-                next(one for one in fields["settings"] if one["key"] == name)["value"] = value
+                next(setting for setting in fields["settings"] if setting["key"] == name)[
+                    "value"
+                ] = value
         (tmp_path / "out" / f"bert.{rank}.run.json").write_text(json.dumps(fields))
 
 
@@ -667,7 +671,8 @@ def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(
         if "records of" in line or "record of" in line or "no record" in line or "(record)" in line
     ] == expected
     missing = [
-        one["missing"] for one in json.loads(run("diff", "out", "--format", "json").out)["presets"]
+        preset["missing"]
+        for preset in json.loads(run("diff", "out", "--format", "json").out)["presets"]
     ]
     assert any(missing) is any(line.startswith("no record") for line in expected)
 
@@ -771,7 +776,8 @@ class Value:
 def ConfigProto():
     optimizers = []
     def add():
-        optimizers.append(types.SimpleNamespace(name="", parameter_map=collections.defaultdict(Value)))
+        parameters = collections.defaultdict(Value)
+        optimizers.append(types.SimpleNamespace(name="", parameter_map=parameters))
         return optimizers[-1]
     class Optimizers(list):
         pass
@@ -779,7 +785,8 @@ def ConfigProto():
     made.add = add
     rewrite = types.SimpleNamespace(custom_optimizers=made)
     return types.SimpleNamespace(graph_options=types.SimpleNamespace(rewrite_options=rewrite))
-compat = types.SimpleNamespace(as_bytes=str.encode, v1=types.SimpleNamespace(ConfigProto=ConfigProto))
+v1 = types.SimpleNamespace(ConfigProto=ConfigProto)
+compat = types.SimpleNamespace(as_bytes=str.encode, v1=v1)
 """
 
 
@@ -835,7 +842,7 @@ def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(
     assert (
         fields["preset"]["digest"] == read(tmp_path / "out" / "bert.3.run.json")["preset"]["digest"]
     )
-    assert {one["key"]: one["value"] for one in fields["settings"]} == {
+    assert {setting["key"]: setting["value"] for setting in fields["settings"]} == {
         "hccl_timeout": 600,
         "precision_mode_v2": "mixed_float16",
         "enable_dump": False,

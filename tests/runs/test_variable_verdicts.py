@@ -73,7 +73,10 @@ def verify(tmp_path: Path, run: Run) -> Callable[..., dict[str, Any]]:
         )
         fields: dict[str, Any] = json.loads(result.out)
         states = [
-            {one["setting"].removeprefix("env."): one["state"] for one in process["verdicts"]}
+            {
+                verdict["setting"].removeprefix("env."): verdict["state"]
+                for verdict in process["verdicts"]
+            }
             for process in fields["processes"]
         ]
         return {**fields, "code": result.code, "states": states}
@@ -222,10 +225,14 @@ def test_a_log_without_lines_says_what_to_switch_on(tmp_path: Path, run: Run) ->
     assert "TORCH_NPU_LOGS=env" in silent.err
 
 
-def test_lines_of_variables_alone_are_no_run_of_tensorflow(tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize("verb", ["import", "whatran"])
+def test_lines_of_variables_alone_are_no_run_of_tensorflow(
+    tmp_path: Path, run: Run, verb: str
+) -> None:
     (tmp_path / "a.log").write_text(GOOD)
-    for words in (("import", tmp_path / "a.log"), ("whatran", tmp_path / "a.log")):
-        assert "NP970" in run(*words).err
+    result = run(verb, tmp_path / "a.log")
+    assert result.code == 2
+    assert "NP970" in result.err
 
 
 @given(
@@ -235,18 +242,21 @@ def test_lines_of_variables_alone_are_no_run_of_tensorflow(tmp_path: Path, run: 
 )
 @example("(null)")
 @example("I1127 10:00:01.000042 100 x] get env A = B")
-def test_a_value_is_read_as_it_was_written_or_not_at_all(text: str) -> None:
-    for line in (write_cpp("NAME", text, 7, 1), write_python("NAME", text, 7, 1)):
-        read = parse_variable(line.removesuffix("\n").encode(), True)
-        assert read is not None
-        assert read.pid == 7
-        assert read.rank == "1"
-        assert read.name == "NAME"
-        assert read.text == text or read.cut
+@pytest.mark.parametrize("write", [write_cpp, write_python])
+def test_a_value_is_read_as_it_was_written_or_not_at_all(
+    write: Callable[..., str], text: str
+) -> None:
+    line = write("NAME", text, 7, 1)
+    variable = parse_variable(line.removesuffix("\n").encode(), True)
+    assert variable is not None
+    assert variable.pid == 7
+    assert variable.rank == "1"
+    assert variable.name == "NAME"
+    assert variable.text == text or variable.cut
 
 
 @pytest.mark.parametrize(
-    ("preset", "environment", "wanted"),
+    ("preset", "environment", "expected"),
     [
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {}, "env"),
         ("[torch_npu]\njit_compile = false\n", {}, "env"),
@@ -259,39 +269,35 @@ def test_a_value_is_read_as_it_was_written_or_not_at_all(text: str) -> None:
     ],
 )
 def test_run_prove_switches_the_lines_on_for_presets_of_torch_npu(
-    preset: str, environment: dict[str, str], wanted: str | None
+    preset: str, environment: dict[str, str], expected: str | None
 ) -> None:
     variables = plan_log(environment, "/x", "leaf", config(preset))
-    assert variables.get("TORCH_NPU_LOGS") == wanted
+    assert variables.get("TORCH_NPU_LOGS") == expected
     assert ("ASCEND_MODULE_LOG_LEVEL" in variables) == ("[options]" in preset), (
         "the engine has no options of others to write down"
     )
 
 
-def test_run_prove_verifies_what_the_command_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("value", "code", "state"), [("", 0, "in force"), ("0", 1, "changed")])
+def test_run_prove_verifies_what_the_command_read(
+    tmp_path: Path, value: str, code: int, state: str
+) -> None:
     (tmp_path / "job.toml").write_text("[env]\nTASK_QUEUE_ENABLE = 2\n")
     program = f"""
 import os, sys
 if "env" in os.environ.get("TORCH_NPU_LOGS", "").split(","):
-    sys.stderr.write({write_cpp("TASK_QUEUE_ENABLE", "VALUE")!r}.replace("VALUE", sys.argv[1] or os.environ["TASK_QUEUE_ENABLE"]))
+    value = sys.argv[1] or os.environ["TASK_QUEUE_ENABLE"]
+    sys.stderr.write({write_cpp("TASK_QUEUE_ENABLE", "VALUE")!r}.replace("VALUE", value))
 """
-    for value, code, state in (("", 0, "in force"), ("0", 1, "changed")):
-        words = [
-            sys.executable,
-            "-m",
-            "npuprof",
-            "run",
-            "job.toml",
-            "--prove",
-            "--",
-            sys.executable,
-            "-c",
-            program,
-            value,
-        ]
-        environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-        done = subprocess.run(
-            words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code, done.stderr
-        assert state in done.stderr, done.stderr
+    python = sys.executable
+    run_prove = [python, "-m", "npuprof", "run", "job.toml", "--prove", "--"]
+    done = subprocess.run(
+        [*run_prove, python, "-c", program, value],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert state in done.stderr, done.stderr

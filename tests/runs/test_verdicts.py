@@ -411,7 +411,7 @@ def test_log_and_dump_of_one_process_show_what_was_lost_on_the_way(tmp_path: Pat
 def judge_states(folder: Path, text: str, **options: Any) -> list[list[str]]:
     (folder / "run.log").write_text(text)
     return [
-        [one.state for one in judge_process(options, process)]
+        [verdict.state for verdict in judge_process(options, process)]
         for process in read_evidence([str(folder / "run.log")]).processes
     ]
 

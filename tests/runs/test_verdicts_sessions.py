@@ -17,8 +17,8 @@ SIZE = {"ge.variableMemoryMaxSize": "9"}
 def judge(folder: Path, text: str, setting: str, value: object) -> list[str]:
     (folder / "run.log").write_text(text, encoding="utf-8")
     return [
-        judge_process({setting: value}, one)[0].state
-        for one in read_evidence([str(folder / "run.log")]).processes
+        judge_process({setting: value}, process)[0].state
+        for process in read_evidence([str(folder / "run.log")]).processes
     ]
 
 
