@@ -182,8 +182,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
         config, ((variable, kind.refuses(variable, text)) for variable, text in variables.items())
     )
     for variable, value in variables.items():
-        caveat = kind.doubt(variable, value)
-        if caveat:
+        if caveat := kind.caveat(variable, value):
             notes.append(f"{variable}: {caveat}")
     sidecars = dict(collect_sidecars(config).values())
     text = kind.write(config, variables, sidecars)
@@ -229,19 +228,28 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
         config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True
     )  # only shown
     changes = compare_environment(variables, dict(os.environ), list_unset_variables(config)[0])
-    changes = [(sign, name, old and hide_text(name, old), new) for sign, name, old, new in changes]
+    changes = [
+        change._replace(before=change.before and hide_text(change.name, change.before))
+        for change in changes
+    ]
     if file_format == "json":
-        kinds = {"+": "added", "~": "changed", "-": "left over"}
+        names_by_sign = {"+": "added", "~": "changed", "-": "left over"}
         rows = [
-            {"change": kinds[sign], "name": name, "before": old, "after": new}
-            for sign, name, old, new in changes
+            {
+                "change": names_by_sign[change.sign],
+                "name": change.name,
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in changes
         ]
         text = format_json_answer({"schema": "npuprof.env-diff/1", "changes": rows})
         return Answer(text.encode("utf-8", "backslashreplace"))
     lines = []
-    for sign, name, old, new in changes:
-        values = " -> ".join(show_value(value) for value in (old, new) if value is not None)
-        lines.append(f"{sign} {escape_controls(name)} = {values}\n")
+    for change in changes:
+        sides = [side for side in (change.before, change.after) if side is not None]
+        values = " -> ".join(map(show_value, sides))
+        lines.append(f"{change.sign} {escape_controls(change.name)} = {values}\n")
     return Answer("".join(lines))
 
 

@@ -1,5 +1,4 @@
-"""Files with environment variables: dotenv, docker, systemd, GitHub Actions,
-Kubernetes, Slurm, JSON.
+"""Files with environment variables: dotenv, docker, systemd, GitHub, Kubernetes, Slurm, JSON.
 
 One row per format. A value that the format's program would not read back byte for byte is rejected.
 """
@@ -42,7 +41,7 @@ class Format(Record):
     """A file format for variables.
 
     ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` takes a
-    name and a value and returns why they cannot be written, or an empty string; ``doubt`` returns
+    name and a value and returns why they cannot be written, or an empty string; ``caveat`` returns
     why some readers change them. ``folder`` is the sidecar folder for the reader, empty for the
     local one; ``holds_files`` is set if the output contains the files. ``shared`` files are read by
     many processes. ``largest`` is the maximum size of all names and values, 0 for no limit.
@@ -56,7 +55,7 @@ class Format(Record):
     holds_files: bool = False
     shared: bool = True
     largest: int = 0
-    doubt: Callable[[str, str], str] = staticmethod(_accept_any_variable)
+    caveat: Callable[[str, str], str] = staticmethod(_accept_any_variable)
     facts: Mapping[str, str] = MappingProxyType({})
     clears: bool = False
 
@@ -101,7 +100,7 @@ def _find_common_quote(text: str) -> str:
     return '"' if not re.search(r'[\r\\"$`]', text) else ""
 
 
-def _describe_dotenv_doubt(name: str, text: str) -> str:
+def _describe_dotenv_caveat(name: str, text: str) -> str:
     if _find_common_quote(text):
         return ""
     return (
@@ -172,8 +171,8 @@ _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 MOUNT = "/etc/npuprof"
 #: The maximum size of a ConfigMap, in bytes.
 LARGEST_MAP = 1_048_576
-#: Words that YAML 1.1 reads as a boolean or null, in any case.
-_YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+#: Keywords that YAML 1.1 reads as a boolean or null, in any case.
+_YAML_KEYWORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -188,14 +187,9 @@ def quote_yaml_string(text: str) -> str:
 
 
 def format_yaml_key(name: str) -> str:
-    """Return a name as a YAML key or value, quoted if YAML 1.1 would read it as a
-    boolean or number.
-    """
-    return (
-        quote_yaml_string(name)
-        if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name)
-        else name
-    )
+    """Return a name as a YAML key or value, quoted if YAML 1.1 would read something else."""
+    is_plain = name.lower() not in _YAML_KEYWORDS and _PLAIN_NAME.fullmatch(name)
+    return name if is_plain else quote_yaml_string(name)
 
 
 def build_map_name(prefix: str, name: str, longest: int, content: dict[str, Any]) -> str:
@@ -210,9 +204,8 @@ def _format_label(text: str) -> str:
 
 
 def _format_configmap(config: Config, variables: Texts, files: Texts) -> str:
-    name = build_map_name(
-        "npuprof", config.name, 200, {"preset": config.name, "held": [variables, files]}
-    )
+    content = {"preset": config.name, "held": [variables, files]}
+    name = build_map_name("npuprof", config.name, 200, content)
     lines = _format_map(config, name, variables)
     if files:
         lines += [
@@ -249,15 +242,12 @@ def format_map_rows(data: Texts) -> list[str]:
 
 
 def _format_kubernetes_env(config: Config, variables: Texts, files: Texts) -> str:
-    # Kubernetes replaces $(NAME) in values, and $$ by $.
-    pairs = (
-        (
-            f"  - name: {format_yaml_key(name)}\n"
-            f"    value: {quote_yaml_string(text.replace('$', '$$'))}\n"
-        )
-        for name, text in variables.items()
-    )
-    return "env:\n" + "".join(pairs)
+    rows = "env:\n"
+    for name, text in variables.items():
+        # Kubernetes replaces $(NAME) in values, and $$ by $.
+        value = quote_yaml_string(text.replace("$", "$$"))
+        rows += f"  - name: {format_yaml_key(name)}\n    value: {value}\n"
+    return rows
 
 
 # -- Slurm, JSON ----------------------------------------------------------------------------------
@@ -265,10 +255,10 @@ def _format_kubernetes_env(config: Config, variables: Texts, files: Texts) -> st
 
 def format_clear_and_export_lines(config: Config, shell: str, variables: Texts) -> str:
     """Return the shell lines that unset and set the variables of a config."""
-    removed = [name for name in list_unset_variables(config)[0] if name not in variables]
-    return format_clear_lines(SHELLS[shell], removed) + format_export_lines(
-        SHELLS[shell], variables
-    )
+    removed, _ = list_unset_variables(config)
+    cleared = [name for name in removed if name not in variables]
+    lines = format_clear_lines(SHELLS[shell], cleared)
+    return lines + format_export_lines(SHELLS[shell], variables)
 
 
 def _format_slurm_lines(config: Config, variables: Texts, files: Texts) -> str:
@@ -282,9 +272,9 @@ def _format_slurm_lines(config: Config, variables: Texts, files: Texts) -> str:
 
 #: How a process queries Slurm; no manual documents Ascend's variables for these.
 SLURM_FACTS = {
-    fact: next(variable for variable in variables if variable.startswith("SLURM_"))
+    fact: slurm_variables[0]
     for fact, variables in FACTS.items()
-    if any(variable.startswith("SLURM_") for variable in variables)
+    if (slurm_variables := [name for name in variables if name.startswith("SLURM_")])
 }
 _SLURM_JOB = """\
 #!/bin/bash
@@ -293,11 +283,13 @@ _SLURM_JOB = """\
 # {what}, digest {digest}
 # Resources are named where it is submitted: sbatch {example} THIS python train.py
 set -e
-if [ $# = 0 ]; then echo "npuprof: say what to run: sbatch {example} THIS python train.py" >&2; exit 2; fi
+if [ $# = 0 ]; then \
+echo "npuprof: say what to run: sbatch {example} THIS python train.py" >&2; exit 2; fi
 {exports}# Each task asks Slurm which it is, and the first says what it was given.
 # What is exported here goes to them, however this was submitted.
 exec srun --export=ALL --kill-on-bad-exit=1 bash -c '{asks}
-if [ "$SLURM_PROCID" = 0 ]; then printf "npuprof: %s %s\\n" "$NPUPROF_PROFILE" "$NPUPROF_DIGEST" >&2; fi
+if [ "$SLURM_PROCID" = 0 ]; then \
+printf "npuprof: %s %s\\n" "$NPUPROF_PROFILE" "$NPUPROF_DIGEST" >&2; fi
 exec "$@"' npuprof "$@"
 """
 
@@ -317,15 +309,13 @@ def _format_slurm_job(
 
 
 def format_slurm_questions(config: Config) -> str:
-    """Return the lines with which each task takes from Slurm the launcher facts of its
-    variables.
-    """
-    facts = {
-        name: SLURM_FACTS.get(str(value.get("launcher")))
-        for name, value in config.env.items()
-        if isinstance(value, dict)
-    }
-    return "\n".join(f'export {name}="${variable}"' for name, variable in facts.items() if variable)
+    """Return the lines with which each task exports the launcher facts that Slurm has."""
+    lines = []
+    for name, value in config.env.items():
+        fact = str(value.get("launcher")) if isinstance(value, dict) else ""
+        if fact in SLURM_FACTS:
+            lines.append(f'export {name}="${SLURM_FACTS[fact]}"')
+    return "\n".join(lines)
 
 
 def _format_env_json(config: Config, variables: Texts, files: Texts) -> str:
@@ -341,9 +331,7 @@ def _format_env_json(config: Config, variables: Texts, files: Texts) -> str:
 
 
 def _format_ray_env(config: Config, variables: Texts, files: Texts) -> str:
-    """Return a runtime environment of Ray, as ``ray job submit --runtime-env`` and
-    ``--runtime-env-json`` read it.
-    """
+    """Return a runtime environment of Ray, as ``ray job submit --runtime-env-json`` reads it."""
     return format_json_answer({"env_vars": variables})
 
 
@@ -351,7 +339,7 @@ FORMATS: dict[str, Format] = {
     "dotenv": Format(
         partial(_format_lines, _format_dotenv_line),
         _explain_dotenv_refusal,
-        doubt=_describe_dotenv_doubt,
+        caveat=_describe_dotenv_caveat,
     ),
     "docker": Format(
         partial(_format_lines, lambda name, text: f"{name}={text}"), _explain_docker_refusal
@@ -381,12 +369,19 @@ FORMATS: dict[str, Format] = {
 _LASTING = (*OBEYED_VARIABLES, "BEFORE")
 
 
-#: A change of an export: sign, name, old and new value.
-Change = tuple[str, str, str | None, str | None]
+class VariableChange(Record):
+    """A change of a variable by an export; None is an unset variable."""
+
+    sign: str
+    name: str
+    before: str | None
+    after: str | None
 
 
-def compare_environment(variables: Texts, environ: Texts, removed: list[str]) -> list[Change]:
-    """Return the changes of an export: sign, name, old and new value.
+def compare_environment(
+    variables: Texts, environ: Texts, removed: list[str]
+) -> list[VariableChange]:
+    """Return the changes of an export.
 
     ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset
     that this one does not set.
@@ -395,11 +390,14 @@ def compare_environment(variables: Texts, environ: Texts, removed: list[str]) ->
     for name, text in variables.items():
         before = environ.get(name)
         if before != text:
-            changes.append(("+" if before is None else "~", name, before, text))
-    ours = [name for name in removed if name in environ]
-    ours += [
+            changes.append(VariableChange("+" if before is None else "~", name, before, text))
+    cleared = [name for name in removed if name in environ]
+    cleared += [
         name
         for name in sorted(environ)
         if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING
     ]
-    return changes + [("-", name, environ[name], None) for name in ours if name not in variables]
+    changes += [
+        VariableChange("-", name, environ[name], None) for name in cleared if name not in variables
+    ]
+    return changes

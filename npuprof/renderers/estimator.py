@@ -76,14 +76,12 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
     notes, findings = find_companion_lines(config)
     indent = "" if inline else "    "
     used = sorted({_class_names()[part] for path in paths for part in path[:-1]})
-    arguments = [
-        "session_config=session_config",
-        *_list_arguments(config, paths),
-        *([] if inline else ["**more"]),
-    ]
-    call = format_call(
-        ("config = NPURunConfig(" if inline else "return NPURunConfig(", arguments, ")"), indent
-    )
+    arguments = ["session_config=session_config", *_list_arguments(config, paths)]
+    head = "config = NPURunConfig("
+    if not inline:
+        arguments.append("**more")
+        head = "return NPURunConfig("
+    call = format_call((head, arguments, ")"), indent)
     body = (_INLINE if inline else _MODULE).format(
         os="import os\n\n" if collect_sidecars(config) else "",
         imports=_format_config_imports(["NPURunConfig", *used]),
@@ -100,24 +98,17 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
 
 
 def write_arguments_onto(config: Config, onto: str) -> Rendered:
-    """Return only a table of the arguments, for an existing call of NPURunConfig:
-    ``NPURunConfig(..., **onto)``.
-    """
+    """Return only a table of the arguments, for an existing call: ``NPURunConfig(..., **onto)``."""
     paths, session_options = _collect_run_arguments(config)
     if session_options:
         raise build_not_carried_error(config, dict.fromkeys(session_options, ""), "estimator")
-    arguments = _list_arguments(config, paths)
-    imports = ["import os", ""] if collect_sidecars(config) else []
-    return finish_code(
-        config,
-        "estimator",
-        "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]),
-    )
+    lines = ["import os", ""] if collect_sidecars(config) else []
+    lines += format_call((f"{onto} = dict(", _list_arguments(config, paths), ")"))
+    return finish_code(config, "estimator", "\n".join([*lines, ""]))
 
 
 def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
-    """Return the options by their path below NPURunConfig, and those that only session_config
-    supports.
+    """Return the options by path below NPURunConfig, and those that only session_config supports.
 
     Raises NpuprofError for options that NPUEstimator drops.
     """
@@ -125,17 +116,16 @@ def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
     session_options = []
     lost = {}
     options = config.shared_sections["options"]
-    *profiles, hybrid = _dynamic_arguments()
-    lone = (
-        hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""
-    )  # no object accepts it without the others
+    *sizes, hybrid = _dynamic_arguments()
+    # no object accepts hybrid mode without the sizes
+    is_hybrid_alone = options.get(hybrid) == 0 and options.keys().isdisjoint(sizes)
     for name, value in options.items():
         option = catalog.find_option(name)
         if option is None:
             lost[name] = ""
         elif "run_config" in option.not_carried and not option.is_always("run_config", value):
             lost[name] = option.not_carried["run_config"]
-        elif "run_config" in option.spelling and name != lone:
+        elif "run_config" in option.spelling and not (is_hybrid_alone and name == hybrid):
             names_by_path[tuple(option.spelling["run_config"].split("."))] = name
         elif option.field is None or option.states.endswith("."):
             lost[name] = ""
@@ -150,14 +140,14 @@ def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
     """Return the arguments nested like the classes, each leaf the name of its option."""
     tree: dict[str, Any] = {}
     for path, name in arguments.items():
-        at = tree
+        table = tree
         for part in path[:-1]:
-            at = at.setdefault(part, {})
-        at[path[-1]] = name
+            table = table.setdefault(part, {})
+        table[path[-1]] = name
     dynamic = tree.get("dynamic_input_config")
     if dynamic is not None:
-        taken = _dynamic_arguments()
-        missing = [name for name in taken[:-1] if name not in dynamic]
+        *required, hybrid = _dynamic_arguments()
+        missing = [name for name in required if name not in dynamic]
         if missing:
             key = next(iter(dynamic.values()))
             why = (
@@ -168,17 +158,15 @@ def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
             raise NpuprofError(
                 build_setting_finding(config, "NP908", key, what, why, "set them as well")
             )
-        absent = taken[-1] not in dynamic and _find_hybrid_mode_states(config) == {"."}
-        tree["dynamic_input_config"] = {
-            name: dynamic.get(name) for name in (taken[:-1] if absent else taken)
-        }
+        names = [*required, hybrid]
+        if hybrid not in dynamic and _find_hybrid_mode_states(config) == {"."}:
+            names = required
+        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in names}
     return tree
 
 
 def _find_hybrid_mode_states(config: Config) -> set[str]:
-    """Return the states of DynamicInputConfig's fourth argument in the selected releases: ``Y``,
-    ``.`` or ``?``.
-    """
+    """Return the states of DynamicInputConfig's fourth argument in the releases: ``Y.?``."""
     option = catalog.find_option(_dynamic_arguments()[-1])
     covered = releases.list_covered_releases(config.context.cann, config.cann)
     return {option.states[releases.release_index(name)] for name in covered} if option else set()
@@ -187,14 +175,16 @@ def _find_hybrid_mode_states(config: Config) -> set[str]:
 def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
     """Return the arguments in the form of ``python_source.format_call``."""
     options = config.shared_sections["options"]
-    return [
-        (f"{argument}={_class_names()[argument]}(", _build_nested_arguments(config, inner), ")")
-        if isinstance(inner, dict)
-        else f"{argument}=0"  # the one argument that is required even if the preset does not set it
-        if inner is None
-        else _build_argument_leaf(config, argument, inner, options[inner])
-        for argument, inner in tree.items()
-    ]
+    arguments: list[Any] = []
+    for argument, inner in tree.items():
+        if isinstance(inner, dict):
+            head = f"{argument}={_class_names()[argument]}("
+            arguments.append((head, _build_nested_arguments(config, inner), ")"))
+        elif inner is None:  # hybrid mode is required even if the preset does not set it
+            arguments.append(f"{argument}=0")
+        else:
+            arguments.append(_build_argument_leaf(config, argument, inner, options[inner]))
+    return arguments
 
 
 def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -> Any:
@@ -217,9 +207,7 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
 
 
 def _list_arguments(config: Config, paths: Paths) -> list[Any]:
-    """Return the arguments of options, by their path below NPURunConfig, and those in
-    [estimator].
-    """
+    """Return the arguments of options, by path below NPURunConfig, and those in [estimator]."""
     lines = _build_nested_arguments(config, _build_argument_tree(config, paths))
     for name, value in config.shared_sections["estimator"].items():
         record = catalog.find_argument(name)
@@ -275,9 +263,7 @@ def _check_session_options(config: Config, session_options: list[str]) -> Iterat
 
 @cache
 def _list_special_options() -> tuple[catalog.Option, ...]:
-    """Return the options with a default of NPUEstimator, and those that require another
-    argument.
-    """
+    """Return the options with a default of NPUEstimator, and those that need another argument."""
     options = catalog.list_records(catalog.Option)
     return tuple(
         option
@@ -298,13 +284,27 @@ def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
                 config, "NP909", option.name, what, why, f"set {option.name} if it matters"
             )
     _, dims, _, newest = _dynamic_arguments()
+    if dims in config.settings and newest not in config.settings:
+        yield from _check_hybrid_mode(config, dims, newest)
+    for option in _list_special_options():
+        needed = option.needs_argument
+        if needed and option.name in config.settings and needed not in config.settings:
+            for variable in catalog.load_equivalent_variables().get(needed, ()):
+                if f"env.{variable}" in config.settings:
+                    what = (
+                        f"{option.name} is lost: NPUEstimator passes "
+                        f"it on only with the argument {needed}"
+                    )
+                    why = f"{variable} in the environment does not count."
+                    yield build_render_finding(
+                        config, "NP910", option.name, what, why, f"set {needed}"
+                    )
+
+
+def _check_hybrid_mode(config: Config, dims: str, newest: str) -> Iterator[Finding]:
+    """Yield the finding for a fourth argument of DynamicInputConfig that a release may reject."""
     states = _find_hybrid_mode_states(config)
-    if (
-        dims in config.settings
-        and newest not in config.settings
-        and not states <= {"Y"}
-        and states != {"."}
-    ):
+    if not states <= {"Y"} and states != {"."}:
         what = (
             f"DynamicInputConfig is given {newest}=0, which newer "
             "releases insist on and older ones do not take"
@@ -316,19 +316,6 @@ def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
         release = format_option("cann", "RELEASE", config.resolver.in_python)
         hint = f"render with {release}; where the release raises TypeError, take the argument out"
         yield build_render_finding(config, "NP909", dims, what, why, hint)
-    for option in _list_special_options():
-        needed = option.needs_argument
-        if needed and option.name in config.settings and needed not in config.settings:
-            for twin in catalog.load_equivalent_variables().get(needed, ()):
-                if f"env.{twin}" in config.settings:
-                    what = (
-                        f"{option.name} is lost: NPUEstimator passes "
-                        f"it on only with the argument {needed}"
-                    )
-                    why = f"{twin} in the environment does not count."
-                    yield build_render_finding(
-                        config, "NP910", option.name, what, why, f"set {needed}"
-                    )
 
 
 TARGETS = {

@@ -35,8 +35,10 @@ def render_ge(config: Config, inline: bool) -> Rendered:
     engine_keys = {}
     for name, value in config.shared_sections["options"].items():
         option = catalog.find_option(name)
-        if option is None or option.is_always("atc", value):
-            lost.update({} if option else {name: ""})
+        if option is None:
+            lost[name] = ""
+            continue
+        if option.is_always("atc", value):
             continue
         level, key = _find_engine_key(name)
         text = _format_engine_text(config, option, value) if key else None
@@ -48,14 +50,11 @@ def render_ge(config: Config, inline: bool) -> Rendered:
     if lost:
         raise build_not_carried_error(config, lost, "ge")
     fields = {ENGINE_OPTIONS: {level: options for level, options in levels.items() if options}}
-    findings = tuple(
-        finding
-        for name, key in engine_keys.items()
-        for finding in _find_hindrances(config, name, key)
-    )
-    return Rendered(
-        format_json_answer(fields), dict(collect_sidecars(config).values()), findings=findings
-    )
+    findings: list[Finding] = []
+    for name, key in engine_keys.items():
+        findings += _find_hindrances(config, name, key)
+    sidecars = dict(collect_sidecars(config).values())
+    return Rendered(format_json_answer(fields), sidecars, findings=tuple(findings))
 
 
 @cache
@@ -70,27 +69,28 @@ def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> s
 
     None if it has no text.
     """
-    if option.name in (files := collect_sidecars(config)):
-        return files[option.name][0]
+    sidecars = collect_sidecars(config)
+    if option.name in sidecars:
+        file, _ = sidecars[option.name]
+        return file
     if "atc" in option.spelling:
         carried, written = encode_flag(config, option, value, "ge")
         return format_plain_value(written) if carried else None
     wire = find_wire(option.name)
-    return (
-        write_text(wire.form, encode_fitting_value(config, option, value, "ge")) if wire else None
-    )
+    if wire is None:
+        return None
+    return write_text(wire.form, encode_fitting_value(config, option, value, "ge"))
 
 
 def _find_hindrances(config: Config, name: str, key: str) -> list[Finding]:
     """Return why ATC may not accept an option: an unknown key, or a file with a relative path."""
-    if name in (files := collect_sidecars(config)):
-        what = f"{key} names {files[name][0]} without a folder"
+    sidecars = collect_sidecars(config)
+    if name in sidecars:
+        file, _ = sidecars[name]
+        what = f"{key} names {file} without a folder"
         why = "ATC looks for it in the folder where it is started."
-        return [
-            build_render_finding(
-                config, "NP910", name, what, why, "start atc in the folder of the file"
-            )
-        ]
+        hint = "start atc in the folder of the file"
+        return [build_render_finding(config, "NP910", name, what, why, hint)]
     option = catalog.find_option(name)
     if option is None or "atc" in option.spelling:
         return []

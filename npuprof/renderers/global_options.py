@@ -38,7 +38,8 @@ def global_options(options=None):
 
 
 def open_npu(device_id=None):
-    """Open the NPU with the options and make it the default device; once a process, before tensors."""
+    """Open the NPU with the options and make it the default device; \
+once a process, before tensors."""
     global_options()
     return npu.open(device_id).as_default()
 '''
@@ -50,9 +51,7 @@ _ONTO = "{os}{lines}"
 
 
 def render_global_options(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``global_options(options=None)`` and ``open_npu``, or the
-    bare lines.
-    """
+    """Return the module with ``global_options(options=None)`` and ``open_npu``, or bare lines."""
     lines, findings = _format_all_lines(config, "options", "" if inline else "    ")
     return _finish_text(config, _INLINE if inline else _MODULE, lines, findings)
 
@@ -93,22 +92,16 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
                 indent,
             )
             continue
-        carried, written = option.write_on(
-            "global_options", encode_fitting_value(config, option, value, "global-options")
-        )
-        if carried:
-            end = option.closed_by.get("global_options", "")
-            lines += format_assignment(
-                target,
-                format_literal(written if str(written).endswith(end) else f"{written}{end}"),
-                indent,
-            )
-            findings += _check_adapter_value(config, option, written)
-        else:
-            taken = option.surface_values["global_options"].values()
-            lost[name] = (
-                f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
-            )
+        encoded = encode_fitting_value(config, option, value, "global-options")
+        carried, written = option.write_on("global_options", encoded)
+        if not carried:
+            accepted = map(format_literal, option.surface_values["global_options"].values())
+            lost[name] = f"There the adapter of TF 2 takes {' or '.join(accepted)} only."
+            continue
+        end = option.closed_by.get("global_options", "")
+        closed = written if str(written).endswith(end) else f"{written}{end}"
+        lines += format_assignment(target, format_literal(closed), indent)
+        findings += _check_adapter_value(config, option, written)
     if lost:
         raise build_not_carried_error(config, lost, "global-options")
     return lines, findings
@@ -122,10 +115,8 @@ def _check_adapter_value(config: Config, option: Option, value: Any) -> Iterator
             f"{option.name} = {format_literal(value)} passes the "
             "class, but GE rejects it when the NPU is opened"
         )
-        why, hint = (
-            f"GE knows {' and '.join(known)} only.",
-            f"write {' or '.join(map(format_literal, known))}",
-        )
+        why = f"GE knows {' and '.join(known)} only."
+        hint = f"write {' or '.join(map(format_literal, known))}"
         yield build_render_finding(config, "NP910", option.name, what, why, hint)
 
 

@@ -1,6 +1,4 @@
-"""The script side of ``npuprof env`` and ``npuprof run``: a function that fills the parameter map
-from variables.
-"""
+"""The script side of ``npuprof env`` and ``run``: fills the parameter map from variables."""
 
 from __future__ import annotations
 
@@ -131,16 +129,15 @@ def _build_loader_body() -> str:
         f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items()
     )
     names = sorted((*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES))
-    own = "{\n" + "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names) + "}"
+    own = "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names)
+    ranks = "".join(f"    {_format_tuple(group)},\n" for group in list_rank_variables())
     return _BODY.format(
         imports=format_session_imports(("datetime", "json", "os", "re", "warnings")),
         fields=rows,
-        own=own,
+        own=f"{{\n{own}}}",
         find=FIND_OPTIMIZER,
         off=SWITCH_REWRITES_OFF,
-        ranks="(\n"
-        + "".join(f"    {_format_tuple(names)},\n" for names in list_rank_variables())
-        + ")",
+        ranks=f"(\n{ranks})",
         version=format_literal(__version__),
     )
 

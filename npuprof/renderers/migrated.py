@@ -1,6 +1,4 @@
-"""Scripts of the migration tool, and HCCL start-up: the session's options passed to npu_bridge's
-own functions.
-"""
+"""Scripts of the migration tool, and HCCL start-up: options passed to npu_bridge's functions."""
 
 from __future__ import annotations
 
@@ -127,20 +125,15 @@ init_sess.close()
 
 
 def _render_migrated_target(target: str, config: Config, inline: bool) -> Rendered:
-    names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
-    notes = (
-        (
-            (
-                f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} "
-                "in the session that trains"
-            ),
-        )
-        if later
-        else ()
-    )
-    return _render_session_shape(config, target, _SHAPES[target], inline, names)._replace(
-        notes=notes
-    )
+    shape = _SHAPES[target]
+    if target != "initialize-system":
+        return _render_session_shape(config, target, shape, inline)
+    early, later = _split_early_options(config)
+    rendered = _render_session_shape(config, target, shape, inline, early)
+    if not later:
+        return rendered
+    verb = "count" if len(later) > 1 else "counts"
+    return rendered._replace(notes=(f"{', '.join(later)} {verb} in the session that trains",))
 
 
 def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
@@ -149,12 +142,12 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     later: list[str] = []
     for name in config.shared_sections["options"]:
         option = catalog.find_option(name)
-        unknown = option is None or option.field is None  # reported, not skipped
-        (
-            early
-            if unknown or (option and (option.repeated_at_start or option.level == "init"))
-            else later
-        ).append(name)
+        if option is None or option.field is None:
+            early.append(name)  # reported, not skipped
+        elif option.repeated_at_start or option.level == "init":
+            early.append(name)
+        else:
+            later.append(name)
     return early, later
 
 
@@ -167,14 +160,14 @@ def _render_session_shape(
 
 def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
     """Yield the finding for options that init_resource or initialize_system needs too."""
-    late = [
-        name
-        for name in config.shared_sections["options"]
-        if (option := catalog.find_option(name)) and option.level == "init"
-    ]
-    if late and target not in ("initialize-system", "init-resource"):
+    initial = []
+    for name in config.shared_sections["options"]:
+        option = catalog.find_option(name)
+        if option is not None and option.level == "init":
+            initial.append(name)
+    if initial and target not in ("initialize-system", "init-resource"):
         what = (
-            f"{', '.join(late)} must also be in the session of init_resource or "
+            f"{', '.join(initial)} must also be in the session of init_resource or "
             "initialize_system, where the script calls one"
         )
         why = (
@@ -182,38 +175,29 @@ def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
             "what later ones say of these options is ignored."
         )
         hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
-        yield build_render_finding(config, "NP907", late[0], what, why, hint)
+        yield build_render_finding(config, "NP907", initial[0], what, why, hint)
 
 
 def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
-    known = config.shared_sections["estimator"]
-    lost = [
-        name
-        for name in known
-        if not ((argument := catalog.find_argument(name)) and argument.run_config)
-    ]
-    if lost:
-        why, hint = (
-            "tf.estimator.RunConfig has no such argument.",
-            "the target estimator can carry it",
-        )
-        what = "estimator.{} cannot be carried by the target estimator-migrated"
-        raise NpuprofError(
-            [
-                build_setting_finding(
-                    config, "NP901", f"estimator.{name}", what.format(name), why, hint
-                )
-                for name in lost
-            ]
-        )
-    arguments = [f"{name}={format_literal(value)}" for name, value in known.items()]
+    arguments = []
+    findings = []
+    for name, value in config.shared_sections["estimator"].items():
+        argument = catalog.find_argument(name)
+        if argument is None or not argument.run_config:
+            key = f"estimator.{name}"
+            what = f"{key} cannot be carried by the target estimator-migrated"
+            why = "tf.estimator.RunConfig has no such argument."
+            hint = "the target estimator can carry it"
+            findings.append(build_setting_finding(config, "NP901", key, what, why, hint))
+        arguments.append(f"{name}={format_literal(value)}")
+    if findings:
+        raise NpuprofError(findings)
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
     head = "tf.estimator.RunConfig(" if inline else "config.replace("
-    call = "\n".join(
-        format_call((head, [*arguments, f"session_config={inner}"], ")"), indent)
-    ).lstrip()
+    arguments.append(f"session_config={inner}")
+    call = "\n".join(format_call((head, arguments, ")"), indent)).lstrip()
     if inline:
         tail = f"run_config = {call}\nrun_config = npu_run_config_init(run_config=run_config)\n"
     else:
@@ -239,13 +223,12 @@ def _build_target(
     surface: str = "session",
     sections: tuple[str, ...] = ("options",),
 ) -> Target:
+    is_shape = name in _SHAPES
     return Target(
         place=place,
         summary=summary,
         file=file or f"{name.replace('-', '_')}.py",
-        write=partial(_render_migrated_target, name)
-        if name in _SHAPES
-        else _render_migrated_estimator,
+        write=partial(_render_migrated_target, name) if is_shape else _render_migrated_estimator,
         surface=surface,
         renames=True,
         sections=sections,

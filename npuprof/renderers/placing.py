@@ -31,23 +31,27 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not
     write (NP940).
     """
-    named = (
-        not os.path.isdir(path)
-        and not path.endswith(os.sep)
-        and bool(os.path.splitext(path)[1] or os.path.isfile(path))
-    )
-    folder = os.path.dirname(path) or "." if named else path
-    code = path if named else os.path.join(path, file)
+    if _is_file_path(path):
+        folder, code, below = os.path.dirname(path) or ".", path, ""
+    else:
+        folder, code, below = path, os.path.join(path, file), path
     new_folders = make_folder(folder)
     try:
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
-            wanted = _plan_files(code, "" if named else folder, rendered, force)
-            writing.write_planned_files(wanted)
+            planned = _plan_files(code, below, rendered, force)
+            writing.write_planned_files(planned)
     except BaseException:
         remove_folders(new_folders)
         raise
     output.print_created_folders(new_folders)
-    return [entry.path for entry in reversed(wanted)]
+    return [entry.path for entry in reversed(planned)]
+
+
+def _is_file_path(path: str) -> bool:
+    """Return whether a path is or looks like a file: a new one has a suffix."""
+    if os.path.isdir(path) or path.endswith(os.sep):
+        return False
+    return bool(os.path.splitext(path)[1]) or os.path.isfile(path)
 
 
 def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[PlannedWrite]:
@@ -58,33 +62,30 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     writing.find_target(code, below)
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
-    refused = []
+    findings = []
     is_ours = compare_rendered(text, rendered.text).current or judge_found_text(text).current
     if existing is not None and not force and not is_ours:
-        refused.append(
-            _build_kept_finding(
-                code, "It has no header of npuprof, or its text is not the one below the header."
-            )
-        )
-    sidecars, foreign = plan_sidecars(
+        why = "It has no header of npuprof, or its text is not the one below the header."
+        findings.append(_build_edited_finding(code, why))
+    sidecars, sidecar_findings = plan_sidecars(
         os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force
     )
-    if refused or foreign:
-        raise NpuprofError([*refused, *foreign])
-    return [*sidecars, PlannedWrite(code, rendered.text.encode(), existing, below)]
+    findings += sidecar_findings
+    if findings:
+        raise NpuprofError(findings)
+    return [*sidecars, Wanted(code, rendered.text.encode(), existing, below)]
 
 
 def plan_sidecars(
     folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
-) -> tuple[list[PlannedWrite], list[Finding]]:
-    """Return the sidecar files to write, and a finding for each existing one that npuprof did not
-    write.
+) -> tuple[list[Wanted], list[Finding]]:
+    """Return the sidecar files to write, and findings for existing ones of others.
 
     ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a
     link out of the folder.
     """
-    wanted = []
-    refused = []
+    planned = []
+    findings = []
     for name, text in sidecars.items():
         path = os.path.join(folder, name)
         writing.find_target(path, folder or ".")
@@ -97,12 +98,12 @@ def plan_sidecars(
                 "The code that is there does not list it as it is: somebody wrote or edited it, "
                 "or other code needs it so."
             )
-            refused.append(_build_kept_finding(path, why))
-        wanted.append(PlannedWrite(path, text.encode(), existing, folder or "."))
-    return wanted, refused
+            findings.append(_build_edited_finding(path, why))
+        planned.append(Wanted(path, text.encode(), existing, folder or "."))
+    return planned, findings
 
 
-def _build_kept_finding(path: str, why: str) -> Finding:
+def _build_edited_finding(path: str, why: str) -> Finding:
     what = f"{path} was edited by hand, or was not written by npuprof, and is left as it is"
     return Finding(
         "NP940",

@@ -33,20 +33,23 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
     Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for
     options without a protobuf field, before anything is changed.
     """
-    records = {
-        name: record
-        for name in config.options
-        if (record := catalog.find_option(name)) and record.field
-    }
-    if lost := [name for name in config.options if name not in records]:
-        raise build_not_carried_error(config, dict.fromkeys(lost, ""), "session")
-    stored = {
+    records = {}
+    lost = {}
+    for name in config.options:
+        record = catalog.find_option(name)
+        if record is not None and record.field:
+            records[name] = record
+        else:
+            lost[name] = ""
+    if lost:
+        raise build_not_carried_error(config, lost, "session")
+    values = {
         name: encode_fitting_value(config, record, config.options[name], "session")
         for name, record in records.items()
     }
-    home = folder or sidecar_cache_folder(config)
-    stored |= place_sidecars(config, home)
-    write_sidecars(config, home)
+    sidecar_folder = folder or sidecar_cache_folder(config)
+    values |= place_sidecars(config, sidecar_folder)
+    write_sidecars(config, sidecar_folder)
     rewrite_options = config_proto.graph_options.rewrite_options
     for entry in rewrite_options.custom_optimizers:
         if entry.name == "NpuOptimizer":
@@ -55,20 +58,15 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
         entry = rewrite_options.custom_optimizers.add()
         entry.name = "NpuOptimizer"
     for name, record in records.items():
-        setattr(
-            entry.parameter_map[name],
-            str(record.field),
-            os.fsencode(stored[name]) if record.field == "s" else stored[name],
-        )
+        value = os.fsencode(values[name]) if record.field == "s" else values[name]
+        setattr(entry.parameter_map[name], str(record.field), value)
     rewrite_options.remapping = _REWRITER_OFF
     rewrite_options.memory_optimization = _REWRITER_OFF
     return config_proto
 
 
 def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
-    """Return an environment without earlier exports of presets, and without the
-    variables ``removed``.
-    """
+    """Return an environment without earlier exports of presets and ``removed`` variables."""
     return {
         name: text
         for name, text in environ.items()
@@ -77,16 +75,12 @@ def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> d
 
 
 def sidecar_cache_folder(config: Config) -> str:
-    """Return the cache folder for the sidecar files of a config: named by the digest,
-    so never stale.
-    """
+    """Return the cache folder for a config's sidecar files: named by the digest, so never stale."""
     return os.path.join(find_user_folder("cache"), config.digest)
 
 
 def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]:
-    """Return a function that returns launcher facts of this process, from variables and the rank
-    table.
-    """
+    """Return a function that finds launcher facts of this process in variables and rank table."""
 
     def find_known_fact(name: str) -> str | None:
         fact = find_launcher_fact(name, environ)
@@ -115,9 +109,8 @@ def write_sidecars(config: Config, folder: str) -> None:
         from npuprof.system.writing import PlannedWrite, write_planned_files
 
         make_folder(folder)
-        write_planned_files(
-            [
-                PlannedWrite(os.path.join(folder, name), text.encode(), below=folder)
-                for name, text in files.items()
-            ]
-        )
+        planned = [
+            Wanted(os.path.join(folder, name), text.encode(), below=folder)
+            for name, text in files.items()
+        ]
+        write_planned_files(planned)

@@ -28,13 +28,8 @@ def format_literal(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(format_literal, value)) + "]"
     if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(
-                f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items()
-            )
-            + "}"
-        )
+        items = (f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items())
+        return f"{{{', '.join(items)}}}"
     if is_no_number(value):
         return f'float("{value}")'
     return repr(value)
@@ -63,11 +58,8 @@ def format_statement(head: str, argument: str, tail: str, indent: str = "") -> l
         return [line]
     target, equals, right = head.rpartition(" = ")
     if equals and measure_width(f"{indent}{head}") > WIDTH:
-        return [
-            f"{indent}{target} = (",
-            *format_statement(right, argument, tail, f"{indent}    "),
-            f"{indent})",
-        ]
+        inner = format_statement(right, argument, tail, f"{indent}    ")
+        return [f"{indent}{target} = (", *inner, f"{indent})"]
     return [f"{indent}{head}", f"{indent}    {argument}", f"{indent}{tail}"]
 
 

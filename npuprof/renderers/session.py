@@ -74,67 +74,51 @@ def format_parameter_map(
     The lines of all options are formatted once for all targets. Raises NpuprofError for options
     without a protobuf field.
     """
-    mark = f"parameter map {indent!r}" if names is None else ""
-    if mark in config.memo:
-        return str(config.memo[mark])
-    options, files = config.shared_sections["options"], collect_sidecars(config)
+    memo_key = f"parameter map {indent!r}" if names is None else ""
+    if memo_key in config.memo:
+        return str(config.memo[memo_key])
+    options, sidecars = config.shared_sections["options"], collect_sidecars(config)
     lines = []
     lost = {}
     for name in options if names is None else names:
         option = catalog.find_option(name)
         if option is None or option.field is None:
             lost[name] = ""
-        elif name in files:
-            lines.append(
-                _format_parameter(
-                    option,
-                    f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})",
-                    indent,
-                )
-            )
+        elif name in sidecars:
+            file, _ = sidecars[name]
+            path = f"os.path.join({SCRIPT_FOLDER}, {format_literal(file)})"
+            lines.append(_format_parameter(option, path, indent))
         else:
             value = options[name]
-            text = (
-                _format_plain_parameter(name, value, indent)
-                if type(value) in (str, int, bool)
-                else ""
-            )
-            lines.append(
-                text
-                or _format_parameter(
-                    option,
-                    format_literal(encode_fitting_value(config, option, value, target)),
-                    indent,
-                )
-            )
+            is_plain = type(value) in (str, int, bool)
+            text = _format_plain_parameter(name, value, indent) if is_plain else ""
+            if not text:
+                encoded = encode_fitting_value(config, option, value, target)
+                text = _format_parameter(option, format_literal(encoded), indent)
+            lines.append(text)
     if lost:
         raise build_not_carried_error(config, lost, target)
     text = "".join(lines)
-    if mark:
-        config.memo[mark] = text
+    if memo_key:
+        config.memo[memo_key] = text
     return text
 
 
-@lru_cache(
-    4096, typed=True
-)  # most presets inherit most values; True and 1 differ by their type only
+# most presets inherit most values; True and 1 differ by their type only
+@lru_cache(4096, typed=True)
 def _format_plain_parameter(name: str, value: Any, indent: str) -> str:
     """Return the lines of an option, an empty string if the value does not fit its field."""
     option = catalog.find_option(name)
-    return (
-        _format_parameter(option, format_literal(value), indent)
-        if option and fits_proto_field(option, value)
-        else ""
-    )
+    if option is None or not fits_proto_field(option, value):
+        return ""
+    return _format_parameter(option, format_literal(value), indent)
 
 
 def _format_parameter(option: Option, argument: str, indent: str) -> str:
     head = f'custom_op.parameter_map["{option.name}"].{option.field} = '
-    lines = (
-        format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent)
-        if option.field == "s"
-        else [f"{indent}{head}{argument}"]
-    )
+    if option.field != "s":
+        return f"{indent}{head}{argument}\n"
+    lines = format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent)
     return "".join([f"{line}\n" for line in lines])
 
 
@@ -160,11 +144,14 @@ def find_companion_lines(
     findings = []
     mode = config.settings.get("experimental_accelerate_train_mode")
     if mode is not None and trains:
-        trigger = mode[1] if isinstance(mode, list) and len(mode) > 1 else str(mode).split("|")[1:2]
-        loss = trigger == "loss" or trigger == ["loss"]
-        hook = f"TellMeStepOrLossHook({'loss=..., final_loss=...' if loss else 'step=..., total_step=...'})"
+        parts = mode if isinstance(mode, list) else str(mode).split("|")
+        if parts[1:2] == ["loss"]:
+            hook = "TellMeStepOrLossHook(loss=..., final_loss=...)"
+            pair = "LOSS_NOW and TARGET_LOSS"
+        else:
+            hook = "TellMeStepOrLossHook(step=..., total_step=...)"
+            pair = "STEP_NOW and TOTAL_STEP"
         notes += ["The script has to train with this hook, or acceleration never ends:", hook]
-        pair = "LOSS_NOW and TARGET_LOSS" if loss else "STEP_NOW and TOTAL_STEP"
         findings.append(
             build_render_finding(
                 config,
@@ -195,9 +182,8 @@ def find_companion_lines(
 def write_session_onto(config: Config, onto: str) -> Rendered:
     """Return only the parameter-map lines, for an existing optimizer entry."""
     lines = _ENTRY.sub(lambda _: f"{onto}.", format_parameter_map(config, None, "", "session"))
-    return finish_code(
-        config, "session", ("import os\n\n" if collect_sidecars(config) else "") + lines
-    )
+    imports = "import os\n\n" if collect_sidecars(config) else ""
+    return finish_code(config, "session", imports + lines)
 
 
 class Shape(Record):
@@ -221,8 +207,7 @@ class Shape(Record):
 def render_shape(
     config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None
 ) -> Rendered:
-    """Return the module with ``session_config(config=None)``, or the bare lines for an existing
-    ``config``.
+    """Return the module with ``session_config(config=None)``, or bare lines for a ``config``.
 
     ``names`` are the options to set, all if None.
     """
@@ -233,44 +218,31 @@ def render_shape(
     }
     notes, findings = find_companion_lines(config, shape.loop, shape.trains)
     indent = "" if inline else "    "
-    lines = format_parameter_map(config, names, indent, target) + "".join(
-        f"{indent}# {note}\n" for note in notes
-    )
+    lines = format_parameter_map(config, names, indent, target)
+    lines += "".join(f"{indent}# {note}\n" for note in notes)
     if inline:
-        body = (
-            ("import os\n\n" if files else "")
-            + f"{_REWRITER}\n"
-            + _INLINE_HEAD
-            + lines
-            + _INLINE_TAIL
-            + shape.inline
-        )
+        imports = ("import os\n\n" if files else "") + _REWRITER
+        body = f"{imports}\n{_INLINE_HEAD}{lines}{_INLINE_TAIL}{shape.inline}"
     else:
-        imports = format_session_imports(
-            {*shape.standard, *(("os",) if files else ())}, shape.bridge
-        )
-        function = (
-            _HEAD.format(doc=shape.doc)
-            + FIND_OPTIMIZER
-            + lines
-            + SWITCH_REWRITES_OFF
-            + _TAIL.format(result=shape.result)
-        )
+        standard = {*shape.standard, "os"} if files else shape.standard
+        imports = format_session_imports(standard, shape.bridge)
+        head, tail = _HEAD.format(doc=shape.doc), _TAIL.format(result=shape.result)
+        function = f"{head}{FIND_OPTIMIZER}{lines}{SWITCH_REWRITES_OFF}{tail}"
         body = f"\n{imports}\n\n{function}{shape.functions}"
     return Rendered(add_render_header(config, target, body, files), files, findings=findings)
 
 
 def render_session(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``session_config(config=None)``, or the bare lines for an existing
-    ``config``.
-    """
+    """Return the module with ``session_config(config=None)``, or bare lines for a ``config``."""
     return render_shape(config, "session", Shape(loop=SESSION_LOOP), inline)
 
 
 TARGETS = {
     "session": Target(
         place=10,
-        summary="TF 1.15: `tf.ConfigProto` with `NpuOptimizer`, remapping and memory_optimization off",
+        summary=(
+            "TF 1.15: `tf.ConfigProto` with `NpuOptimizer`, remapping and memory_optimization off"
+        ),
         file="session.py",
         write=render_session,
         surface="session",

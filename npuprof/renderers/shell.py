@@ -5,7 +5,7 @@ One row per shell; values that a shell cannot take byte for byte are rejected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from npuprof.model import LONGEST_WORD, Record, is_utf8
 
@@ -74,18 +74,15 @@ _CONTROL = {
 
 
 def _quote_pwsh(text: str) -> str:
+    # In PowerShell, curly quotes end a string like straight ones.
     if any(char < " " for char in text):
-        # In PowerShell, curly quotes end a string like straight ones.
         body = "".join(
             _CONTROL.get(char) or (f"`{char}" if char in '`"$\u201c\u201d\u201e' else char)
             for char in text
         )
         return f'"{body}"'
-    return (
-        "'"
-        + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text)
-        + "'"
-    )
+    body = "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text)
+    return f"'{body}'"
 
 
 def _explain_pwsh_refusal(text: str) -> str:
@@ -198,8 +195,7 @@ BEFORE = "NPUPROF_BEFORE"
 
 
 def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> str:
-    """Return the value of ``NPUPROF_BEFORE`` for an export into an environment, an empty string for
-    none.
+    """Return the value of ``NPUPROF_BEFORE`` for an export into an environment, empty for none.
 
     While an export is active, its own values cannot be distinguished, so the saved values stay
     unchanged.
@@ -228,45 +224,50 @@ def format_undo_lines(
     stay, and so do all others, whatever ``NPUPROF_BEFORE`` contains.
     """
     saved = _read_values_before(environ)
-    if (
-        "NPUPROF_DIGEST" in environ
-    ):  # what is no longer exported is the shell's own, which only the shell sees
-        variables = {
-            name: text for name, text in variables.items() if name in environ or name in saved
-        }
-    differing = [
-        name
-        for name, text in variables.items()
-        if (name in environ or name in saved) and environ.get(name) != text
-    ]
-    if "NPUPROF_DIGEST" in differing:
-        changed = []
-        notes = [
-            (
-                "another preset, or another version of it, is exported here: later changes of its "
-                "variables are not detected"
-            )
-        ]
-    else:
-        changed = [name for name in differing if not name.startswith("NPUPROF_")]
-        notes = [f"{name} is left as it is: it was changed since the export" for name in changed]
-    restored = {
-        name: saved[name]
-        for name in variables
-        if name in saved and name not in changed and not shell.refuses(saved[name])
-    }
-    gone = [name for name in variables if name not in (*restored, *changed)]
-    cleared = [name for name in gone if variables[name] is not None]
-    notes += [
-        f"{name} is unset, not restored: {shell.refuses(saved[name])}"
-        for name in gone
-        if saved.get(name)
-    ]
+    known = environ.keys() | saved.keys()
+    if "NPUPROF_DIGEST" in environ:
+        # what is no longer exported is the shell's own, which only the shell sees
+        variables = {name: text for name, text in variables.items() if name in known}
+    changed, notes = _find_changed_variables(variables, environ, known)
+    restored = {}
+    unset = []
+    for name in variables:
+        if name in changed:
+            continue
+        if name in saved and not shell.refuses(saved[name]):
+            restored[name] = saved[name]
+            continue
+        unset.append(name)
+        if saved.get(name):
+            notes.append(f"{name} is unset, not restored: {shell.refuses(saved[name])}")
+    cleared = [name for name in unset if variables[name] is not None]
     if BEFORE in environ and saved.keys() <= variables.keys():
         cleared.append(BEFORE)
-    return format_clear_lines(shell, cleared) + format_host_lines(
-        shell.restore, gone
-    ) + format_export_lines(shell, restored), notes
+    lines = (
+        format_clear_lines(shell, cleared),
+        format_host_lines(shell.restore, unset),
+        format_export_lines(shell, restored),
+    )
+    return "".join(lines), notes
+
+
+def _find_changed_variables(
+    variables: Mapping[str, str | None], environ: Mapping[str, str], known: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Return the variables that were changed since an export, and notes."""
+    differing = [
+        name for name, text in variables.items() if name in known and environ.get(name) != text
+    ]
+    if "NPUPROF_DIGEST" in differing:
+        note = (
+            "another preset, or another version of it, is exported here: later changes of its "
+            "variables are not detected"
+        )
+        return [], [note]
+    changed = [name for name in differing if not name.startswith("NPUPROF_")]
+    return changed, [
+        f"{name} is left as it is: it was changed since the export" for name in changed
+    ]
 
 
 def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
@@ -279,10 +280,9 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
         values = json.loads(environ[BEFORE])
     except (ValueError, RecursionError):
         return {}
-    pairs = values.items() if isinstance(values, dict) else ()
-    texts = {
-        name: text
-        for name, text in pairs
-        if isinstance(text, str) and "\0" not in text and not name.startswith("NPUPROF_")
-    }
-    return {name: text for name, text in texts.items() if name.isascii() and name.isidentifier()}
+    texts: dict[str, str] = {}
+    for name, text in values.items() if isinstance(values, dict) else ():
+        is_name = name.isascii() and name.isidentifier() and not name.startswith("NPUPROF_")
+        if is_name and isinstance(text, str) and "\0" not in text:
+            texts[name] = text
+    return texts

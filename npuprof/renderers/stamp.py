@@ -1,6 +1,4 @@
-"""The header of rendered text, and the status of a rendered file: current, stale, or
-edited by hand.
-"""
+"""The header of rendered text, and the status of a file: current, stale, or edited by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 #: The start of the last header line, with the hash of the following text.
 TEXT_MARK = "# text: sha256:"
 #: The start of a header line for a sidecar file: its name and its hash.
-_BESIDE_MARK = "# beside: "
+_SIDECAR_MARK = "# beside: "
 #: The header fields of a block in a script, besides its target.
 BLOCK_FACTS = (
     "variable",
@@ -55,9 +53,7 @@ def stamp_text(head: str, body: str) -> str:
 
 
 def stamp_json(fields: dict[str, Any]) -> str:
-    """Return the fields of a JSON answer as text, ending with a hash of the others: JSON has no
-    comments.
-    """
+    """Return the fields of a JSON answer as text, ending with a hash: JSON has no comments."""
     from npuprof.report.json_text import format_json_answer
 
     body = format_json_answer(fields)
@@ -67,24 +63,23 @@ def stamp_json(fields: dict[str, Any]) -> str:
 def list_sidecars(sidecars: Mapping[str, str]) -> str:
     """Return the header lines for the sidecar files of a text."""
     return "".join(
-        f"{_BESIDE_MARK}{name} sha256:{_hash_body(text)}\n" for name, text in sidecars.items()
+        f"{_SIDECAR_MARK}{name} sha256:{_hash_body(text)}\n" for name, text in sidecars.items()
     )
 
 
 def read_listed_sidecars(text: str) -> set[tuple[str, str]]:
     """Return name and hash of each sidecar file listed in a text's header."""
-    lines = (
-        line.split(" ")
-        for line in text.replace("\r\n", "\n").split("\n")
-        if line.strip().startswith(_BESIDE_MARK)
-    )
-    return {(words[-2], words[-1].removeprefix("sha256:")) for words in lines if len(words) > 3}
+    listed = set()
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if line.strip().startswith(_SIDECAR_MARK):
+            *start, name, digest = line.split(" ")
+            if len(start) > 1:  # "#" and "beside:"
+                listed.add((name, digest.removeprefix("sha256:")))
+    return listed
 
 
 def is_listed_sidecar(name: str, text: str, listed: Collection[tuple[str, str]]) -> bool:
-    """Return whether a file is unchanged since npuprof wrote it, given the result of
-    ``read_listed_sidecars``.
-    """
+    """Return whether a file is unchanged since npuprof listed it (``read_listed_sidecars``)."""
     return (name, _hash_body(text.replace("\r\n", "\n"))) in listed
 
 
@@ -105,42 +100,31 @@ def _judge_found_json(text: str) -> State:
 
     try:
         fields = json.loads(text)
-        ours = fields.get("schema") == _JSON_SCHEMA and "text" in fields
+        is_ours = fields.get("schema") == _JSON_SCHEMA and "text" in fields
     except (ValueError, RecursionError):
-        ours = False
-    if not ours:
+        is_ours = False
+    if not is_ours:
         return State(False, foreign=True)
-    untouched = (
-        stamp_json({name: value for name, value in fields.items() if name != "text"}) == text
-    )
-    return State(untouched, edited=not untouched)
+    del fields["text"]
+    is_unchanged = stamp_json(fields) == text
+    return State(is_unchanged, edited=not is_unchanged)
 
 
 def _judge_engine_options(text: str) -> State:
-    """Return whether a text has npuprof's form of engine options: stale if so, else
-    edited by hand.
-    """
+    """Return whether a text has npuprof's form of engine options: stale if so, else edited."""
     import json
 
     from npuprof.report.json_text import format_json_answer
 
     try:
         levels = json.loads(text)[ENGINE_OPTIONS]
-        ours = (
-            format_json_answer(
-                {
-                    ENGINE_OPTIONS: {
-                        level: levels[level] for level in ENGINE_LEVELS if levels.get(level)
-                    }
-                }
-            )
-            == text
-        )
+        rendered_levels = {level: levels[level] for level in ENGINE_LEVELS if levels.get(level)}
+        is_ours = format_json_answer({ENGINE_OPTIONS: rendered_levels}) == text
         known = {find_record_texts("options", name).get("ge_option") for name in record_names()}
-        ours = ours and known.issuperset(key for options in levels.values() for key in options)
+        is_ours = is_ours and all(known.issuperset(options) for options in levels.values())
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return State(False, foreign=True)
-    return State(ours, edited=not ours)
+    return State(is_ours, edited=not is_ours)
 
 
 def _is_edited(head: str, body: str) -> bool:
@@ -149,26 +133,26 @@ def _is_edited(head: str, body: str) -> bool:
     return last[len(TEXT_MARK) :] != _hash_body(body) or not all(map(_HEAD_LINE.match, lines))
 
 
-def compare_rendered(existing: str, wanted: str, same_body: bool = False) -> State:
+def compare_rendered(existing: str, rendered: str, same_body: bool = False) -> State:
     """Return the status of a file's text relative to a new rendering.
 
     Line endings do not count. With ``same_body``, the header does not count either, as the text is
     independent of the preset.
     """
-    existing, wanted = (text.replace("\r\n", "\n") for text in (existing, wanted))
-    if existing == wanted:
+    existing = existing.replace("\r\n", "\n")
+    rendered = rendered.replace("\r\n", "\n")
+    if existing == rendered:
         return State(True)
     head, body = _split_header(existing)
-    new_head, new_body = _split_header(wanted)
+    new_head, new_body = _split_header(rendered)
     if same_body and body == new_body:
         return State(True)
     if TEXT_MARK not in new_head:  # a target without a header: only the digest inside decides
-        found = (
-            _judge_engine_options(existing)
-            if wanted.startswith(f'{{\n  "{ENGINE_OPTIONS}"')
-            else judge_found_text(existing)
-        )
-        return found._replace(current=False, stale=not found.edited)
+        if rendered.startswith(f'{{\n  "{ENGINE_OPTIONS}"'):
+            state = _judge_engine_options(existing)
+        else:
+            state = judge_found_text(existing)
+        return state._replace(current=False, stale=not state.edited)
     if not head:
         return State(False, foreign=True)
     edited = _is_edited(head, body)

@@ -1,15 +1,11 @@
-"""torch_npu: one call or assignment per setting, in catalogue order, and one ``set_option`` for its
-option keys.
-"""
+"""torch_npu: a call or an assignment per setting, and one ``set_option`` for its option keys."""
 
 from __future__ import annotations
 
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from npuprof import catalog
-from npuprof.model import NpuprofError
+from npuprof.model import NpuprofError, Record
 from npuprof.renderers import Rendered, Target, add_render_header, build_setting_finding
 from npuprof.renderers.python_source import WIDTH, format_assignment, format_call, format_literal
 from npuprof.resolve.config import Config
@@ -34,74 +30,79 @@ def render_torch_npu(config: Config, inline: bool) -> Rendered:
     """
     indent = "" if inline else "    "
     lines = []
-    pieces = [_split_call(*pair) for pair in _list_ordered_settings(config)]
-    for (start, tail), group in groupby(pieces, key=itemgetter(0, 2)):
-        arguments = [argument for _, argument, _ in group]
-        if not start:
-            lines += _format_option_call(arguments, indent)
-        elif tail:
-            lines += format_call((start, ", ".join(arguments), tail), indent)
+    for call in _list_calls(config):
+        if not call.start:
+            lines += _format_option_call(call.arguments, indent)
+        elif call.tail:
+            lines += format_call((call.start, ", ".join(call.arguments), call.tail), indent)
         else:
-            lines += format_assignment(start.removesuffix(" = "), arguments[0], indent)
+            target = call.start.removesuffix(" = ")
+            lines += format_assignment(target, call.arguments[0], indent)
     form = _INLINE if inline else _MODULE
-    return Rendered(
-        add_render_header(
-            config, "torch-npu", form.format(lines="\n".join(lines or [f"{indent}pass"]))
-        )
-    )
+    body = form.format(lines="\n".join(lines or [f"{indent}pass"]))
+    return Rendered(add_render_header(config, "torch-npu", body))
 
 
-def _split_call(name: str, value: Any) -> tuple[str, str, str]:
-    """Return the code of a setting: up to its last argument, that argument, the rest.
+class _Call(Record):
+    """The code of settings that one call or assignment sets.
 
-    For a ``set_option`` key only a pair.
+    ``start`` is the code before the ``arguments``, ``tail`` the code after them: empty for an
+    assignment. A pair for ``set_option`` has neither.
     """
+
+    start: str
+    arguments: list[str]
+    tail: str
+
+
+def _list_calls(config: Config) -> list[_Call]:
+    """Return the calls in catalogue order, consecutive ones that differ in an argument joined."""
+    calls: list[_Call] = []
+    for name, value in _list_ordered_settings(config):
+        call = _build_call(name, value)
+        if calls and calls[-1].start == call.start and calls[-1].tail == call.tail:
+            calls[-1].arguments.extend(call.arguments)
+        else:
+            calls.append(call)
+    return calls
+
+
+def _build_call(name: str, value: Any) -> _Call:
     setting = catalog.find_setting("torch_npu", name)
     assert setting is not None
     if not setting.call:
-        return "", f"{format_literal(name)}: {format_literal(value)}", ""
+        return _Call("", [f"{format_literal(name)}: {format_literal(value)}"], "")
     head, _, tail = setting.call.partition("{}")
-    if head.endswith("."):
-        head, _, members = head.partition("= ")
-        return f"{head}= ", f"{members}{value}", ""
-    written = format_literal(
-        float(value) if setting.kind == "float" and isinstance(value, int) else value
-    )
+    if head.endswith("."):  # a member of an enumeration
+        target, _, members = head.partition("= ")
+        return _Call(f"{target}= ", [f"{members}{value}"], "")
+    if setting.kind == "float" and isinstance(value, int):
+        value = float(value)
     start, comma, keyword = head.rpartition(", ")
-    return (f"{start}{comma}", f"{keyword}{written}", tail) if comma else (head, written, tail)
+    if comma:
+        return _Call(f"{start}{comma}", [f"{keyword}{format_literal(value)}"], tail)
+    return _Call(head, [format_literal(value)], tail)
 
 
 def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
     """Return the settings by path, in catalogue order. Raises NpuprofError for unknown ones."""
-    section = config.shared_sections["torch_npu"].items()
-    settings = {
-        ".".join((name, *path)): value
-        for name, table in section
-        for path, value in catalog.list_settings("torch_npu", name, table)
-    }
+    settings: dict[str, Any] = {}
+    findings = []
+    for table_name, table in config.shared_sections["torch_npu"].items():
+        for path, value in catalog.list_settings("torch_npu", table_name, table):
+            name = ".".join((table_name, *path))
+            settings[name] = value
+            if not _is_writable(name, value):
+                what = f"{name} cannot be carried by the target torch-npu"
+                why = "torch_npu has no such setting, or no such value."
+                hint = "npuprof check shows how to fix it"
+                key, (top, *tail) = f"torch_npu.{name}", name.split(".")
+                finding = build_setting_finding(config, "NP901", key, what, why, hint)
+                origin = config.origin(f"torch_npu.{top}", tuple(tail))
+                findings.append(finding._replace(origin=origin))
+    if findings:
+        raise NpuprofError(findings)
     known = catalog.record_names("torch_npu")
-    why, hint = (
-        "torch_npu has no such setting, or no such value.",
-        "npuprof check shows how to fix it",
-    )
-    if unknown := [name for name, value in settings.items() if not _is_writable(name, value)]:
-        raise NpuprofError(
-            [
-                build_setting_finding(
-                    config,
-                    "NP901",
-                    f"torch_npu.{name}",
-                    f"{name} cannot be carried by the target torch-npu",
-                    why,
-                    hint,
-                )._replace(
-                    origin=config.origin(
-                        f"torch_npu.{name.partition('.')[0]}", tuple(name.split(".")[1:])
-                    )
-                )
-                for name in unknown
-            ]
-        )
     return [(name, settings[name]) for name in known if name in settings]
 
 

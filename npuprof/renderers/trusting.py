@@ -1,5 +1,4 @@
-"""Trust: the variables of ``[env]`` that need the user's trust before they are exported, and their
-stores.
+"""Trust: the variables of ``[env]`` that need the user's trust before they are exported.
 
 Everything that exports or starts calls ``reject_untrusted``: each shell and format, ``run``,
 injected blocks, ``bisect`` and ``sweep``.
@@ -25,6 +24,7 @@ from npuprof.model import Finding, NpuprofError, Origin, Record, Step
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,14 +46,15 @@ class Need(Record):
     origin: Origin | None
 
     @property
-    def word(self) -> str:
+    def trust_argument(self) -> str:
         """The argument of ``npuprof trust`` that allows exactly this variable."""
         return f"{self.name}={self.text}" if self.executes else self.name
 
 
 class Author(Record):
-    """The store of the preset that sets a variable: its identity (an empty string for a file
-    outside a store), and its name for users.
+    """The store of the preset that sets a variable: its identity, and its name for users.
+
+    Both are empty for a file outside a store.
     """
 
     identity: str
@@ -65,23 +66,25 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
 
     No value is an ``unset``.
     """
+    if not (name.isascii() and name.isidentifier()):
+        return None
     if value is None:
-        text, executes = "", find_weakening(name)
-    elif (exported := format_exported_text(name, value)) is not None:
-        text, executes = exported, find_value_execution(name, exported)
+        executes = find_weakening(name)
+        return Need(name, "", executes, origin) if executes else None
+    text = format_exported_text(name, value)
+    if text is not None:
+        executes = find_value_execution(name, text)
     else:  # a launcher's facts are free
-        text, executes = keys.format_toml_value(value), find_execution(name) or find_weakening(name)
-    is_unknown = value is not None and is_unknown_variable(name)
-    return (
-        Need(name, text, executes, origin)
-        if name.isascii() and name.isidentifier() and (executes or is_unknown)
-        else None
-    )
+        text = keys.format_toml_value(value)
+        executes = find_execution(name) or find_weakening(name)
+    needs_trust = executes or is_unknown_variable(name)
+    return Need(name, text, executes, origin) if needs_trust else None
 
 
 def identify_store(home: ProfileSource | None) -> str:
-    """Return the identity of a store for trust: the URL of a source, or the real path of the
-    folder; an empty string for neither.
+    """Return the identity of a store for trust: the URL of a source, or the folder's real path.
+
+    An empty string for neither.
     """
     if home is None or not home.root or home.is_shipped:
         return ""
@@ -89,38 +92,39 @@ def identify_store(home: ProfileSource | None) -> str:
 
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
-    """Return the variables of a config that need trust, without those of the command line, personal
-    layers and shipped presets.
+    """Return the variables of a config that need trust, each with the store that sets it.
+
+    Those of the command line, personal layers and shipped presets need none.
     """
-    found = [find_step_need(profile, step) for profile, step, _ in list_lost_protections(config)]
+    candidates = [
+        find_step_need(profile, step) for profile, step, _ in list_lost_protections(config)
+    ]
     for name, value in config.env.items():
-        if need := find_need(name, value, None):  # of each author of a part of it
+        need = find_need(name, value, None)
+        if need is not None:  # of each author of a part of it
             tails = [(part,) for part in value] if isinstance(value, dict) else [()]
             origins = (config.origin(keys.format_full_key("env", name), tail) for tail in tails)
-            found += [need._replace(origin=origin) for origin in dict.fromkeys(origins)]
+            candidates += [need._replace(origin=origin) for origin in dict.fromkeys(origins)]
     needs = []
-    for need in found:
-        origin = need.origin if need else None
-        profile = next(
-            (
-                profile
-                for profile in config.lineage
-                if origin and profile.document is origin.document
-            ),
-            None,
-        )
-        if (
-            need is None
-            or profile is None
-            or (profile.home and profile.home.is_shipped)
-            or is_personal(profile)
-        ):
+    for need in candidates:
+        profile = _find_setting_profile(config, need) if need is not None else None
+        if need is None or profile is None or is_personal(profile):
+            continue
+        if profile.home and profile.home.is_shipped:
             continue
         if profile.document.text:
             needs.append((need, _find_author(profile)))
         elif need.executes:  # a run record, which a clone may contain
             needs.append((need, Author("", "")))
     return needs
+
+
+def _find_setting_profile(config: Config, need: Need) -> Profile | None:
+    """Return the preset of a config that sets a variable, None for the command line."""
+    for profile in config.lineage:
+        if need.origin is not None and profile.document is need.origin.document:
+            return profile
+    return None
 
 
 def find_step_need(profile: Profile, step: Step) -> Need | None:
@@ -131,19 +135,13 @@ def find_step_need(profile: Profile, step: Step) -> Need | None:
 
 
 def _find_author(profile: Profile) -> Author:
-    if profile.key.startswith(
-        ("file:", "stdin:", "composed:")
-    ):  # a file outside any store, or standard input
+    # a file outside any store, or standard input
+    if profile.key.startswith(("file:", "stdin:", "composed:")):
         return Author("", "")
     identity = identify_store(profile.home)
-    return Author(
-        identity,
-        f"{profile.name.rpartition(':')[0]}:"
-        if is_of_source(profile)
-        else profile.home.root
-        if profile.home
-        else "",
-    )
+    if is_of_source(profile):
+        return Author(identity, f"{profile.name.rpartition(':')[0]}:")
+    return Author(identity, profile.home.root if profile.home else "")
 
 
 def list_profile_needs(profile: Profile) -> list[Need]:
@@ -155,10 +153,9 @@ def list_profile_needs(profile: Profile) -> list[Need]:
 def reject_untrusted(
     config: Config, trusting: bool = False, allowing_unknown: bool = False
 ) -> None:
-    """Raise NpuprofError for npuprof's own variables (NP607), and, unless ``trusting``, for
-    untrusted ones.
+    """Raise NpuprofError for npuprof's own variables (NP607) and for untrusted ones (NP930).
 
-    ``allowing_unknown`` accepts variables unknown to the catalogue.
+    ``trusting`` accepts all others, ``allowing_unknown`` those unknown to the catalogue.
     """
     if own := [name for name in config.env if is_own_variable(name)]:
         raise NpuprofError(
@@ -183,21 +180,16 @@ def reject_untrusted(
         for need, author in needs
         if not trusted.get(author.identity, Trusted()).allows(need.name, need.text, need.executes)
     ]
-    if missing:
-        missing.sort(
-            key=lambda row: row[1].shown
-        )  # the last finding of each store has the command that allows all of them
-        last = {author: need for need, author in missing}
-        together = {author: [need for need, owner in missing if owner == author] for author in last}
-        in_python = config.resolver.in_python
-        raise NpuprofError(
-            [
-                _build_finding(
-                    need, author, together[author] if last[author] is need else [], in_python
-                )
-                for need, author in missing
-            ]
-        )
+    if not missing:
+        return
+    missing.sort(key=lambda pair: pair[1].shown)
+    needs_by_author = group_pairs((author, need) for need, author in missing)
+    findings = []
+    for need, author in missing:
+        # the last finding of each store has the command that allows all of them
+        together = needs_by_author[author] if need is needs_by_author[author][-1] else []
+        findings.append(_build_finding(need, author, together, config.resolver.in_python))
+    raise NpuprofError(findings)
 
 
 def _build_own_finding(config: Config, key: str) -> Finding:
@@ -211,31 +203,23 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
     import shlex
 
     once = f"{format_switch('trust', in_python)} for this once"
-    words = " ".join(dict.fromkeys(shlex.quote(need.word) for need in all_needs))
-    hint = (
-        f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}"
-        if author.identity
-        else f"pass {once}"
-    )
-    hint = hint if all_needs else ""
+    hint = ""
+    if all_needs and author.identity:
+        arguments = dict.fromkeys(shlex.quote(one_need.trust_argument) for one_need in all_needs)
+        command = f"npuprof trust {shlex.quote(author.shown)} {' '.join(arguments)}"
+        hint = f"look at it, then {command}, or {once}"
+    elif all_needs:
+        hint = f"pass {once}"
+    key = f"env.{need.name}"
     if need.executes:
-        done = f"= {keys.format_short_value(need.text)}" if need.text else "without a value"
-        what = f"env.{need.name} {done} is not trusted: {need.executes}"
+        setting = f"= {keys.format_short_value(need.text)}" if need.text else "without a value"
+        what = f"{key} {setting} is not trusted: {need.executes}"
         why = "Anyone who can change the preset could run code here, or redirect what is loaded."
     else:
-        what, why = (
-            f"env.{need.name} is not trusted: the catalogue does not know it",
-            "Its effect on programs is unknown.",
-        )
-    return Finding(
-        "NP930",
-        what,
-        why,
-        hint,
-        need.origin,
-        f"env.{need.name}",
-        (need.origin.profile,) if need.origin else (),
-    )
+        what = f"{key} is not trusted: the catalogue does not know it"
+        why = "Its effect on programs is unknown."
+    presets = (need.origin.profile,) if need.origin else ()
+    return Finding("NP930", what, why, hint, need.origin, key, presets)
 
 
 # -- arguments of the user ------------------------------------------------------------------------
@@ -275,8 +259,8 @@ def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> li
     return [need for need in needs if need.executes]
 
 
-def _add_trust(home: ProfileSource | None, wanted: Trusted) -> None:
-    from npuprof.store.trust_state import Trusted, store_trusted
+def _add_trust(home: ProfileSource | None, trusted: Trusted) -> None:
+    from npuprof.store.trust_state import keep_trusted
 
-    if wanted != Trusted() and (identity := identify_store(home)):
-        store_trusted(identity, wanted, adding=True)
+    if any(trusted) and (identity := identify_store(home)):
+        keep_trusted(identity, trusted, adding=True)

@@ -1,6 +1,4 @@
-"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, with vLLM-Ascend's keys, and
-``env.sh`` with variables.
-"""
+"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, and ``env.sh``."""
 
 from __future__ import annotations
 
@@ -27,18 +25,17 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
             try:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError):
-                raise NpuprofError(
-                    build_unfit_finding(config, keys.format_full_key(section, name), "vllm")
-                ) from None
-    named = (
-        (name.replace("_", "-") if value is False else name, value)
-        for name, value in arguments.items()
-    )  # --no-NAME has dashes only
-    lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in named]
-    lines += [f"additional-config: {_format_json_text(additional)}\n"] if additional else []
-    variables, notes = collect_env_variables(
-        config, None, ".", with_options=False
-    )  # [env] and the preset's identity
+                key = keys.format_full_key(section, name)
+                raise NpuprofError(build_unfit_finding(config, key, "vllm")) from None
+    lines = []
+    for name, value in arguments.items():
+        # --no-NAME has dashes only
+        key = format_yaml_key(name.replace("_", "-") if value is False else name)
+        lines.append(f"{key}:{_format_argument(value)}\n")
+    if additional:
+        lines.append(f"additional-config: {_format_json_text(additional)}\n")
+    # [env] and the preset's identity
+    variables, notes = collect_env_variables(config, None, ".", with_options=False)
     exports = format_clear_and_export_lines(config, "bash", variables)
     files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
     body = "".join(lines) or "{}\n"
@@ -48,9 +45,7 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
 
 
 def _format_argument(value: Any) -> str:
-    """Return a value as YAML after its key: a list as items, each an argument of the
-    command line.
-    """
+    """Return a value as YAML after its key; the items of a list are arguments of the command."""
     if isinstance(value, list) and value:
         return "".join(f"\n  - {_format_scalar(item)}" for item in value)
     return f" {_format_scalar(value)}"
@@ -65,12 +60,11 @@ def _format_scalar(value: Any) -> str:
         return format_yaml_key(value)
     if isinstance(value, float):
         text = repr(value)
-        return (
-            text if "." in text else text.replace("e", ".0e")
-        )  # without a point, YAML 1.1 reads a string
-    return (
-        _format_json_text(value) if value and isinstance(value, (dict, list)) else json.dumps(value)
-    )
+        # without a point, YAML 1.1 reads a string
+        return text if "." in text else text.replace("e", ".0e")
+    if value and isinstance(value, (dict, list)):
+        return _format_json_text(value)
+    return json.dumps(value)
 
 
 def _format_json_text(value: Any) -> str:

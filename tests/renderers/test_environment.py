@@ -324,7 +324,7 @@ def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(
 ) -> None:
     form = FORMATS["dotenv"]
     plain = [
-        text for text in AWKWARD if not form.refuses("T_0", text) and not form.doubt("T_0", text)
+        text for text in AWKWARD if not form.refuses("T_0", text) and not form.caveat("T_0", text)
     ]
     assert len(plain) > len(AWKWARD) / 2
     found = {f"T_{index}": text for index, text in enumerate(plain)}
