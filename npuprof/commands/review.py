@@ -330,9 +330,10 @@ class States:
         """
         if not findings:
             return []
-        path = os.path.join(self._repository.top, "-")
-        counts = baselines.count_marks(self._judge(commit), path)
-        baseline = baselines.Baseline(path, None, counts)
+        place = os.path.join(self._repository.top, "-")
+        baseline = baselines.Baseline(
+            place, None, baselines.count_findings(self._judge(commit), place)
+        )
         return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
 
     def _judge(self, commit: str) -> list[Finding]:

@@ -29,8 +29,9 @@ def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:
 
     ``shown`` is set if the terminal already shows ``answer``.
     """
-    here = sys.stdin.isatty()
-    why = "it takes a yes" if here else "there is no terminal to ask on, and --yes was not given"
-    return Answer(
-        None if here and shown else answer.forms, (*answer.notes, f"nothing was {done}: {why}"), 1
-    )
+    is_terminal = sys.stdin.isatty()
+    why = "there is no terminal to ask on, and --yes was not given"
+    if is_terminal:
+        why = "it takes a yes"
+    forms = None if is_terminal and shown else answer.forms
+    return Answer(forms, (*answer.notes, f"nothing was {done}: {why}"), 1)

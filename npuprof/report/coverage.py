@@ -1,6 +1,4 @@
-"""Coverage: the number of settings that were found and checked, and the names unknown to the
-catalogue.
-"""
+"""Coverage: how many settings were found and checked, and which the catalogue does not know."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ _SHOWN = 5
 
 
 class Coverage(Record):
-    """Counts of settings: ``checked``, ``dynamic``, ``unchecked`` (passed through), and the names
-    of ``unknown`` ones.
-    """
+    """Counts of settings; ``unchecked`` ones are passed through, ``unknown`` are names."""
 
     checked: int = 0
     dynamic: int = 0
@@ -33,42 +29,31 @@ class Coverage(Record):
 
     def format_fields(self) -> dict[str, Any]:
         """Return the counts as fields of a JSON answer."""
-        names = sorted(set(self.unknown))
-        counts = {
+        fields: dict[str, Any] = {
             "settings": self.settings,
             "checked": self.checked,
             "dynamic": self.dynamic,
             "unknown": len(self.unknown),
         }
-        return {
-            **counts,
-            **({"unchecked": self.unchecked} if self.unchecked else {}),
-            "names": names,
-        }
+        if self.unchecked:
+            fields["unchecked"] = self.unchecked
+        return {**fields, "names": sorted(set(self.unknown))}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:
         """Return the counts as text.
 
         Unknown names are cut, with a reference to ``flag``, unless ``everything`` is set.
         """
-        names = [escape_controls(name) for name in sorted(set(self.unknown))]
-        hint = f"; {flag} lists them" if flag and len(names) > _SHOWN and not everything else ""
-        unknown = (
-            (
-                f"{len(self.unknown)} unknown "
-                f"({count_rest(names, len(names) if everything else _SHOWN)}){hint}"
-            )
-            if names
-            else ""
-        )
-        parts = [
-            f"{self.checked} checked",
-            f"{self.dynamic} dynamic" if self.dynamic else "",
-            unknown,
-        ]
-        parts += [f"{self.unchecked} passed through unchecked" if self.unchecked else ""]
-        return (
-            f"{format_count(self.settings, 'setting')}: {', '.join(filter(None, parts))}"
-            if self.settings
-            else "no settings"
-        )
+        if not self.settings:
+            return "no settings"
+        parts = [f"{self.checked} checked"]
+        if self.dynamic:
+            parts.append(f"{self.dynamic} dynamic")
+        if self.unknown:
+            names = [escape_controls(name) for name in sorted(set(self.unknown))]
+            shown = len(names) if everything else _SHOWN
+            hint = f"; {flag} lists them" if flag and len(names) > shown else ""
+            parts.append(f"{len(self.unknown)} unknown ({count_rest(names, shown)}){hint}")
+        if self.unchecked:
+            parts.append(f"{self.unchecked} passed through unchecked")
+        return f"{format_count(self.settings, 'setting')}: {', '.join(parts)}"

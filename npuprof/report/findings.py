@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import TRUST_CODES, Finding, shorten_values
+from npuprof.model import TRUST_CODES, Finding, Record, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import lazy_pattern
@@ -24,56 +26,51 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
-    """Return findings with their source lines, why and what to try, with a blank line
-    between two.
-    """
+    """Return findings with source lines, why and what to try, with a blank line between two."""
     _split_text.cache_clear()  # files may have changed
     return "\n".join(_format_finding(finding, coloured) for finding in findings)
 
 
-def _read_source_line(finding: Finding) -> tuple[str, str, str] | None:
-    """Return the number of the line a finding cites, the line, and the part of it before the
-    column; None if there is none to show.
-    """
+class _SourceLine(Record):
+    """The line that a finding cites: its number, its text, and the text before the column."""
+
+    number: str
+    text: str
+    before: str
+
+
+def _read_source_line(finding: Finding) -> _SourceLine | None:
+    """Return the line that a finding cites, without secrets; None if there is none to show."""
     number, column = finding.position
+    if not number:
+        return None
     path = finding.path or ""
-    lines = (
-        _split_text(path, finding.origin.document.text if finding.origin is not None else None)
-        if number
-        else []
-    )
-    if not lines[number - 1 : number] or len(lines[number - 1]) > 400:
+    text = finding.origin.document.text if finding.origin is not None else None
+    lines = _split_text(path, text)
+    if number > len(lines) or len(lines[number - 1]) > 400:
         return None
     from npuprof.document.secrets import hide_secrets
 
     line = lines[number - 1].rstrip("\r")
     shown = hide_secrets(path, line)
-    if shown == line:
-        return str(number), line, line[: max(column - 1, 0)]
-    same = next(
-        (place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new),
-        len(line),
-    )
-    return (
-        str(number),
-        shown,
-        shown[
-            : max(
-                min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0
-            )
-        ],
-    )
+    offset = max(column - 1, 0)
+    if shown != line:
+        # before the first secret the column is the same; after it, it is counted from the end
+        first_hidden = len(os.path.commonprefix([shown, line]))
+        from_end = offset - len(line) + len(shown) if column > first_hidden else 0
+        offset = max(min(offset, first_hidden), from_end)
+    return _SourceLine(str(number), shown, shown[:offset])
 
 
 @lru_cache(1)  # findings of one file mostly follow each other, and may be thousands
 def _split_text(path: str, text: str | None) -> list[str]:
     """Return the lines of a text, or of the file at a path if there is none."""
-    try:
-        return (read_plain_file(path).decode(errors="replace") if text is None else text).split(
-            "\n"
-        )
-    except (OSError, ValueError):
-        return []
+    if text is None:
+        try:
+            text = read_plain_file(path).decode(errors="replace")
+        except (OSError, ValueError):
+            return []
+    return text.split("\n")
 
 
 #: The path prefix of a file from a source: its name and the version.
@@ -83,34 +80,32 @@ _OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
 def build_hint(finding: Finding) -> str:
     """Return the hint of a finding; a trust hint for a source names the source."""
     match = _OF_SOURCE.match(finding.path or "") if finding.code in TRUST_CODES else None
-    return (
-        finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:")
-        if match
-        else finding.hint
-    )
+    if match is None:
+        return finding.hint
+    return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:")
 
 
 def _format_finding(finding: Finding, coloured: bool) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
-    place = shorten_values(finding.place)
-    place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
-    lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
+    location = escape_controls(shorten_values(finding.place))
+    prefix = f"{paint_text(location, '1', coloured)}: " if location else ""
+    lines = [f"{prefix}{severity} {finding.code}: {escape_controls(finding.message)}"]
     if source := _read_source_line(finding):
-        number, text, before = source
-        caret = " " * measure_width(escape_controls(before)) + "^"
+        caret = " " * measure_width(escape_controls(source.before)) + "^"
         lines += [
-            f"  {number} | {escape_controls(text)}",
-            f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
+            f"  {source.number} | {escape_controls(source.text)}",
+            f"  {' ' * len(source.number)} | "
+            f"{paint_text(caret, _COLOURS[finding.severity], coloured)}",
         ]
     if finding.why:
         lines.append(f"  why: {escape_controls(finding.why)}")
     if hint := build_hint(finding):
         lines.append(f"  try: {escape_controls(hint)}")
     author = finding.origin.profile if finding.origin else ""
-    heirs = [name for name in finding.profiles if name != author]
-    if heirs and author:
-        shown = [author, *heirs] if author in finding.profiles else heirs
-        lines.append(f"  in:  {count_rest(shown, 8)}")
+    dependents = [name for name in finding.profiles if name != author]
+    if dependents and author:
+        shown = [author, *dependents] if author in finding.profiles else dependents
+        lines.append(f"  in:  {count_rest(list(map(escape_controls, shown)), 8)}")
     return "\n".join(lines) + "\n"
 
 
@@ -155,8 +150,9 @@ WITH_PLAIN_PATHS = ("sarif", "github", "gitlab")
 
 def format_severity_counts(findings: Sequence[Finding]) -> str:
     """Return the counts by severity: ``2 errors, 1 warning``."""
-    numbers = {
-        noun: sum(finding.severity == severity for finding in findings)
+    counts = Counter(finding.severity for finding in findings)
+    return ", ".join(
+        format_count(counts[severity], noun)
         for severity, noun in LEVELS.items()
-    }
-    return ", ".join(format_count(number, noun) for noun, number in numbers.items() if number)
+        if counts[severity]
+    )

@@ -44,13 +44,11 @@ def format_html_table(
 ) -> str:
     """Return a table; the first cell of a row names it. ``kinds`` are the classes of the rows."""
     body = []
-    for place, row in enumerate(rows):
-        kind = f' class="{kinds[place]}"' if kinds else ""
+    for index, row in enumerate(rows):
+        kind = f' class="{kinds[index]}"' if kinds else ""
         name, *cells = map(format_html_cell, row)
-        body.append(
-            f"<tr{kind}><th "
-            f'scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
-        )
+        data = "".join(f"<td>{cell}</td>" for cell in cells)
+        body.append(f'<tr{kind}><th scope="row">{name}</th>{data}</tr>\n')
     return frame_html_table(caption, header, "".join(body), "matrix" if matrix else "cards")
 
 
@@ -90,10 +88,9 @@ def format_page(title: str, body: str) -> str:
     It may load nothing, and its style is in it.
     """
     shown, style = escape_html(title), f"\n{read_style()}"
+    style_hash = b64encode(sha256(style.encode()).digest()).decode()
     policy = (
-        "default-src 'none'; style-src "
-        f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'"
     )
     head = [
         "<!DOCTYPE html>",
@@ -122,15 +119,15 @@ def fold_long_text(text: str) -> str:
 def format_notebook_table(
     title: str, lines_above: Iterable[str], header: Iterable[str], rows: Iterable[Iterable[str]]
 ) -> str:
-    """Return a table with a title and introductory lines, without its own style: notebooks have
-    light and dark themes.
+    """Return a table with a title and introductory lines, for notebooks.
+
+    It has no style of its own: notebooks have light and dark themes.
     """
     lines = [f"<p><strong>{escape_html(title)}</strong></p>"]
     lines += [f"<p>{escape_html(line)}</p>" for line in lines_above if line]
     names = "".join(f'<th scope="col"{_LEFT}>{escape_html(name)}</th>' for name in header)
     lines += ["<table>", f"<thead><tr>{names}</tr></thead>", "<tbody>"]
-    lines += [
-        "<tr>" + "".join(f"<td{_LEFT}>{format_html_cell(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows
-    ]
+    for row in rows:
+        cells = "".join(f"<td{_LEFT}>{format_html_cell(cell)}</td>" for cell in row)
+        lines.append(f"<tr>{cells}</tr>")
     return "\n".join([*lines, "</tbody>", "</table>", ""])

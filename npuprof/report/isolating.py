@@ -44,21 +44,12 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
 
 def _build_finding(error: Exception, path: str, is_preset: bool) -> Finding:
     if isinstance(error, (RecursionError, MemoryError, OSError)):
-        reason = (
-            describe_os_error(error, path)
-            if isinstance(error, OSError)
-            else "it is nested too deeply, or too large"
-        )
-        return Finding(
-            "NP001" if is_preset else "NP801",
-            f"the file is not read: {reason}",
-            "Nothing in it was read.",
-        )
+        reason = "it is nested too deeply, or too large"
+        if isinstance(error, OSError):
+            reason = describe_os_error(error, path)
+        code = "NP001" if is_preset else "NP801"
+        return Finding(code, f"the file is not read: {reason}", "Nothing in it was read.")
     what = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
     why = "This is a bug in npuprof, not in your file. The other files were read."
-    return Finding(
-        "NP831",
-        what,
-        why,
-        "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it",
-    )
+    hint = "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it"
+    return Finding("NP831", what, why, hint)

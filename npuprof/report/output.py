@@ -29,9 +29,9 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
         return
     from npuprof.report.terminal import progress_line
 
-    with progress_line() as tell:
+    with progress_line() as show_progress:
         for done, item in enumerate(items):
-            tell(f"{done:,} of {len(items):,} {what}")
+            show_progress(f"{done:,} of {len(items):,} {what}")
             yield item
 
 
@@ -97,9 +97,7 @@ def write_to_stderr(text: str) -> None:
 
 
 def fit_to_stderr(text: str) -> str:
-    """Return a text formatted for the terminal of standard error, unchanged if that is
-    not a terminal.
-    """
+    """Return a text wrapped to the terminal of standard error, unchanged if that is none."""
     if not sys.stderr.isatty():
         return text
     from npuprof.report.wrapping import find_width, wrap_lines
@@ -117,8 +115,9 @@ def print_note(text: str) -> None:
 
 
 def is_colour_wanted(choice: str, stream: object = None) -> bool:
-    """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a
-    terminal, no NO_COLOR).
+    """Return whether to colour a stream: ``always``, ``never``, or ``auto``.
+
+    ``auto`` colours a terminal unless NO_COLOR is set.
     """
     if choice != "auto":
         return choice == "always"
@@ -133,9 +132,7 @@ def is_colour_wanted(choice: str, stream: object = None) -> bool:
 
 
 def print_created_folders(created: list[str]) -> None:
-    """Print the folders that ``make_folder`` created for a user's path, so that typos
-    are noticed.
-    """
+    """Print the folders that ``make_folder`` created for a user's path: typos are noticed."""
     if created:
         print_note(f"made the folder {created[0]}")
 

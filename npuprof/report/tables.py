@@ -20,8 +20,7 @@ _MARKS = lazy_pattern(r"([\\`*_\[\]~|<>&])")
 
 
 class Table(Record):
-    """Rows of equally many cells: plain text, ``Code``, or ``Markup`` of the back end that writes
-    them.
+    """Rows of equally many cells: plain text, ``Code``, or ``Markup`` of their back end.
 
     ``header`` names the columns; a program that reads a pipe gets it only if the table is
     ``named``. ``after`` is a text that follows the rows. ``gaps`` are the blanks after each column
@@ -43,10 +42,8 @@ class Table(Record):
         """Return the rows as lines with aligned columns."""
         rows = self._escape_rows([self.header, *self.rows] if self.named else self.rows)
         widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
-        return (
-            "".join(f"{self._join_cells(row, widths, coloured, self.gaps)}\n" for row in rows)
-            + self.after
-        )
+        lines = [self._join_cells(row, widths, coloured, self.gaps) for row in rows]
+        return "".join([f"{line}\n" for line in lines]) + self.after
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the rows fitted to the terminal, and the text after them."""
@@ -61,8 +58,9 @@ class Table(Record):
         return "".join(f"{line}\n" for line in lines) + wrap_lines(self.after, width)
 
     def format_markdown(self, room: int | None = None) -> tuple[str, int]:
-        """Return the table in Markdown, with as many rows as fit in ``room`` characters, and their
-        number.
+        """Return the table in Markdown and the number of its rows that fit in ``room``.
+
+        ``room`` is a number of characters; None is no limit.
         """
         head = " | ".join(map(_format_markdown_cell, self.header))
         out = f"| {head} |\n".replace("|  |", "| |") + "|" + "---|" * len(self.header) + "\n"
@@ -95,13 +93,11 @@ class Table(Record):
         ``code`` is the terminal style of all of them.
         """
         line = ""
-        for number, cell in enumerate(cells):
-            style = code or (
-                "" if number else _YELLOW if self.highlighted else _BOLD if self.below else ""
-            )
-            padding = max(widths[number] - measure_width(cell), 0) + (
-                gaps[number] if number < len(gaps) else 2
-            )
+        first_style = _YELLOW if self.highlighted else _BOLD if self.below else ""
+        for index, cell in enumerate(cells):
+            style = code or (first_style if index == 0 else "")
+            gap = gaps[index] if index < len(gaps) else 2
+            padding = max(widths[index] - measure_width(cell), 0) + gap
             line += paint_text(cell, style, bool(coloured and style and cell)) + " " * padding
         return line.rstrip()
 
@@ -111,16 +107,14 @@ class Table(Record):
         columns = [column for column in columns if not _EMPTY.issuperset(column[1:])] or columns
         widths = [max(map(measure_width, column)) for column in columns]
         lines = []
-        for number, (cells, row) in enumerate(zip(zip(*columns, strict=True), rows, strict=True)):
-            is_header = bool(self.header) and number == 0
-            lines += wrap_lines(
-                self._join_cells(cells, widths, coloured, code=_DIM if is_header else ""), width
-            ).split("\n")
+        is_header = bool(self.header)
+        for row, cells in zip(rows, zip(*columns, strict=True), strict=True):
+            line = self._join_cells(cells, widths, coloured, code=_DIM if is_header else "")
+            lines += wrap_lines(line, width).split("\n")
             if row[-1] not in _EMPTY and not is_header:
-                lines += [
-                    paint_text(part, _DIM, coloured)
-                    for part in wrap_lines(f"    {row[-1]}", width).split("\n")
-                ]
+                below = wrap_lines(f"    {row[-1]}", width)
+                lines += [paint_text(part, _DIM, coloured) for part in below.split("\n")]
+            is_header = False
         return lines
 
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
@@ -149,9 +143,7 @@ def format_code_span(text: str, in_table: bool = True) -> str:
 
 
 def _escape_pipe(match: re.Match[str]) -> str:
-    """Return a pipe escaped for a table cell: an odd number of backslashes, as backslashes escape
-    each other.
-    """
+    """Return a pipe after an odd number of backslashes, as backslashes escape each other."""
     before: str = match[1]
     return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 

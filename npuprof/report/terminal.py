@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 from npuprof.system import processes
 
-Tell = Callable[[str], None]
+ShowProgress = Callable[[str], None]
 
-_FIRST_WORD = 1.0  # seconds before progress is shown
+_DELAY = 1.0  # seconds before progress is shown
 
 
 def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
@@ -24,17 +24,16 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     if the answer fits the screen. ``cat`` or an empty value means no pager.
     """
     configured = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
-    words = (
-        shlex.split(configured)
-        if configured is not None
-        else [processes.find_program("less") or "cat"]
-    )
-    if not words or words == ["cat"] or shutil.which(words[0]) is None:
+    if configured is None:
+        command = [processes.find_program("less") or "cat"]
+    else:
+        command = shlex.split(configured)
+    if not command or command == ["cat"] or shutil.which(command[0]) is None:
         write(pieces)
         return
     sys.stdout.flush()
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
-    with processes.start_user_command(words, stdin=processes.PIPE, env=environment) as pager:
+    with processes.start_user_command(command, stdin=processes.PIPE, env=environment) as pager:
         assert pager.stdin is not None
         try:
             for piece in pieces:
@@ -52,7 +51,7 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
 
 
 @contextmanager
-def progress_line() -> Iterator[Tell]:
+def progress_line() -> Iterator[ShowProgress]:
     """Return a function that shows a text in the last line of the terminal, a few times a second.
 
     The line is cleared at the end.
@@ -63,16 +62,16 @@ def progress_line() -> Iterator[Tell]:
     started = last_shown = time.monotonic()
     shown = False
 
-    def tell(text: str) -> None:
+    def show_progress(text: str) -> None:
         nonlocal last_shown, shown
         now = time.monotonic()
-        if now - started > _FIRST_WORD and now - last_shown > 0.1:
+        if now - started > _DELAY and now - last_shown > 0.1:
             last_shown, shown = now, True
             sys.stderr.write(f"\r\033[Knpuprof: {text}")
             sys.stderr.flush()
 
     try:
-        yield tell
+        yield show_progress
     finally:
         if shown:
             sys.stderr.write("\r\033[K")

@@ -18,10 +18,10 @@ from npuprof.report.wrapping import find_width, wrap_lines
 #: The maximum width of prose, in columns: longer lines are hard to read.
 _WIDEST = 100
 #: A line of code with a comment at its end, separated by blanks.
-_REMARKED = re.compile(r"(\s*[^\s#].*?) {2,}# (.+)")
+_COMMENTED = re.compile(r"(?P<code>\s*[^\s#].*?) {2,}# (?P<comment>.+)")
 #: The indentation of a code block.
 _INDENT = "    "
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"(?P<picture>!?)\[(?P<label>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
 
 class _LeftHeading(Heading):
@@ -35,25 +35,24 @@ class _Page(RichMarkdown):
 def format_markdown_page(
     parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool
 ) -> str:
-    """Return a page as lines: paragraphs, tables and command output wrapped to the terminal, code
-    unchanged.
-    """
+    """Return a page as lines: prose, tables and output wrapped to the terminal, code unchanged."""
     columns = find_width()
     width = min(columns, _WIDEST)
-    return "".join(
-        _format_prose(part, width, show_link, coloured)
-        if is_prose
-        else _format_code(part, columns, coloured)
-        for part, is_prose in parts
-    )
+    page = ""
+    for part, is_prose in parts:
+        if is_prose:
+            page += _format_prose(part, width, show_link, coloured)
+        else:
+            page += _format_code(part, columns, coloured)
+    return page
 
 
 def _format_prose(
     text: str, width: int, show_link: Callable[[str, str], str], coloured: bool
 ) -> str:
     def write_link(match: re.Match[str]) -> str:
-        picture, label, target = match.groups()
-        return f"(a picture: {label})" if picture else show_link(label, target)
+        label = match["label"]
+        return f"(a picture: {label})" if match["picture"] else show_link(label, match["target"])
 
     styles = dict.fromkeys(
         ("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold"
@@ -90,37 +89,34 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
     """
     fence, *lines = text.splitlines()[:-1]
     room = width - len(_INDENT)
+    blocks = []
     if fence.strip("`~ ") == "console":
-        runs = groupby(_mark_typed(lines), key=lambda pair: pair[1])
-        blocks = (("\n".join(line for line, _ in run), typed) for typed, run in runs)
-        shown = "\n".join(block if typed else wrap_lines(block, room) for block, typed in blocks)
+        for is_typed, pairs in groupby(_mark_typed(lines), key=lambda pair: pair[1]):
+            block = "\n".join(line for line, _ in pairs)
+            blocks.append(block if is_typed else wrap_lines(block, room))
     else:
-        shown = "\n".join(
-            _set_comment_apart(line, room) if measure_width(line) > room else line for line in lines
-        )
-    return (
-        "".join(
-            f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n"
-            for line in shown.split("\n")
-        )
-        + "\n"
-    )
+        for line in lines:
+            fits = measure_width(line) <= room
+            blocks.append(line if fits else _set_comment_apart(line, room))
+    text = ""
+    for line in "\n".join(blocks).split("\n"):
+        text += f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n"
+    return f"{text}\n"
 
 
 def _set_comment_apart(line: str, room: int) -> str:
     """Return a line of code with its trailing comment moved above it; unchanged if it has none."""
-    noted = _REMARKED.fullmatch(line)
-    if noted is None:
+    match = _COMMENTED.fullmatch(line)
+    if match is None:
         return line
-    code, note = noted.groups()
-    above = wrap_lines(f"{' ' * (len(code) - len(code.lstrip()))}# {note}", room)
+    code = match["code"]
+    indent = " " * (len(code) - len(code.lstrip()))
+    above = wrap_lines(f"{indent}# {match['comment']}", room)
     return above.replace("\n    ", "\n# ") + f"\n{code}"
 
 
 def _mark_typed(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a terminal session with a flag: True for typed lines, at a prompt or
-    continuing one.
-    """
+    """Yield the lines of a terminal session, each with whether the user typed it."""
     goes_on = False
     for line in lines:
         typed = goes_on or line.startswith(("$ ", "> "))

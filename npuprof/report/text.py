@@ -29,23 +29,22 @@ def paint_text(text: str, code: str, coloured: bool) -> str:
 
 
 def measure_width(text: str) -> int:
-    """Return the number of terminal columns of a text: wide characters take two,
-    combining marks none.
-    """
+    """Return the terminal columns of a text: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
 
-    return sum(
-        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
+    columns = 0
+    for char in text:
+        if not combining(char):
+            columns += 2 if east_asian_width(char) in "WF" else 1
+    return columns
 
 
 def count_rest(names: Collection[str], most: int = 3) -> str:
-    """Return the first names of a list as visible text, with the number of further ones."""
-    return ", ".join(map(escape_controls, list(names)[:most])) + (
-        f" and {len(names) - most} more" if len(names) > most else ""
-    )
+    """Return the first names of a list as text, with the number of further ones."""
+    shown = ", ".join(list(names)[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def escape_controls(text: str) -> str:
@@ -62,16 +61,15 @@ def escape_controls(text: str) -> str:
 
 def escape_lines(text: str) -> str:
     """Return text as ``escape_controls`` does, line by line: its line ends stay."""
-    return (
-        text
-        if is_visible(text) or is_visible(text.replace("\n", ""))
-        else "\n".join(map(escape_controls, text.split("\n")))
-    )
+    if is_visible(text) or is_visible(text.replace("\n", "")):
+        return text
+    return "\n".join(map(escape_controls, text.split("\n")))
 
 
 def escape_file_line(line: str) -> str:
-    """Return a line of a file for display: tabs and line end stay, so it remains a line of a patch,
-    unless it hides something.
+    """Return a line of a file with its invisible characters escaped, but tabs and line end.
+
+    It remains a line of a patch, unless it hides something.
     """
     text = line.removesuffix("\n").removesuffix("\r")
     end = line[len(text) :] if line.endswith("\n") else "\n"
@@ -83,22 +81,17 @@ def escape_terminal_text(text: str, coloured: bool) -> str:
     if not coloured:
         lines = text.split("\n")
         return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
-    parts = re.split(r"(\033\[[0-9;]*m)", text)
-    return "".join(
-        part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts)
-    )
+    parts = re.split(r"(\033\[[0-9;]*m)", text)  # every second part is a colour
+    parts[::2] = [escape_terminal_text(part, False) for part in parts[::2]]
+    return "".join(parts)
 
 
 def escape_code_point(char: str) -> str:
     """Return a character by its number in hexadecimal digits, as YAML and Python read it."""
     code = ord(char)
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def format_count(number: int, noun: str) -> str:

@@ -9,7 +9,10 @@ from npuprof.report.text import measure_width
 from npuprof.system import lazy_pattern
 
 #: Characters between which a line may break: Chinese and Japanese. Korean has words.
-_FREE = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\uf900-\ufaff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U00020000-\U0003fffd"
+_FREE = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\uf900-\ufaff"
+    "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U00020000-\U0003fffd"
+)
 #: Punctuation that may not begin a line, and that may not end one.
 _CLOSING = (
     "\u2014\u2019\u201d\u2026\u3001\u3002\u3009\u300b\u300d\u300f\u3011\u3015\u30fb\u30fc"
@@ -17,7 +20,8 @@ _CLOSING = (
 )
 _OPENING = "\u2018\u201c\u3008\u300a\u300c\u300e\u3010\u3014\uff08\uff3b\uff5b"
 _PIECE = lazy_pattern(
-    rf"\s*(?:[{_OPENING}(\[{{]*[{_FREE}][{_CLOSING})\]}}.,;:!?%]*|[{_OPENING}]*(?:(?![{_FREE}{_OPENING}])\S)+|[{_OPENING}]+)"
+    rf"\s*(?:[{_OPENING}(\[{{]*[{_FREE}][{_CLOSING})\]}}.,;:!?%]*"
+    rf"|[{_OPENING}]*(?:(?![{_FREE}{_OPENING}])\S)+|[{_OPENING}]+)"
 )
 _PART = lazy_pattern(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+")
 _ANSI = lazy_pattern(r"\033\[[0-9;]*m")
@@ -28,7 +32,7 @@ _MORE = "..."
 #: The fewest columns of a cited line that are shown.
 _LEAST_ROOM = 20
 _CITED = lazy_pattern(r"\s*\d* \| ")
-_CARET = lazy_pattern(r"(\s+\| (?:\033\[[0-9;]*m)?)( *)(\^.*)")
+_CARET = lazy_pattern(r"(?P<head>\s+\| (?:\033\[[0-9;]*m)?)(?P<blanks> *)(?P<caret>\^.*)")
 
 
 def split_pieces(text: str) -> list[str]:
@@ -54,20 +58,21 @@ def find_width() -> int:
 
 
 def wrap_lines(text: str, width: int) -> str:
-    """Return a text whose lines are at most ``width`` columns wide where words allow that, those
-    that go on indented.
+    """Return a text wrapped to ``width`` columns, if words allow that; continued lines are indented.
+
+    A cited line of a file is cut, as its columns are those of the file.
     """
     lines = text.split("\n")
     wrapped: list[str] = []
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         plain = _ANSI.sub("", line)
         if measure_width(plain) <= width:
             wrapped.append(line)
-        elif not _CITED.match(plain):  # the columns of a cited line are those of its file
+        elif not _CITED.match(plain):
             wrapped += _wrap_line(line, plain, width)
-        elif place + 1 < len(lines):
-            line, lines[place + 1] = fit_excerpt(line, lines[place + 1], width)
-            wrapped.append(line)
+        elif index + 1 < len(lines):
+            shown, lines[index + 1] = fit_excerpt(line, lines[index + 1], width)
+            wrapped.append(shown)
         else:
             wrapped.append(line)
     return "\n".join(wrapped)
@@ -75,8 +80,12 @@ def wrap_lines(text: str, width: int) -> str:
 
 def _wrap_line(line: str, plain: str, width: int) -> list[str]:
     label = _LABEL.match(plain)
-    own = len(plain) - len(plain.lstrip())
-    indent = measure_width(label[0]) if label else own if own == 4 else own + 4
+    if label:
+        indent = measure_width(label[0])
+    else:
+        indent = len(plain) - len(plain.lstrip())
+        if indent != 4:  # a line with four blanks continues another one already
+            indent += 4
     indent = min(indent, width // 2)
     lines, current, used = [], "", 0
     for word in split_pieces(line):
@@ -91,20 +100,23 @@ def _wrap_line(line: str, plain: str, width: int) -> list[str]:
 
 
 def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
-    """Return a cited line and the one below it as so many columns hold them, the caret still under
-    what it points at.
+    """Return a cited line and the one below it cut to a width, the caret still below its column.
 
     Both are as they were if the line below has no caret, or characters are not one column wide.
     """
-    head, caret = _CITED.match(line), _CARET.fullmatch(below)
-    if head is None or caret is None or not line.isascii():
+    head, pointer = _CITED.match(line), _CARET.fullmatch(below)
+    if head is None or pointer is None or not line.isascii():
         return line, below
-    before, blanks, sign = caret.groups()
+    blanks = pointer["blanks"]
     text, room = line[head.end() :], max(width - head.end(), _LEAST_ROOM)
+    # the first shown column: the start of the line if the caret fits, else the caret is centred
     first = 0 if len(blanks) + 1 < room - len(_MORE) else len(blanks) - room // 2
-    shown = (_MORE + text[first + len(_MORE) :] if first else text)[:room]
-    shown = shown[: -len(_MORE)] + _MORE if first + room < len(text) else shown
-    return head[0] + shown, before + blanks[first:] + sign
+    shown = text[first : first + room]
+    if first:
+        shown = _MORE + shown[len(_MORE) :]
+    if first + room < len(text):
+        shown = shown[: -len(_MORE)] + _MORE
+    return head[0] + shown, pointer["head"] + blanks[first:] + pointer["caret"]
 
 
 def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
@@ -117,40 +129,45 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[in
     """
     columns = list(zip(*rows, strict=True))
     widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
-    left, wanted = room - sum(widths[:fixed]), widths[fixed:]
-    if sum(wanted) <= left:
+    fixed_widths, full_widths = widths[:fixed], widths[fixed:]
+    remaining = room - sum(fixed_widths)
+    if sum(full_widths) <= remaining:
         return widths
+    least = _find_least_widths(columns[fixed:], remaining)
+    if least is None:
+        share = max(remaining // max(len(full_widths), 1), 1)
+        least = [min(width, share) for width in full_widths]
+    return [*fixed_widths, *_share_room(remaining, least, full_widths)]
+
+
+def _find_least_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """Return the widths of the widest words, or else parts of words; None if they do not fit."""
     for split_first, split in (
         (split_words, split_words),
         (split_parts, split_words),
         (split_parts, split_parts),
     ):
-        pieces = [
-            [*split_first(first), *(piece for cell in cells for piece in split(cell))]
-            for first, *cells in columns[fixed:]
-        ]
-        least = [max(map(measure_width, words), default=1) for words in pieces]
-        if sum(least) <= left:
-            break
-    else:
-        share = max(left // max(len(wanted), 1), 1)
-        least = [min(width, share) for width in wanted]
-    return [*widths[:fixed], *_share_room(left, least, wanted)]
+        least = []
+        for first, *cells in columns:
+            pieces = split_first(first)
+            for cell in cells:
+                pieces += split(cell)
+            least.append(max(map(measure_width, pieces), default=1))
+        if sum(least) <= room:
+            return least
+    return None
 
 
-def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:
+def _share_room(room: int, least: Sequence[int], full: Sequence[int]) -> list[int]:
     """Return the width of each column: its minimum, and a share of the rest."""
-    spare, missing = max(room - sum(least), 0), sum(wanted) - sum(least)
-    return [
-        low + spare * (high - low) // missing if missing else low
-        for low, high in zip(least, wanted, strict=True)
-    ]
+    spare, missing = max(room - sum(least), 0), sum(full) - sum(least)
+    if not missing:
+        return list(least)
+    return [low + spare * (high - low) // missing for low, high in zip(least, full, strict=True)]
 
 
 def wrap_cell(text: str, width: int) -> list[str]:
-    """Return the lines of a cell: broken between words, in long words after punctuation, else
-    anywhere.
-    """
+    """Return the lines of a cell: broken between words, else after punctuation, else anywhere."""
     if measure_width(text) <= width:
         return [text]
     lines, current = [], ""
@@ -162,14 +179,9 @@ def wrap_cell(text: str, width: int) -> list[str]:
                 current, gap = "", ""
             current, gap = f"{current}{gap}{part}", ""
             while len(current) > 1 and measure_width(current) > width:
-                cut = next(
-                    (
-                        end
-                        for end in range(len(current) - 1, 1, -1)
-                        if measure_width(current[:end]) <= width
-                    ),
-                    1,
-                )
+                cut = len(current) - 1
+                while cut > 1 and measure_width(current[:cut]) > width:
+                    cut -= 1
                 lines.append(current[:cut])
                 current = current[cut:]
     return [*lines, current]
