@@ -1,6 +1,4 @@
-"""Keys as users write them: ``precision_mode``, ``env.HCCL_ALGO``,
-``modify_mixlist.black-list.to-add``.
-"""
+"""Keys as users write them: ``precision_mode``, ``modify_mixlist.black-list.to-add``."""
 
 from __future__ import annotations
 
@@ -12,7 +10,10 @@ from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 #: The maximum number of segments of a key on the command line.
 DEEPEST_KEY = 32
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-_SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
+_SEGMENT = (
+    r"""\s*(?:(?P<bare>[A-Za-z0-9_-]+)|'(?P<literal>[^'\n]*)'"""
+    r"""|"(?P<basic>(?:[^"\\\n]|\\.)*)")\s*"""
+)
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -46,9 +47,7 @@ _SHOW_NOTHING = frozenset(
 
 
 def is_visible(text: str) -> bool:
-    """Return whether every character of a text is visible in place: no controls, bidirectional
-    marks or fillers.
-    """
+    """Return whether every character of a text is visible: no controls, text directions, fillers."""
     return text.isprintable() and (
         text.isascii() or (_SHOW_NOTHING.isdisjoint(text) and max(text) < "\U000e0000")
     )
@@ -58,7 +57,11 @@ def quote_basic_string(text: str) -> str:
     """Return ``text`` as a TOML basic string, double quotes included."""
     if '"' not in text and "\\" not in text and is_visible(text):
         return f'"{text}"'
-    return f'"{"".join(_ESCAPES.get(c) or (c if is_visible(c) else _escape_code_point(ord(c))) for c in text)}"'
+    escaped = (
+        _ESCAPES.get(char) or (char if is_visible(char) else _escape_code_point(ord(char)))
+        for char in text
+    )
+    return f'"{"".join(escaped)}"'
 
 
 def unquote_basic_string(text: str) -> str:
@@ -86,17 +89,16 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
         return tuple(text.split("."))
     segments: list[str] = []
     position = 0
-    pattern = re.compile(
-        _SEGMENT
-    )  # compiled on first use: quoted keys are rare and compiling is slow
+    # compiled on first use: quoted keys are rare and compiling is slow
+    pattern = re.compile(_SEGMENT)
     while match := pattern.match(text, position):
-        bare, literal, basic = match.groups()
-        if basic is not None and "\\" in basic:
+        segment = str(match[match.lastgroup or 0])
+        if match.lastgroup == "basic" and "\\" in segment:
             try:
-                basic = unquote_basic_string(f'"{basic}"')
+                segment = unquote_basic_string(f'"{segment}"')
             except ValueError:
                 return None
-        segments.append(next(part for part in (bare, literal, basic) if part is not None))
+        segments.append(segment)
         position = match.end()
         if position == len(text):
             return tuple(segments)
@@ -113,35 +115,32 @@ def is_too_deep(text: str) -> bool:
 
 @cache
 def format_full_key(section: str, name: str) -> str:
-    """Return the full key of a setting: the bare name for options, ``SECTION.NAME`` for
-    all others.
-    """
-    return (
-        format_key_segment(name)
-        if section == "options"
-        else f"{section}.{format_key_segment(name)}"
-    )
+    """Return the full key of a setting: the name of an option, ``SECTION.NAME`` of all others."""
+    segment = format_key_segment(name)
+    return segment if section == "options" else f"{section}.{segment}"
 
 
 def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return ``(full key, tail below it)`` for a key as the user typed it, or None if
-    it is not a key.
+    """Return the full key and the tail below it of a key as typed, None if it is not a key.
 
     ``precision_mode`` and ``options.precision_mode`` are the same setting.
     """
     segments = split_dotted_key(text)
     if not segments:
         return None
-    if segments[0] in SECTIONS:
-        return (
-            (format_full_key(segments[0], segments[1]), segments[2:]) if len(segments) > 1 else None
-        )
-    return format_full_key("options", segments[0]), segments[1:]
+    first, *rest = segments
+    if first not in SECTIONS:
+        return format_full_key("options", first), tuple(rest)
+    if not rest:
+        return None
+    name, *tail = rest
+    return format_full_key(first, name), tuple(tail)
 
 
 def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
-    """Parse the output of ``format_key_path``: a full key with the path below it, list elements as
-    ``[2]``.
+    """Parse the output of ``format_key_path``: a full key with the path below it.
+
+    List elements are written ``[2]``.
     """
     elements = re.search(r"(?<!\])(?:\[\d{1,18}\])++$", text, re.ASCII) if "]" in text else None
     parsed = parse_key(text[: elements.start()] if elements else text)
@@ -153,12 +152,11 @@ def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
 @cache
 def split_section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
-    segments = split_dotted_key(key) or (key,)
-    if (
-        len(segments) > 2 and segments[0] in FRAMEWORK_SECTIONS
-    ):  # the name of a framework setting is its whole path
-        return segments[0], ".".join(segments[1:])
-    return (segments[0], segments[1]) if len(segments) > 1 else ("options", segments[0])
+    first, *rest = split_dotted_key(key) or (key,)
+    if not rest:
+        return "options", first
+    # the name of a framework setting is its whole path
+    return first, ".".join(rest) if first in FRAMEWORK_SECTIONS else rest[0]
 
 
 def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
@@ -184,39 +182,36 @@ def format_toml_value(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(format_toml_value, value)) + "]"
     if isinstance(value, dict):
-        return (
-            "{ "
-            + ", ".join(
-                f"{format_key_segment(name)} = {format_toml_value(item)}"
-                for name, item in value.items()
-            )
-            + " }"
-            if value
-            else "{}"
+        if not value:
+            return "{}"
+        items = (
+            f"{format_key_segment(name)} = {format_toml_value(item)}"
+            for name, item in value.items()
         )
+        return f"{{ {', '.join(items)} }}"
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def format_plain_value(value: object) -> str:
-    """Return a value as command lines write it: text without quotes, booleans as ``true`` and
-    ``false``.
-    """
+    """Return a value as command lines write it: text without quotes, booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def format_range(low: float | None, high: float | None, unit: str = "") -> str:
     """Return bounds as text; at least one must be set."""
-    span = (
-        f"at least {low}"
-        if high is None
-        else f"at most {high}"
-        if low is None
-        else f"{low} to {high}"
-    )
+    if high is None:
+        span = f"at least {low}"
+    elif low is None:
+        span = f"at most {high}"
+    else:
+        span = f"{low} to {high}"
     return f"{span} {unit}".rstrip()
 
 
 def format_short_value(value: object) -> str:
     """Return a value as TOML for a message; long values are cut."""
     text = format_toml_value(value)
-    return text if len(text) <= 72 else f"{text[:68]}..." + (text[-1] if text[-1] in '"]}' else "")
+    if len(text) <= 72:
+        return text
+    closing = text[-1] if text[-1] in '"]}' else ""
+    return f"{text[:68]}...{closing}"

@@ -35,11 +35,10 @@ class TeamRule(Record):
 
     def describe(self) -> str:
         """Return the condition of the rule, with the file and line that define it."""
-        place = f" in {self.origin.file}" if self.origin else ""
-        return (
-            f"{self.code}{place} requires "
-            f"{self.require[0]}{f' where {self.when[0]}' if self.when else ''}"
-        )
+        file = f" in {self.origin.file}" if self.origin else ""
+        required, _ = self.require
+        scope = f" where {self.when[0]}" if self.when else ""
+        return f"{self.code}{file} requires {required}{scope}"
 
 
 class Ignore(Record):
@@ -64,14 +63,14 @@ class Policy(Record):
         """Return the policy of the preset with a name."""
         return Policy(
             tuple(rule for rule in self.rules if is_name_meant(rule.presets, name)),
-            tuple(one for one in self.ignores if is_name_meant(one.presets, name)),
+            tuple(ignore for ignore in self.ignores if is_name_meant(ignore.presets, name)),
         )
 
     def join(self, other: Policy) -> Policy:
         """Return the union of two policies, without duplicates."""
         return Policy(
             (*self.rules, *(rule for rule in other.rules if rule not in self.rules)),
-            (*self.ignores, *(one for one in other.ignores if one not in self.ignores)),
+            (*self.ignores, *(ignore for ignore in other.ignores if ignore not in self.ignores)),
         )
 
 
@@ -84,25 +83,31 @@ def is_name_meant(globs: tuple[str, ...], name: str) -> bool:
 
 
 def _matches(pattern: list[str], parts: list[str]) -> bool:
+    """Return whether the segments of a glob match those of a name.
+
+    All positions in the pattern that the segments so far can reach are followed at once.
+    """
     from fnmatch import fnmatchcase  # few rules use globs
 
-    places = _skip(pattern, {0})
+    positions = _skip_empty_matches(pattern, {0})
     for part in parts:
-        stay = {place for place in places if pattern[place : place + 1] == ["**"]}
-        go = {
-            place + 1
-            for place in places - stay
-            if place < len(pattern) and fnmatchcase(part, pattern[place])
-        }
-        places = _skip(pattern, stay | go)
-    return len(pattern) in places
+        reached = set()
+        for position in positions:
+            if position == len(pattern):
+                continue
+            if pattern[position] == "**":
+                reached.add(position)
+            elif fnmatchcase(part, pattern[position]):
+                reached.add(position + 1)
+        positions = _skip_empty_matches(pattern, reached)
+    return len(pattern) in positions
 
 
-def _skip(pattern: list[str], places: set[int]) -> set[int]:
+def _skip_empty_matches(pattern: list[str], positions: set[int]) -> set[int]:
     """Return positions in a pattern, plus those after each ``**`` that matches no segments."""
-    found = set(places)
-    for place in places:
-        while pattern[place : place + 1] == ["**"]:
-            place += 1
-            found.add(place)
-    return found
+    reached = set(positions)
+    for position in positions:
+        while position < len(pattern) and pattern[position] == "**":
+            position += 1
+            reached.add(position)
+    return reached
