@@ -27,7 +27,8 @@ _SEGMENT = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _TOKENS = (
     r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:"{3,5})?|'''
     r"""'''(?:[^']|'(?!''))*+(?:'{3,5})?|"""
-    rf"""({_SEGMENT}(?:[ \t]*+\.[ \t]*+{_SEGMENT})*+)|#[^\n]*+|"(?:[^"\\\n]|\\.)*+|'[^'\n]*+"""
+    rf"""(?P<key>{_SEGMENT}(?:[ \t]*+\.[ \t]*+{_SEGMENT})*+)"""
+    r"""|#[^\n]*+|"(?:[^"\\\n]|\\.)*+|'[^'\n]*+"""
 )
 _MAX_INTEGER_BITS = 14_000  # bits: Python cannot print integers with more than 4300 digits
 
@@ -49,9 +50,8 @@ class Document:
         self.data = data
         self.revision = revision
         self._positions: Positions | None = None
-        self._first: tuple[Path, tuple[int, int]] | None = (
-            None  #: a requested path, with its position
-        )
+        #: The first requested path, with its position: most documents are asked for one only.
+        self._first: tuple[Path, tuple[int, int]] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Document, (self.name, self.source, self.text, self.data, self.revision)
@@ -59,15 +59,13 @@ class Document:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Document) or (self.text, self.source) != (
-            other.text,
-            other.source,
-        ):
+        if not isinstance(other, Document):
             return False
-        # (the command line has no text: compare its data)
-        return (self.name, self.revision) == (other.name, other.revision) and (
-            bool(self.text) or self.data == other.data
-        )
+        is_same_file = self.source == other.source and self.revision == other.revision
+        if not is_same_file or self.text != other.text or self.name != other.name:
+            return False
+        # the command line has no text: its data are compared
+        return bool(self.text) or self.data == other.data
 
     def __hash__(self) -> int:
         return hash((self.name, self.source, self.revision, self.text))
@@ -76,25 +74,25 @@ class Document:
         """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
         if not self.text:
             return 0, 0
-        if (
-            self._first is not None and self._first[0] == path
-        ):  # most documents are asked for a single position
+        if self._first is not None and self._first[0] == path:
             return self._first[1]
-        if (
-            self._positions is None
-            and len(path) == 2
-            and len(self.text) < _SHORT
-            and (line := _find_plain_line(self.text, *path))
-        ):
-            place = line, 1
-        elif self._positions is None and self._first is None:
-            from npuprof.document.positions import Positions
-
-            place = Positions(self.text, path).find_position(path)
-        else:
+        position = self._find_single_position(path) if self._positions is None else None
+        if position is None:
             return self.find_positions().find_position(path)
-        self._first = path, place
-        return place
+        self._first = path, position
+        return position
+
+    def _find_single_position(self, path: Path) -> tuple[int, int] | None:
+        """Return the position of a path without a full scan, None if a scan is worth it."""
+        if len(path) == 2 and len(self.text) < _SHORT:
+            line = _find_plain_line(self.text, *path)
+            if line:
+                return line, 1
+        if self._first is not None:  # the second request: more may follow
+            return None
+        from npuprof.document.positions import Positions
+
+        return Positions(self.text, path).find_position(path)
 
     def find_positions(self) -> Positions:
         """Return the positions of all keys and elements."""
@@ -109,22 +107,20 @@ class Document:
 
 
 def _find_plain_line(text: str, table: str, name: Any) -> int:
-    """Return the line of ``name = ...`` in ``[table]`` if both are written in the usual
-    form, else 0.
+    """Return the line of ``name = ...`` in ``[table]`` if both have the usual form, else 0.
 
     Without multi-line strings, a line that begins with ``name =`` is always a statement; the table
     ends at the next header.
     """
-    is_plain = (
-        table in SECTIONS and str(name).isidentifier() and '"""' not in text and "'''" not in text
-    )
-    start = text.find(f"\n[{table}]\n") if is_plain else -1
-    found = text.find(f"\n{name} = ", start) if start >= 0 else -1
-    return (
-        text.count("\n", 0, found) + 2
-        if found >= 0 and text.find("\n[", start + 1, found) < 0
-        else 0
-    )
+    if table not in SECTIONS or not str(name).isidentifier():
+        return 0
+    if '"""' in text or "'''" in text:
+        return 0
+    header = text.find(f"\n[{table}]\n")
+    statement = text.find(f"\n{name} = ", header) if header >= 0 else -1
+    if statement < 0 or text.find("\n[", header + 1, statement) >= 0:
+        return 0
+    return text.count("\n", 0, statement) + 2
 
 
 def parse_document(
@@ -150,15 +146,15 @@ def parse_document(
     except ValueError:
         raise _build_huge_number_error(source, text) from None
     except RecursionError:
-        raise _build_nesting_error(
-            source, *_locate_offset(text, _find_deep_bracket(text))
-        ) from None
-    if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (
-        deep := _find_too_deep_path(data)
-    ):
-        from npuprof.document.positions import Positions
+        line, column = _locate_offset(text, _find_deep_bracket(text))
+        raise _build_nesting_error(source, line, column) from None
+    # nearly all texts have too few brackets and dots for deep values
+    if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH:
+        deep = _find_too_deep_path(data)
+        if deep:
+            from npuprof.document.positions import Positions
 
-        raise _build_nesting_error(source, *Positions(text).find_position(deep[:2]))
+            raise _build_nesting_error(source, *Positions(text).find_position(deep[:2]))
     return Document(name, source, text, data, revision)
 
 
@@ -171,11 +167,10 @@ def parse_toml_text(text: str) -> dict[str, Any]:
     if _find_long_key(text) >= 0:
         raise RecursionError("a key of too many segments")
     data = _load_text_once(text)
-    if (
-        len(text) > 3000
-        and (longest := max(_iterate_integer_bits(data), default=0)) > _MAX_INTEGER_BITS
-    ):
-        raise ValueError(f"{longest} bits")
+    if len(text) > 3000:  # a number with so many bits is longer
+        longest = max(_iterate_integer_bits(data), default=0)
+        if longest > _MAX_INTEGER_BITS:
+            raise ValueError(f"{longest} bits")
     return data
 
 
@@ -199,19 +194,20 @@ def _load_text_once(text: str) -> dict[str, Any]:
 
 
 def _find_long_key(text: str) -> int:
-    """Return the offset of a dotted key with too many segments, or -1: parsing such a key takes
-    quadratic time.
+    """Return the offset of a dotted key with too many segments, or -1.
+
+    Parsing such a key takes quadratic time.
     """
-    if text.count(".") <= _MAX_DEPTH or not any(
-        line.count(".") > _MAX_DEPTH for line in text.split("\n")
-    ):
+    if text.count(".") <= _MAX_DEPTH:
         return -1
-    found = (
-        match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH
-    )
-    return next(
-        (match.start() for match in found if len(re.findall(_SEGMENT, match[1])) > _MAX_DEPTH), -1
-    )
+    if not any(line.count(".") > _MAX_DEPTH for line in text.split("\n")):
+        return -1
+    for match in re.finditer(_TOKENS, text):
+        key = match["key"] or ""
+        # a segment and its dot have at least two characters
+        if len(key) > 2 * _MAX_DEPTH and len(re.findall(_SEGMENT, key)) > _MAX_DEPTH:
+            return match.start()
+    return -1
 
 
 def _find_deep_bracket(text: str) -> int:
@@ -219,7 +215,8 @@ def _find_deep_bracket(text: str) -> int:
     depth = start = 0
     for match in re.finditer(rf"{_TOKENS}|[\[\]{{}}]", text):
         if match[0] in ("[", "{"):
-            start = match.start() if not depth else start
+            if depth == 0:
+                start = match.start()
             depth += 1
             if depth > _MAX_DEPTH:
                 return start
@@ -241,12 +238,12 @@ def _find_too_deep_path(data: dict[str, Any]) -> Path:
     """Return the path of the first value that is nested too deeply, or an empty path."""
     level: list[tuple[Path, Any]] = [((), data)]
     for _ in range(_MAX_DEPTH):
-        level = [
-            ((*path, name), item)
-            for path, value in level
-            for name, item in list_items(value)
-            if isinstance(item, (dict, list))
-        ]
+        deeper: list[tuple[Path, Any]] = []
+        for path, value in level:
+            for name, item in list_items(value):
+                if isinstance(item, (dict, list)):
+                    deeper.append(((*path, name), item))
+        level = deeper
     return level[0][0] if level else ()
 
 

@@ -16,18 +16,21 @@ _SPACE = lazy_pattern(r"[ \t]*")
 _STRING = lazy_pattern(
     r'''"""(?:[^\\]|\\[\s\S])*?"{3,5}|\'\'\'[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''',
 )
-_KEY = lazy_pattern(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
+_KEY = lazy_pattern(r"""(?P<bare>[A-Za-z0-9_-]+)|(?P<quoted>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _SCALAR = lazy_pattern(r"[^,\]}#\r\n]+")
 #: The common statement up to the next one: ``[table]``, or a bare key with a one-line value that is
 #: neither a table nor a list.
 _PLAIN = lazy_pattern(
-    rf"""(?:\[([A-Za-z0-9_-]+)\]|([A-Za-z0-9_-]+)[ \t]*=[ \t]*("[^"\\\n]*"(?!")|'[^'\n]*'(?!')|[^\s\[{{"'][^#\r\n]*)){_BLANK.pattern}"""
+    r"""(?:\[(?P<table>[A-Za-z0-9_-]+)\]|(?P<name>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"""
+    r"""(?P<value>"[^"\\\n]*"(?!")|'[^'\n]*'(?!')|[^\s\[{"'][^#\r\n]*))"""
+    rf"""{_BLANK.pattern}"""
 )
 
 
 class StatementSpan(Record):
-    """The span of a statement: the last segment of its key (of a header: its brackets), its value,
-    and its end.
+    """The offsets of a statement: of the last segment of its key, of its value, and of its end.
+
+    The key of a ``header`` is its bracket.
     """
 
     path: Path
@@ -48,10 +51,9 @@ class Positions:
     def __init__(self, text: str, sought: Path | None = None) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
-        self._spans: list[tuple[Path, bool, int, int, int]] = []
-        self._starts = list(
-            accumulate(map(len, StringIO(text, newline="\n")), initial=0)
-        )  # only "\n" ends a line
+        self.statements: list[StatementSpan] = []  #: in file order
+        # only "\n" ends a line
+        self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))
         self._scan_text(sought)
 
     def find_position(self, path: Path) -> tuple[int, int]:
@@ -62,60 +64,62 @@ class Positions:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
-    @property
-    def statements(self) -> list[StatementSpan]:
-        """The statements, in file order."""
-        return [StatementSpan(*span) for span in self._spans]
-
     def __contains__(self, path: Path) -> bool:
         return path in self._at
 
     def _scan_text(self, sought: Path | None) -> None:
-        text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
+        text = self._text
+        header: Path = ()
+        last_indexes: dict[Path, int] = {}  # of arrays of tables
         position = _find_match_end(_BLANK, text, 0)
-        while (
-            position < len(text) and sought not in self._at
-        ):  # a table that is continued later has the position of its first header
+        # a table that is continued later has the position of its first header
+        while position < len(text) and sought not in self._at:
             if plain := _PLAIN.match(text, position):
-                header, position = self._note_plain_statement(plain, header), plain.end()
+                header, position = self._add_plain_statement(plain, header), plain.end()
                 continue
             if text[position] == "[":
-                many, start = text.startswith("[[", position), position
-                position, names, offsets = self._scan_key(position + 1 + many)
-                header = ()
-                for name, offset in zip(names[:-1], offsets, strict=False):
-                    header = (*header, name)
-                    self._at.setdefault(
-                        header, offset
-                    )  # a table defined only by the headers of its subtables
-                    if header in tables:
-                        header = (
-                            *header,
-                            tables[header],
-                        )  # continues inside an array of tables: [[a]] [a.b]
-                header = (*header, names[-1])
-                if many:
-                    self._at.setdefault(header, offsets[-1])
-                    tables[header] = tables.get(header, -1) + 1
-                    header = (*header, tables[header])
-                self._at.setdefault(header, offsets[-1])
-                position += 1 + many
-                self._spans.append((header, True, start, start, position))
+                statement = self._scan_header(position, last_indexes)
+                header = statement.path
             else:
-                self._spans.append(self._scan_pair(position, header))
-                position = self._spans[-1][-1]
-            position = _find_match_end(_BLANK, text, position)
+                statement = self._scan_pair(position, header)
+            self.statements.append(statement)
+            position = _find_match_end(_BLANK, text, statement.end)
 
-    def _note_plain_statement(self, plain: re.Match[str], header: Path) -> Path:
+    def _add_plain_statement(self, plain: re.Match[str], header: Path) -> Path:
         """Record the position of a statement; return the table that contains the next one."""
-        start, (table, name) = plain.start(), plain.group(1, 2)
-        if table:
-            self._at.setdefault((table,), start + 1)
-            self._spans.append(((table,), True, start, start, plain.end(1) + 1))
-            return (table,)
-        self._at.setdefault((*header, name), start)
-        self._spans.append(((*header, name), False, start, *plain.span(3)))
+        start = plain.start()
+        if table := plain["table"]:
+            header = (table,)
+            self._at.setdefault(header, start + 1)
+            span = StatementSpan(header, True, start, start, plain.end("table") + 1)
+        else:
+            path = (*header, plain["name"])
+            self._at.setdefault(path, start)
+            span = StatementSpan(path, False, start, *plain.span("value"))
+        self.statements.append(span)
         return header
+
+    def _scan_header(self, start: int, last_indexes: dict[Path, int]) -> StatementSpan:
+        """Read ``[table]`` or ``[[table]]``, record its positions, and return its span.
+
+        ``last_indexes`` are the indexes of the last tables in arrays, which it updates.
+        """
+        brackets = 2 if self._text.startswith("[[", start) else 1
+        position, names, offsets = self._scan_key(start + brackets)
+        path: Path = ()
+        for name, offset in zip(names[:-1], offsets, strict=False):
+            path = (*path, name)
+            # a table may be defined only by the headers of its subtables
+            self._at.setdefault(path, offset)
+            if path in last_indexes:  # continues inside an array of tables: [[a]] [a.b]
+                path = (*path, last_indexes[path])
+        path = (*path, names[-1])
+        if brackets == 2:
+            self._at.setdefault(path, offsets[-1])
+            last_indexes[path] = last_indexes.get(path, -1) + 1
+            path = (*path, last_indexes[path])
+        self._at.setdefault(path, offsets[-1])
+        return StatementSpan(path, True, start, start, position + brackets)
 
     def _scan_key(self, position: int) -> tuple[int, list[str], list[int]]:
         """Read a dotted key and the blanks after it.
@@ -128,21 +132,21 @@ class Positions:
             position = _find_match_end(_SPACE, self._text, position)
             match = _KEY.match(self._text, position)
             assert match is not None, "the text has been parsed before"
-            names.append(match[1] if match[1] is not None else _unquote_key_segment(match[2]))
+            names.append(match["bare"] or _unquote_key_segment(match["quoted"]))
             offsets.append(position)
             position = _find_match_end(_SPACE, self._text, match.end())
             if not self._text.startswith(".", position):
                 return position, names, offsets
             position += 1
 
-    def _scan_pair(self, position: int, base: Path) -> tuple[Path, bool, int, int, int]:
+    def _scan_pair(self, position: int, base: Path) -> StatementSpan:
         """Read ``key = value`` below ``base``, record its positions, and return its span."""
         position, names, offsets = self._scan_key(position)
         for name, offset in zip(names, offsets, strict=True):
             base = (*base, name)
             self._at.setdefault(base, offset)
         value = _find_match_end(_SPACE, self._text, position + 1)
-        return base, False, offsets[-1], value, self._scan_value(value, base)
+        return StatementSpan(base, False, offsets[-1], value, self._scan_value(value, base))
 
     def _scan_value(self, position: int, path: Path) -> int:
         """Read the value at ``path``, record the positions of its elements, and return its end."""
@@ -158,7 +162,7 @@ class Positions:
         if text[position] == "{":
             position = _find_match_end(_BLANK, text, position + 1)
             while text[position] != "}":
-                position = _find_match_end(_BLANK, text, self._scan_pair(position, path)[-1])
+                position = _find_match_end(_BLANK, text, self._scan_pair(position, path).end)
                 position = _find_match_end(_BLANK, text, position + (text[position] == ","))
             return position + 1
         match = (_STRING if text[position] in "\"'" else _SCALAR).match(text, position)

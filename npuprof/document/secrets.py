@@ -13,7 +13,8 @@ KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "git
 TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
 #: The same pattern anywhere in a text, as a whole word.
 TOKEN_ANYWHERE = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}|sk-[\w-]{20}|xox[a-z]-|pypi-AgE|AIza[\w-]{30})[\w-]*"
+    r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}"
+    r"|sk-[\w-]{20}|xox[a-z]-|pypi-AgE|AIza[\w-]{30})[\w-]*"
     r"|eyJ[\w-]{8,400}\.eyJ[\w.-]+)|(?<=//hooks\.slack\.com/services/)[\w/]+",
     re.ASCII,
 )
@@ -44,10 +45,11 @@ def hide_secrets(file: str, text: str) -> str:
     """
     if not file.endswith(_FILES_WITH_ADDRESSES):
         return text
-    text = _QUERY.sub(r"\1?...", _ANY_USERINFO.sub(_hide_any_user, text))
-    return _NAMED_SECRET.sub(
-        r'\1"***"', TOKEN_ANYWHERE.sub("***", _ANY_SCP_USERINFO.sub(r"\1:***@", text))
-    )
+    text = _ANY_USERINFO.sub(_hide_any_user, text)
+    text = _QUERY.sub(r"\1?...", text)
+    text = _ANY_SCP_USERINFO.sub(r"\1:***@", text)
+    text = TOKEN_ANYWHERE.sub("***", text)
+    return _NAMED_SECRET.sub(r'\1"***"', text)
 
 
 def unquote_url(text: str) -> str:
@@ -59,27 +61,20 @@ def unquote_url(text: str) -> str:
 
 
 def _hide_user(match: re.Match[str]) -> str:
-    user = unquote_url(match[0][:-1])
-    return (
-        "***@"
-        if ":" in user or "@" in user or TOKEN.match(user) or _may_be_token(match, user)
-        else match[0]
-    )
+    user = unquote_url(match[0].removesuffix("@"))
+    if ":" in user or "@" in user or TOKEN.match(user) or _may_be_token(match, user):
+        return "***@"
+    return match[0]
 
 
 def _hide_any_user(match: re.Match[str]) -> str:
-    is_plain = (
-        _PLAIN_USER.fullmatch(match[0])
-        and not TOKEN.match(match[0])
-        and not _may_be_token(match, match[0][:-1])
-    )
-    return match[0] if is_plain else "***@"
+    if not _PLAIN_USER.fullmatch(match[0]) or TOKEN.match(match[0]):
+        return "***@"
+    return "***@" if _may_be_token(match, match[0].removesuffix("@")) else match[0]
 
 
 def _may_be_token(match: re.Match[str], user: str) -> bool:
-    """Return whether the user of an https URL may be a token: it is neither a known user nor part
-    of the path.
-    """
+    """Return whether the user of an https URL may be a token: not known, nor part of the path."""
     if match.string[: match.start()][-8:].lower() != "https://" or user in KNOWN_USERS:
         return False
     path = re.match(r"[^/\s'\"]*([^\s'\"?#]*)", match.string[match.end() :])

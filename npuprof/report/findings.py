@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -56,7 +55,9 @@ def _read_source_line(finding: Finding) -> _SourceLine | None:
     offset = max(column - 1, 0)
     if shown != line:
         # before the first secret the column is the same; after it, it is counted from the end
-        first_hidden = len(os.path.commonprefix([shown, line]))
+        first_hidden = 0
+        while shown[first_hidden : first_hidden + 1] == line[first_hidden : first_hidden + 1]:
+            first_hidden += 1
         from_end = offset - len(line) + len(shown) if column > first_hidden else 0
         offset = max(min(offset, first_hidden), from_end)
     return _SourceLine(str(number), shown, shown[:offset])
