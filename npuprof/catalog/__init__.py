@@ -1,5 +1,4 @@
-"""The catalogue of Ascend settings: session options, environment variables, ATC flags, estimator
-arguments, rules.
+"""The catalogue of Ascend settings: options, variables, ATC flags, estimator arguments, rules.
 
 Its source is the TOML files of this folder, one record per setting. The records drive code, checks,
 help, the editor schema and the documentation. Parsing TOML takes ten times as long as a typical
@@ -126,8 +125,9 @@ def load_sections() -> dict[str, Section]:
 
 
 def load_built_part(name: str) -> Any:
-    """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``,
-    ``releases``, ...
+    """Return one part of the built form: a section, ``texts``, ``rules``, ``pages``, ...
+
+    ``build.build_parts`` describes the parts.
     """
     return system.load_built_part("catalog", name)
 
@@ -201,8 +201,9 @@ def find_setting(section: str, name: str) -> Setting | None:
 
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the settings in a value with their paths below ``name``: the leaves of its tables, and
-    tables that are values themselves.
+    """Yield the settings in a value with their paths below ``name``.
+
+    They are the leaves of its tables, and tables that are values themselves.
     """
     if (
         not isinstance(value, dict)
@@ -241,10 +242,10 @@ def find_key_record(key: str) -> Entry | None:
 
 
 def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
-    """Return the key that an unknown option name has in another section: one of the ``known`` keys,
-    else one of the catalogue.
+    """Return the key that an unknown option name has in another section.
 
-    Empty if there is none, and for the key of an option.
+    That is one of the ``known`` keys, else one of the catalogue. Empty if there is none, and for
+    the key of an option.
     """
     if "." in key or key in known or find_option(key) is not None:
         return ""
@@ -302,8 +303,9 @@ def load_config_classes() -> dict[str, ConfigClass]:
 
 
 def load_attributes() -> dict[str, dict[str, Any]]:
-    """Return the attributes of ``global_options()`` that are not options, by table of
-    ``attributes.toml`` and path.
+    """Return the attributes of ``global_options()`` that are not options, by table and path.
+
+    The tables are those of ``attributes.toml``.
     """
     attributes: dict[str, dict[str, Any]] = load_built_part("attributes")
     return attributes
@@ -333,8 +335,9 @@ def list_rule_reads() -> dict[str, tuple[str, ...]]:
 
 
 def list_triggered_rules(names: tuple[str, ...]) -> list[str]:
-    """Return the codes of the rules that settings can break: one of the triggers and all required
-    settings are among the names.
+    """Return the codes of the rules that settings can break.
+
+    One of the triggers and all required settings of such a rule are among the names.
     """
     known, index = frozenset(names), load_built_part("rules")
     triggered = {code for name in names for code in index["codes_by_trigger"].get(name, ())}
@@ -371,8 +374,9 @@ def load_advice() -> tuple[dict[str, Any], ...]:
 
 @cache
 def load_excuses() -> dict[tuple[str, str], Any]:
-    """Return, by key and code, the condition under which a deprecated option is needed or a text is
-    harmless.
+    """Return, by key and code, the condition under which a setting is not reported.
+
+    A deprecated option may be needed, and a text harmless.
     """
     excuses: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
     return excuses

@@ -18,9 +18,7 @@ ANYTHING: tuple[Any, ...] = ()
 
 @cache
 def list_attribute_paths() -> tuple[str, ...]:
-    """Return every assignable path below ``global_options()``: options, and a few other
-    attributes.
-    """
+    """Return every assignable path below ``global_options()``: options, and a few others."""
     return (*catalog.options_by_spelling("global_options"), *catalog.load_attributes()["choices"])
 
 
@@ -34,20 +32,19 @@ def list_attribute_groups() -> frozenset[str]:
 def find_attribute_release(path: str, release: str) -> str:
     """Return whether the class has an attribute in a release: ``Y``, ``.`` no, ``?`` unknown."""
     history = catalog.load_attributes()
-    if gone := history["until"].get(path):
-        return "Y" if releases.is_earlier(release, gone) else "."
-    if born := history["since"].get(path):
-        sure = history["absent"].get(path)
-        unsure = sure is not None and releases.is_earlier(sure, release)
-        return "Y" if not releases.is_earlier(release, born) else "?" if unsure else "."
+    if until := history["until"].get(path):
+        return "Y" if releases.is_earlier(release, until) else "."
+    if since := history["since"].get(path):
+        if not releases.is_earlier(release, since):
+            return "Y"
+        # the last release that is known to lack it; of those in between nothing is known
+        absent = history["absent"].get(path)
+        return "?" if absent is not None and releases.is_earlier(absent, release) else "."
     option = _find_attribute_option(path)
-    return (
-        (option.surface_states.get("global_options") or option.states)[
-            releases.release_index(release)
-        ]
-        if option
-        else "."
-    )
+    if option is None:
+        return "."
+    states = option.surface_states.get("global_options") or option.states
+    return states[releases.release_index(release)]
 
 
 def _find_attribute_option(path: str) -> catalog.Option | None:
@@ -62,16 +59,14 @@ def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, .
     Raises KeyError for an unknown attribute.
     """
     before = catalog.load_attributes()["before"].get(path)
-    if before and release and releases.is_earlier(release, before["until"]):
-        sure = before.get("sure")
-        known: tuple[Any, ...] = before["values"]
-        unsure = sure is not None and releases.is_earlier(sure, release)
-        return (
-            (*known, *(value for value in _list_values_today(path) if value not in known))
-            if unsure
-            else known
-        )
-    return _list_values_today(path)
+    if not before or not release or not releases.is_earlier(release, before["until"]):
+        return _list_values_today(path)
+    former: tuple[Any, ...] = before["values"]
+    last_sure = before.get("sure")
+    if last_sure is None or not releases.is_earlier(last_sure, release):
+        return former
+    # of the releases after it nothing is known: both lists are accepted
+    return (*former, *(value for value in _list_values_today(path) if value not in former))
 
 
 @cache
@@ -110,24 +105,16 @@ def read_attribute_value(path: str, value: Any) -> Any:
         return value
     for known, written in option.surface_values.get("global_options", {}).items():
         if written == value:
-            return (
-                int(known)
-                if option.field == "i"
-                else known == "true"
-                if option.field == "b"
-                else known
-            )
-    plain = value if not isinstance(value, float) or not value.is_integer() else int(value)
+            if option.field == "i":
+                return int(known)
+            return known == "true" if option.field == "b" else known
+    plain = int(value) if isinstance(value, float) and value.is_integer() else value
     if option.field == "b" and isinstance(plain, int) and plain in (0, 1):
         return bool(plain)
-    if option.field == "i" and isinstance(plain, bool):
-        return int(plain)
-    if (
-        option.field == "i"
-        and isinstance(plain, str)
-        and re.fullmatch(r"-?\d{1,18}", plain, re.ASCII)
-    ):
-        return int(plain)
+    if option.field == "i":
+        is_digits = isinstance(plain, str) and re.fullmatch(r"-?\d{1,18}", plain, re.ASCII)
+        if is_digits or isinstance(plain, bool):
+            return int(plain)
     if option.field == "s" and isinstance(plain, (bool, int)):
         return str(int(plain))
     return value

@@ -1,6 +1,4 @@
-"""The page of each finding code (meaning, reason, fix, examples), and whether its findings can be
-accepted.
-"""
+"""The page of each finding code: meaning, reason, fix, examples, and whether it can be accepted."""
 
 from __future__ import annotations
 
@@ -43,29 +41,29 @@ def load_pages() -> dict[str, Page]:
     pages: dict[str, Page] = {}
     for code, record in load_built_part("pages").items():
         pages[code] = Page(
-            code,
-            record["title"],
-            record["severity"],
-            record["why"],
-            record["fix"],
-            _example_files(record.get("bad", {})),
-            _example_files(record.get("good", {})),
-            record.get("ask", {}),
-            record.get("ask", {}),
-            tuple(record.get("source", ())),
+            code=code,
+            title=record["title"],
+            severity=record["severity"],
+            why=record["why"],
+            fix=record["fix"],
+            bad=_example_files(record.get("bad", {})),
+            good=_example_files(record.get("good", {})),
+            ask_bad=record.get("ask", {}),
+            ask_good=record.get("ask", {}),
+            source=tuple(record.get("source", ())),
         )
     for code, record in load_built_part("rule_texts")["rules"].items():
         pages[code] = Page(
-            code,
-            record["what"],
-            record["severity"],
-            record["why"],
-            record["hint"],
-            _example_files(record["bad"]),
-            _example_files(record["good"]),
-            _example_context(record, "bad"),
-            _example_context(record, "good"),
-            tuple(record["source"]),
+            code=code,
+            title=record["what"],
+            severity=record["severity"],
+            why=record["why"],
+            fix=record["hint"],
+            bad=_example_files(record["bad"]),
+            good=_example_files(record["good"]),
+            ask_bad=_example_context(record, "bad"),
+            ask_good=_example_context(record, "good"),
+            source=tuple(record["source"]),
         )
     return dict(sorted(pages.items(), key=lambda row: (len(row[0]), row[0])))
 
@@ -91,6 +89,6 @@ def find_acceptance_fault(code: str) -> str:
         return "there is no such code"
     if code[2:] < "2" and len(code) == 5:
         return "it cannot be accepted: a preset that cannot be read or resolved has no values"
-    return (
-        "it cannot be accepted: a target or a command rejects it" if code.startswith("NP9") else ""
-    )
+    if code.startswith("NP9"):
+        return "it cannot be accepted: a target or a command rejects it"
+    return ""

@@ -123,8 +123,7 @@ def find_text_effect(name: str, text: str) -> str:
 
 
 def find_active_part(text: str) -> str:
-    """Return the first character at which a shell splits, expands or evaluates a text, or a leading
-    ``-``; else an empty string.
+    """Return the first character of a text on which a shell acts, or a leading ``-``; else empty.
 
     A path may begin with ``~/``.
     """

@@ -1,5 +1,4 @@
-"""The JSON Schema (draft 7, supported by TOML editors) of a profile file, generated from the
-catalogue.
+"""The JSON Schema (draft 7, as TOML editors support) of a preset, made from the catalogue.
 
 It accepts every preset that ``check`` calls clean. Rules between options, releases and inheritance
 are left to ``check``.
@@ -34,7 +33,10 @@ from npuprof.model import SCENARIOS
 #: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of
 #: 2020-12.
 DIALECT = "http://json-schema.org/draft-07/schema#"
-_RELEASE = r"[0-9]+(?:\.[0-9]+){0,2}(?:\.[Rr][Cc][0-9]+)?(?:[.-]?(?:[Aa][Ll][Pp][Hh][Aa]|[Bb][Ee][Tt][Aa])[0-9]*)?"
+_RELEASE = (
+    r"[0-9]+(?:\.[0-9]+){0,2}(?:\.[Rr][Cc][0-9]+)?"
+    r"(?:[.-]?(?:[Aa][Ll][Pp][Hh][Aa]|[Bb][Ee][Tt][Aa])[0-9]*)?"
+)
 _VERSION = r"[vV]?[0-9]+(?:\.[0-9]+){0,2}(?:[.-]?(?:[Rr][Cc]|[Pp][Oo][Ss][Tt])[0-9]*)?"
 _SEGMENT = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 #: An element of ``extends``: a preset, optionally of another store, optionally at a version or
@@ -92,11 +94,8 @@ def _list_framework_ranges() -> dict[str, Schema]:
 
 def build_code_schema() -> Schema:
     """Return the schema of a code whose findings can be accepted: npuprof's or a team's."""
-    known = [
-        code
-        for code in catalog.load_built_part("severities")
-        if not code_pages.find_acceptance_fault(code)
-    ]
+    codes = catalog.load_built_part("severities")
+    known = [code for code in codes if not code_pages.find_acceptance_fault(code)]
     return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
 

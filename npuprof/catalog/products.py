@@ -1,6 +1,4 @@
-"""Product families and their product lines: ``atlas-a2`` has ``atlas-a2-training`` and
-``atlas-a2-inference``.
-"""
+"""Product families and their lines: ``atlas-a2`` has ``atlas-a2-training`` and ``-inference``."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_products() -> dict[str, Any]:
-    """Return the families with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and
-    ``also`` (trade names).
-    """
+    """Return the families by name, with the fields of ``products.toml``."""
     families: dict[str, Any] = load_built_part("axes")["products"]
     return families
 
@@ -43,14 +39,16 @@ def find_product(name: str) -> str | None:
 def find_chip_family(name: str) -> str | None:
     """Return the family of a chip by its soc_version, None if the chip is unknown."""
     for family, record in load_products().items():
-        if any(
-            name == pattern
-            if pattern.isalnum()
-            else name.startswith(_find_head(pattern)) and re.fullmatch(pattern, name)
-            for pattern in record["chips"]
-        ):
+        if any(_is_chip(pattern, name) for pattern in record["chips"]):
             return family
     return None
+
+
+def _is_chip(pattern: str, name: str) -> bool:
+    if pattern.isalnum():
+        return name == pattern
+    # few patterns have the head of the name: others need not be compiled
+    return name.startswith(_find_head(pattern)) and re.fullmatch(pattern, name) is not None
 
 
 def _find_head(pattern: str) -> str:
@@ -82,39 +80,38 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     """Return the hint for an unknown product name, and its fix if only one product is possible."""
     plain, chip = _read_chip(name)
     family = find_chip_family(chip)
-    if families := _list_families_of_chips(
-        chip
-    ):  # 910B is a chip, but users mean Ascend910B1 to B4
+    families = _list_families_of_chips(chip)
+    if families:  # 910B is a chip, but users mean Ascend910B1 to B4
         single = f", or {chip!r}, a chip of {family!r}" if family and family not in families else ""
-        return (
-            (
-                f"did you mean {' or '.join(map(repr, families))}, "
-                f"whose chips begin with {chip}{single}?"
-            ),
-            None,
-        )
+        names = " or ".join(map(repr, families))
+        return f"did you mean {names}, whose chips begin with {chip}{single}?", None
     if family:
         return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
-    words = re.findall(r"\w+", plain.lower())
-    traded = [
+    similar = _list_products_of_trade_name(name)
+    if not similar:
+        parts = set(re.findall(r"\w+", plain.lower()))
+        similar = [
+            product for product in product_names() if not parts.isdisjoint(product.split("-")[1:])
+        ]
+    if similar:
+        fix = Fix(similar[0]) if len(similar) == 1 else None
+        return f"did you mean {' or '.join(map(repr, similar[:4]))}?", fix
+    known = (
+        f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; "
+        "npuprof help products says what each is"
+    )
+    hint, name_fix = suggest_name(name, product_names(), known)
+    return hint, Fix(name_fix.name) if name_fix else None
+
+
+def _list_products_of_trade_name(name: str) -> list[str]:
+    """Return the families with a trade name (``also``) that is in a text, once for each."""
+    return [
         product
         for product, record in load_products().items()
         for title in record.get("also", ())
         if title.lower() in name.lower()
     ]
-    similar = traded or [
-        product for product in product_names() if set(words) & set(product.split("-")[1:])
-    ]
-    if similar:
-        return f"did you mean {' or '.join(map(repr, similar[:4]))}?", Fix(similar[0]) if len(
-            similar
-        ) == 1 else None
-    known = (
-        f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; "
-        "npuprof help products says what each is"
-    )
-    hint, fix = suggest_name(name, product_names(), known)
-    return hint, Fix(fix.name) if fix else None
 
 
 def _list_families_of_chips(beginning: str) -> list[str]:
@@ -145,10 +142,11 @@ def is_product_covered(pattern: str, name: str) -> bool:
 
 
 def may_contain(pattern: str, name: str) -> bool:
-    """Return whether ``pattern`` covers a product, or is a line of a chip's family: which chips a
-    line has is undocumented.
+    """Return whether ``pattern`` covers a product, or is a line of a chip's family.
+
+    It is undocumented which chips a line has.
     """
+    if is_product_covered(pattern, name):
+        return True
     chip_family = find_chip_family(name)
-    return is_product_covered(pattern, name) or (
-        chip_family is not None and pattern in load_products()[chip_family].get("lines", ())
-    )
+    return chip_family is not None and pattern in load_products()[chip_family].get("lines", ())

@@ -1,6 +1,4 @@
-"""Programs that are started with arguments of a section: how scripts spell the start, the arguments
-and their files.
-"""
+"""Programs that are started with arguments of a section, and how scripts spell that."""
 
 from __future__ import annotations
 

@@ -114,9 +114,7 @@ def _keep_lists(schema: Schema) -> Schema | None:
 
 
 def _build_plain_option_schema(option: catalog.Option) -> Schema:
-    """Return the schema of an option's text, number or switch, in any release and on
-    any surface.
-    """
+    """Return the schema of an option's text, number or switch in any release, on any surface."""
     if option.value_field == "b":
         return {"type": "boolean"}
     flag = catalog.find_flag(option.flag)
@@ -157,8 +155,9 @@ def _build_plain_option_schema(option: catalog.Option) -> Schema:
 
 
 def _is_spelt_freely(option: catalog.Option) -> bool:
-    """Return whether the text of a structured option may differ from its pattern: odd names are
-    only warned about, 0.9 is 00.9.
+    """Return whether the text of a structured option may differ from its pattern.
+
+    Unknown names are only warned about, and 0.9 is 00.9.
     """
     return option.kind == "list" or "'number'" in repr(load_form(option.structure).schema)
 
@@ -248,9 +247,7 @@ def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any
 
 
 def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
-    """Return the schema of one of some words, or of several if they can be joined, as the reader
-    accepts them.
-    """
+    """Return the schema of one of some texts, or of several joined ones, as the reader accepts."""
     habits = _find_taken_habits(record)
     alternatives = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
     word = f"{'0*' if 'number' in habits else ''}(?:{alternatives})"
@@ -270,9 +267,7 @@ def _build_word_pattern(text: str, any_case: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text escaped for every regular expression dialect: some reject what ``re.escape``
-    escapes.
-    """
+    """Return a text escaped for every dialect: some reject what ``re.escape`` escapes."""
     return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
 
 

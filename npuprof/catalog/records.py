@@ -1,6 +1,4 @@
-"""What the built catalogue contains: the records of settings and rules, and versions as
-sort keys.
-"""
+"""What the built catalogue contains: records of settings and rules, and versions as sort keys."""
 
 from __future__ import annotations
 
@@ -21,8 +19,14 @@ Packed = tuple[str, tuple[int, ...], bytes]
 #: A version as a sort key; keys sort by date.
 Key = tuple[int, int, int, int, int, int]
 
-_VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
-_PACKAGE_VERSION = r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[.-]?(rc|post)(\d{0,6}))?"
+_VERSION = (
+    r"(?P<major>\d+)(?:\.(?P<minor>\d+))?(?:\.(?:RC(?P<candidate>\d+)|(?P<patch>\d+)))?"
+    r"(?:[.-]?(?:alpha|beta)(?P<preview>\d*))?"
+)
+_PACKAGE_VERSION = (
+    r"v?(?P<major>\d{1,6})(?:\.(?P<minor>\d{1,6}))?(?:\.(?P<patch>\d{1,6}))?"
+    r"(?:[.-]?(?P<stage>rc|post)(?P<number>\d{0,6}))?"
+)
 _FINAL_STAGE = 10**6
 
 
@@ -336,8 +340,7 @@ class ConfigClass(Record):
 
 
 class Setting(Record):
-    """One setting of a framework, in that framework's section: ``name`` is its path there, such as
-    ``matmul.allow_hf32``.
+    """One setting of a framework; ``name`` is its path in the section: ``matmul.allow_hf32``.
 
     ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that
     is not checked). ``call`` is the code that sets it, with ``{}`` for the value; without a call,
@@ -416,42 +419,39 @@ def parse_release_version(version: str) -> Key | None:
 
     20.1 and 20.2 came before 5.0.1; release candidates and alphas come before their release.
     """
-    words = version.strip().split(".")
-    if len(words) <= 3 and all(
-        word.isdecimal() and word.isascii() and len(word) < 7 for word in words
+    parts = version.strip().split(".")
+    # the common case, without a pattern
+    if len(parts) <= 3 and all(
+        part.isdecimal() and part.isascii() and len(part) < 7 for part in parts
     ):
-        major, minor, patch = (*map(int, words), 0, 0)[:3]
+        major, minor, patch = (*map(int, parts), 0, 0)[:3]
         return int(major < 20), major, minor, 1, patch, _FINAL_STAGE
     match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
     if not match or len(version) > 40:
         return None
-    number, minor_, candidate, patch_, preview = match.groups()
-    stage = _FINAL_STAGE if preview is None else int(preview or 0)
+    major, candidate = int(match["major"]), match["candidate"]
     return (
-        int(int(number) < 20),
-        int(number),
-        int(minor_ or 0),
+        int(major < 20),
+        major,
+        int(match["minor"] or 0),
         int(not candidate),
-        int(candidate or patch_ or 0),
-        stage,
+        int(candidate or match["patch"] or 0),
+        _FINAL_STAGE if match["preview"] is None else int(match["preview"] or 0),
     )
 
 
 def parse_framework_version(version: str) -> Key | None:
-    """Return the sort key of a framework or package version (``6.0.RC1``,
-    ``2.7.1.post8``), or None.
-    """
+    """Return the sort key of a framework or package version (``2.7.1.post8``), or None."""
     match = re.fullmatch(_PACKAGE_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
     if match is None:
         return None
-    major, minor, patch, stage, number = match.groups("0")
     return (
         0,
-        int(major),
-        int(minor),
-        int(patch),
-        {"rc": 0, "0": 1, "post": 2}[stage.lower()],
-        int(number or 0),
+        int(match["major"]),
+        int(match["minor"] or 0),
+        int(match["patch"] or 0),
+        {"rc": 0, "": 1, "post": 2}[(match["stage"] or "").lower()],
+        int(match["number"] or 0),
     )
 
 
@@ -474,17 +474,18 @@ class Axis(Record):
     documented: bool = False
 
     def find_release(self, version: str) -> str | None:
-        """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a
-        package its release; None if unknown.
+        """Return the release for a user's version, None if unknown.
+
+        ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release.
         """
-        wanted = self.parse(version.removeprefix("CANN").strip())
-        if wanted is None:
+        requested = self.parse(version.removeprefix("CANN").strip())
+        if requested is None:
             return None
-        named = [name for name, key in self.releases.items() if key == wanted]
-        named += [release for key, release in self.packages.values() if key == wanted]
+        named = [name for name, key in self.releases.items() if key == requested]
+        named += [release for key, release in self.packages.values() if key == requested]
         if named:
             return named[0]
-        same = [name for name, key in self.releases.items() if key[:3] == wanted[:3]]
+        same = [name for name, key in self.releases.items() if key[:3] == requested[:3]]
         return same[-1] if same and re.fullmatch(r"\d+\.\d+", version.strip()) else None
 
     def find_releases_in_range(self, spec: str) -> tuple[str, ...] | None:
@@ -506,8 +507,9 @@ class Axis(Record):
         )
 
     def parse_range(self, spec: str) -> list[tuple[str, Key]] | None:
-        """Return operators and bounds of a range, None if it is invalid or a bound fits no
-        numbering of the framework.
+        """Return operators and bounds of a range.
+
+        None if it is invalid or a bound fits no numbering of the framework.
         """
         clauses: list[tuple[str, Key]] = []
         oldest = next(iter(self.releases.values()), ())

@@ -24,8 +24,7 @@ EXECUTES = "executes"
 
 
 def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of a setting and what a change of it may affect, as far as the catalogue has
-    them.
+    """Return the unit of a setting and what a change of it may affect, if the catalogue has them.
 
     ``sides`` are its values before and after, None if unset: either can affect execution, whatever
     the variable.
@@ -34,16 +33,16 @@ def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str,
     record = find_record(section, name)
     if isinstance(record, Option):
         return record.unit, tuple(record.risk)
-    twin, unit = "", ""
+    equivalent, unit = "", ""
     risk: tuple[str, ...] = ()
     if isinstance(record, Variable):
-        twin, unit, risk = record.session_option, record.unit, record.risk
+        equivalent, unit, risk = record.session_option, record.unit, record.risk
     elif isinstance(record, Flag):
-        twin, risk = record.twin, record.risk
+        equivalent, risk = record.twin, record.risk
     elif settings := list_settings_below(section, name):
         unit = settings[0].unit if len(settings) == 1 else ""
         risk = tuple(dict.fromkeys(risk for setting in settings for risk in setting.risk))
-    option = find_option(twin) if twin and not risk else None
+    option = find_option(equivalent) if equivalent and not risk else None
     risk = tuple(option.risk if option else risk)
     return unit, (EXECUTES, *risk) if section == "env" and _affects_execution(name, sides) else risk
 

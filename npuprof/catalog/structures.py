@@ -48,7 +48,8 @@ _CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
 _NODES = list_schema(
     {
         "type": "string",
-        "pattern": r"""^[^',\[\]"\s\\\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+$""",
+        "pattern": r"""^[^',\[\]"\s\\\u0000-\u0020\u007f-\u00a0\u00ad"""
+        r"""\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+$""",
     },
     1,
 )

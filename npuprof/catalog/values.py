@@ -286,9 +286,7 @@ def _drop_empty_tables(value: Any) -> Any:
 
 
 def is_same_typed_value(left: Any, right: Any) -> bool:
-    """Return whether two values are equal, including their types: ``true`` is not ``1``, ``2`` is
-    not ``2.0``.
-    """
+    """Return whether two values are equal and of equal types: ``true`` is not ``1``."""
     if isinstance(left, dict) and isinstance(right, dict):  # of any dict class
         return left.keys() == right.keys() and all(
             is_same_typed_value(item, right[name]) for name, item in left.items()

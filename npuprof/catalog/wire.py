@@ -1,5 +1,6 @@
-"""The log and dump output of adapters and the graph engine for each option: the rows of
-``wire.toml``, which documents the fields.
+"""The log and dump output of adapters and the graph engine for each option, from ``wire.toml``.
+
+That file documents the fields.
 """
 
 from __future__ import annotations
@@ -123,12 +124,12 @@ def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
     The value is set if only sessions have the key, so that only adapters with a single map write it
     there.
     """
-    found = next(one for one in load_generations() if one.name == generation)
-    names = {name.removeprefix("TF 2 ") for name in (found.name, *found.also)}
-    stages = ("global", "session") if found.maps == 1 else ("global",)
+    row = next(row for row in load_generations() if row.name == generation)
+    names = {name.removeprefix("TF 2 ") for name in (row.name, *row.also)}
+    stages = ("global", "session") if row.maps == 1 else ("global",)
     keys: dict[str, bool] = {}
     for wire in load_wires().values():
-        stage = next((one for one in stages if one in wire.tf2), "")
+        stage = next((stage for stage in stages if stage in wire.tf2), "")
         if stage and "unset" in wire.tf2 and names <= set(wire.tf2_logged_by):
             keys[wire.tf2[stage]] = stage == "session"
     return dict(sorted(keys.items()))

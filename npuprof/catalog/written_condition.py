@@ -1,6 +1,4 @@
-"""Conditions as users write them, for ``list --where`` and team rules: parsing, error messages,
-evaluation.
-"""
+"""Conditions as users write them, for ``list --where`` and team rules."""
 
 from __future__ import annotations
 
@@ -142,9 +140,7 @@ def _quote_text(match: re.Match[str]) -> str:
 
 
 def _put_list_into_parentheses(text: str) -> str:
-    """Return a condition with parentheses around its only list, if commas separate values without
-    them; else empty.
-    """
+    """Return a condition with the missing parentheses around its only list; else empty."""
     match = re.fullmatch(r"(.*\bin)\s+([^()]+?,[^()]+?)((?:\s+(?:and|or)\b.*)?)", text)
     if match is None:
         return ""
@@ -277,9 +273,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
 
 
 def _read_variables_alike(tree: Any) -> Any:
-    """Return a condition whose comparisons with text variables use text, as environment variables
-    are always text.
-    """
+    """Return a condition that compares text variables with text, as variables are always text."""
     if tree[0] in ("and", "or", "not"):
         return (tree[0], *map(_read_variables_alike, tree[1:]))
     if tree[0] in ("==", "!=", "in", "not in"):

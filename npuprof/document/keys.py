@@ -47,7 +47,7 @@ _SHOW_NOTHING = frozenset(
 
 
 def is_visible(text: str) -> bool:
-    """Return whether every character of a text is visible: no controls, text directions, fillers."""
+    """Return whether every character of a text is visible: no controls, directions, fillers."""
     return text.isprintable() and (
         text.isascii() or (_SHOW_NOTHING.isdisjoint(text) and max(text) < "\U000e0000")
     )

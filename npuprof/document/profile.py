@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 #: Keys that users expect in ``[profile]``, with their actual place.
-_SAID_ELSEWHERE = {
+_SET_ELSEWHERE = {
     "name": "a preset is called as its file is: npuprof rename OLD NEW gives it another name",
     "version": "a version is a tag that npuprof release makes",
 }
@@ -134,8 +134,7 @@ class Yank(Record):
 
 
 class ProfileSource:
-    """Where profiles are looked up by name: a folder, a git revision, a source, or profiles built
-    in memory.
+    """Where profiles are looked up by name: a folder, a revision, a source, or memory.
 
     ``root`` is its folder or address, empty in memory; ``parts`` are the profiles of a composed
     one, by key; ``content`` is the file that they were built from, as a pipe cannot be read again.
@@ -226,9 +225,7 @@ class Profile:
         self.touched: frozenset[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle: without the store, which belongs to the process
-        that opened it.
-        """
+        """Return the state to pickle, without the store, which belongs to the process."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "home"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -239,13 +236,10 @@ class Profile:
     def touches(self, key: str) -> bool:
         """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:
-            self.touched = frozenset(
-                [
-                    step.key
-                    for steps in (self.steps, *[one.steps for one in self.overrides])
-                    for step in steps
-                ]
-            )
+            steps = [*self.steps]
+            for override in self.overrides:
+                steps += override.steps
+            self.touched = frozenset([step.key for step in steps])
         return key in self.touched
 
     @property
@@ -266,33 +260,27 @@ class Profile:
         return tuple(self.table.get("locked", ()))
 
     def list_ranges(self) -> dict[str, str]:
-        """Return the release ranges that the profile itself sets, for CANN (``cann``) and for
-        frameworks.
-        """
-        return {
-            **({"cann": self.table["cann"]} if "cann" in self.table else {}),
-            **self.table.get("versions", {}),
-        }
+        """Return the release ranges that the profile itself sets, for ``cann`` and frameworks."""
+        ranges = dict(self.table.get("versions", {}))
+        return {"cann": self.table["cann"], **ranges} if "cann" in self.table else ranges
 
     def locate_range(self, axis: str) -> Path:
         """Return the path of the release range that the profile sets for an axis."""
-        return (
-            ("profile", axis)
-            if axis in self.document.data.get("profile", {})
-            else ("profile", "versions", axis)
-        )
+        if axis in self.document.data.get("profile", {}):
+            return "profile", axis
+        return "profile", "versions", axis
 
     @property
     def ignores(self) -> tuple[Ignore, ...]:
         """The findings that the profile accepts."""
-        said = self.table.get("ignore")
-        if not said:
+        tables = self.table.get("ignore")
+        if not tables:
             return ()
         from npuprof.document.policy import Ignore  # few profiles accept findings
 
         return tuple(
-            Ignore(one["code"], one["reason"], self.origin("profile", "ignore", index))
-            for index, one in enumerate(said)
+            Ignore(table["code"], table["reason"], self.origin("profile", "ignore", index))
+            for index, table in enumerate(tables)
         )
 
     @property
@@ -316,12 +304,12 @@ class _Reader:
         for name, value in document.data.items():
             if name not in TABLES:
                 meant = next((table for table in TABLES if name.startswith(table)), "")
-                hint = (
-                    f"write [{meant}]"
-                    if meant
-                    else f"options go below [options]; the tables are {', '.join(TABLES)}"
-                )
-                hint = f"{name} belongs below [profile]" if name in PROFILE_KEYS else hint
+                if name in PROFILE_KEYS:
+                    hint = f"{name} belongs below [profile]"
+                elif meant:
+                    hint = f"write [{meant}]"
+                else:
+                    hint = f"options go below [options]; the tables are {', '.join(TABLES)}"
                 self.add_unknown_name(f"unknown table or key {name!r}", (name,), TABLES, hint)
             elif name != "override" and not isinstance(value, dict):
                 self.add_problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
@@ -353,47 +341,13 @@ class _Reader:
             return {}
         good: dict[str, Any] = {}
         for name, value in table.items():
-            path = ("profile", name)
             key = PROFILE_KEYS.get(name)
             if key is None:
-                self.add_unknown_name(
-                    f"unknown key {name!r} in [profile]",
-                    path,
-                    PROFILE_KEYS if name not in _SAID_ELSEWHERE else (),
-                    _SAID_ELSEWHERE.get(name)
-                    or f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
-                )
-            elif (
-                key.kind == NAMES
-                and isinstance(value, str)
-                and (names := re.findall(r"[^\s,;]+", value))
-            ):
-                hint = f"write {name} = {keys.format_toml_value(names)}"
-                self.add_problem(
-                    "NP007",
-                    f"{name!r} must be {key.kind}",
-                    path,
-                    hint,
-                    Fix(names) if names == [value] else None,
-                )
+                self._add_unknown_profile_key(name)
             elif not _is_of_kind(key.kind, value):
-                meant = (
-                    value[0]
-                    if key.kind == TEXT and isinstance(value, list) and len(value) == 1
-                    else value
-                )
-                shown = key.example
-                if (
-                    key.kind == TEXT
-                    and isinstance(meant, (str, int, float))
-                    and not isinstance(meant, bool)
-                ):
-                    shown = keys.format_toml_value(str(meant))
-                self.add_problem(
-                    "NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {shown}"
-                )
+                self._add_wrong_kind(name, key, value)
             elif name == "scenario" and value not in SCENARIOS:
-                self.add_unknown_scenario(value, path)
+                self.add_unknown_scenario(value, ("profile", name))
             else:
                 good[name] = value
         if "ignore" in good and not self._read_ignores(good["ignore"]):
@@ -403,6 +357,29 @@ class _Reader:
         for index, name in enumerate(good.get("locked", ())):
             self.parse_key(name, ("profile", "locked", index))
         return good
+
+    def _add_unknown_profile_key(self, name: str) -> None:
+        known: Iterable[str] = PROFILE_KEYS
+        hint = f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}"
+        if name in _SET_ELSEWHERE:
+            known, hint = (), _SET_ELSEWHERE[name]
+        self.add_unknown_name(f"unknown key {name!r} in [profile]", ("profile", name), known, hint)
+
+    def _add_wrong_kind(self, name: str, key: ProfileKey, value: Any) -> None:
+        """Add the problem of a value of another kind, with the value that it may mean."""
+        example = key.example
+        fix = None
+        if key.kind == NAMES and isinstance(value, str):
+            names = re.findall(r"[^\s,;]+", value)
+            if names:
+                example = keys.format_toml_value(names)
+                fix = Fix(names) if names == [value] else None
+        elif key.kind == TEXT:
+            meant = value[0] if isinstance(value, list) and len(value) == 1 else value
+            if isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
+                example = keys.format_toml_value(str(meant))
+        what, hint = f"{name!r} must be {key.kind}", f"write {name} = {example}"
+        self.add_problem("NP007", what, ("profile", name), hint, fix)
 
     def parse_key(self, name: str, path: Path) -> tuple[str, tuple[str, ...]] | None:
         """Return a key with its tail, None if it is not one; that is added to the problems."""
@@ -446,15 +423,15 @@ class _Reader:
                 ranges.setdefault("versions", {})[name] = value
         return ranges
 
-    def _read_ignores(self, said: list[dict[str, Any]]) -> bool:
+    def _read_ignores(self, tables: list[dict[str, Any]]) -> bool:
         """Return whether every ``ignore`` table has exactly a code and a reason.
 
         Faults are added to the problems.
         """
         before = len(self.problems)
-        for index, one in enumerate(said):
+        for index, table in enumerate(tables):
             path = ("profile", "ignore", index)
-            for name in one.keys() - {"code", "reason"}:
+            for name in table.keys() - {"code", "reason"}:
                 self.add_unknown_name(
                     f"unknown key {name!r} in ignore",
                     (*path, name),
@@ -462,19 +439,13 @@ class _Reader:
                     "known are code, reason",
                 )
             for name, example in (("code", "'NP378'"), ("reason", "'one device only'")):
-                value = one.get(name)
-                if not (isinstance(value, str) and value.strip()):
-                    what = (
-                        f"{name!r} of an ignore must be text"
-                        if name in one
-                        else f"an ignore needs a {name}"
-                    )
-                    self.add_problem(
-                        "NP007",
-                        what,
-                        (*path, name) if name in one else path,
-                        f"write {name} = {example}",
-                    )
+                value = table.get(name)
+                hint = f"write {name} = {example}"
+                if name not in table:
+                    self.add_problem("NP007", f"an ignore needs a {name}", path, hint)
+                elif not isinstance(value, str) or not value.strip():
+                    what = f"{name!r} of an ignore must be text"
+                    self.add_problem("NP007", what, (*path, name), hint)
         return len(self.problems) == before
 
     def steps(
@@ -551,15 +522,19 @@ class _Reader:
                 'write match = { product = "atlas-a3" }',
             )
             match = {}
-        wanted: dict[str, tuple[str, ...]] = {}
+        values_by_axis: dict[str, tuple[str, ...]] = {}
         for name, value in match.items():
             if name not in MATCH_KEYS:
                 self.named.append((*path, "match", name))
             if _is_of_kind(TEXT, value) or _is_of_kind(NAMES, value):
-                wanted[name] = (value,) if isinstance(value, str) else tuple(value)
-                for scenario in wanted[name] if name == "scenario" else ():
+                values_by_axis[name] = (value,) if isinstance(value, str) else tuple(value)
+                for scenario in values_by_axis[name] if name == "scenario" else ():
                     if scenario not in SCENARIOS:
-                        listed = () if isinstance(value, str) else (wanted[name].index(scenario),)
+                        listed = (
+                            ()
+                            if isinstance(value, str)
+                            else (values_by_axis[name].index(scenario),)
+                        )
                         self.add_unknown_scenario(scenario, (*path, "match", name, *listed))
             else:
                 self.add_problem(
@@ -585,7 +560,9 @@ class _Reader:
             )
             unset = []
         return Override(
-            wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}"
+            values_by_axis,
+            self.steps(block, path, unset, (*path, "unset")),
+            f"override {index + 1}",
         )
 
 

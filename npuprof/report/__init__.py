@@ -32,8 +32,8 @@ class Answer(Record):
     """The result of a verb.
 
     ``forms`` has a function for each value of ``--format``. Only the requested one is called; an
-    iterator is printed as it arrives, ``None`` prints nothing. ``early_notes`` are printed before the
-    answer, ``aside``, ``notes`` and ``problems`` after it; ``code`` is the exit code.
+    iterator is printed as it arrives, ``None`` prints nothing. ``early_notes`` are printed before
+    the answer, ``aside``, ``notes`` and ``problems`` after it; ``code`` is the exit code.
     """
 
     forms: Forms | str | bytes | Table | Markdown | None = None

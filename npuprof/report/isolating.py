@@ -11,8 +11,7 @@ from npuprof.system.files import describe_os_error
 
 
 class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, and contextlib is four times slower
-    """Turn an exception of the body into an error finding about ``path`` in ``problems``, and
-    continue after it.
+    """Turn an exception of the body into a finding about ``path`` in ``problems``, and continue.
 
     A bug in npuprof is NP831; an operating system error or limit is NP801, or NP001 for the file of
     a ``preset``. With NPUPROF_DEBUG=1 the traceback is printed. NpuprofError and BrokenPipeError

@@ -58,7 +58,7 @@ def find_width() -> int:
 
 
 def wrap_lines(text: str, width: int) -> str:
-    """Return a text wrapped to ``width`` columns, if words allow that; continued lines are indented.
+    """Return a text wrapped to ``width`` columns if words allow that, later lines indented.
 
     A cited line of a file is cut, as its columns are those of the file.
     """
