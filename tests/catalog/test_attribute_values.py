@@ -1,6 +1,4 @@
-"""The classes of the other surfaces: what the catalogue says of them is what the
-adapter's own have.
-"""
+"""The classes of other surfaces accept what the catalogue has for the adapter's own options."""
 
 from __future__ import annotations
 

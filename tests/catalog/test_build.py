@@ -1,6 +1,4 @@
-"""The build of the catalogue: conditions that name what there is not, and releases in
-conditions.
-"""
+"""The build of the catalogue: conditions with unknown names, and releases in conditions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The built forms: in a checkout always those of the records and modules, in a wheel complete
-without them.
-"""
+"""The built forms: current in a checkout, complete in a wheel without their sources."""
 
 from __future__ import annotations
 
@@ -95,7 +93,8 @@ def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
     targets = {name: renderers.load_target(name) for name in index}
     assert [*targets] == sorted(targets, key=lambda name: targets[name].place)
     for name, row in index.items():
-        assert (row.surface, row.sections) == (targets[name].surface, targets[name].sections), name
+        assert row.surface == targets[name].surface, name
+        assert row.sections == targets[name].sections, name
     modules = [
         __import__(f"npuprof.renderers.{path.stem}", fromlist=["TARGETS"])
         for path in RENDERERS.glob("[!_]*.py")

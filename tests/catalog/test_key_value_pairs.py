@@ -1,6 +1,4 @@
-"""Variables that hold key-value pairs: their tables and texts mean the same, and are
-judged alike.
-"""
+"""Variables with key-value pairs: tables and texts are equivalent, and are judged alike."""
 
 from __future__ import annotations
 

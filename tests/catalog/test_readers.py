@@ -1,6 +1,4 @@
-"""What the readers of variables and of flags of ATC take, although it is not spelled as documented;
-each case names its source.
-"""
+"""Undocumented spellings that readers of variables and ATC flags accept, each with its source."""
 
 from __future__ import annotations
 

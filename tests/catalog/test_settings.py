@@ -1,6 +1,4 @@
-"""Settings of frameworks: each row as a preset, what renders it, and what is wrong with values that
-the framework reads differently.
-"""
+"""Settings of frameworks: each row as a preset, its rendered code, and faults of values."""
 
 from __future__ import annotations
 
@@ -367,7 +365,8 @@ def test_explain_names_meaning_counterpart_and_reader(run: Run) -> None:
     assert "  meaning      Selects the arithmetic of matrix multiplications." in text
     assert "  read by      torch_npu since 7.3.0" in text
     fields = json.loads(run("explain", "job.toml", "torch_npu.jit_compile", "--format", "json").out)
-    assert (fields["default"], fields["counterparts"]) == (False, ["jit_compile"])
+    assert fields["default"] is False
+    assert fields["counterparts"] == ["jit_compile"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""Sidecar files against the parsers in CANN that read them, written down here from what
-those do.
-"""
+"""Sidecar files against the parsers in CANN that read them, rewritten here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What is known of the texts of options on the wire: complete, and in keeping with the
-catalogue.
-"""
+"""The rows of the log and dump output of options: complete, and consistent with the catalogue."""
 
 from __future__ import annotations
 

@@ -189,7 +189,8 @@ def test_a_flag_that_two_sections_set_differently_is_not_chosen_in_silence(
     with pytest.raises(npuprof.NpuprofError, match="by atc") as caught:
         render_unchecked(config(toml({"options": option, "atc": flag})), "atc")
     (finding,) = caught.value.findings
-    assert (finding.code, finding.key) == ("NP912", f"atc.{next(iter(flag))}")
+    assert finding.code == "NP912"
+    assert finding.key == f"atc.{next(iter(flag))}"
 
 
 def test_a_flag_that_two_sections_set_alike_is_written_once() -> None:

@@ -1,6 +1,4 @@
-"""Every target of a few presets, as files to look at: ``--update-golden`` accepts what
-is written now.
-"""
+"""Every target of a few presets as golden files: ``--update-golden`` rewrites them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ def test_an_entry_that_is_there_is_used_again_and_the_rest_of_the_config_kept(
             "graph_run_mode": ("i", 1),
         }
         assert [entry.name for entry in entries] == ["Other", "NpuOptimizer"]
-        assert (proto.allow_soft_placement, proto.intra_op_parallelism_threads) == (True, 3)
+        assert proto.allow_soft_placement is True
+        assert proto.intra_op_parallelism_threads == 3
 
 
 @pytest.mark.parametrize("way", [call_module, apply_unchecked])
@@ -127,4 +128,5 @@ def test_a_value_that_does_not_fit_is_refused_and_never_bent(named: dict[str, An
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(options(deterministic=1, **named), "session")
     (finding,) = caught.value.findings
-    assert (finding.code, finding.key) == ("NP901", next(iter(named)))
+    assert finding.code == "NP901"
+    assert finding.key == next(iter(named))

@@ -143,7 +143,8 @@ def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(
     for found in made:
         assert parameter_map(found) == expect_parameter_map(preset)
         rewrite = found.graph_options.rewrite_options
-        assert (rewrite.remapping, rewrite.memory_optimization) == (2, 2)
+        assert rewrite.remapping == 2
+        assert rewrite.memory_optimization == 2
 
 
 def test_migrated_targets_hand_their_config_to_the_adapter(tensorflow: Any) -> None:
@@ -309,7 +310,8 @@ def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key:
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(config(toml({"options": options})), "estimator")
     (finding,) = caught.value.findings
-    assert (finding.severity, finding.key) == ("error", key)
+    assert finding.severity == "error"
+    assert finding.key == key
     assert finding.why
 
 
@@ -432,7 +434,8 @@ def test_what_an_environment_and_a_block_leave_out_is_said(
         strict = run(
             *words, "--no-check", "--strict", *(["--", "true"] if words[0] == "run" else [])
         )
-        assert (strict.code, strict.err.count("NP917")) == (2, 2)
+        assert strict.code == 2
+        assert strict.err.count("NP917") == 2
 
 
 # -- sidecar files, notes, headers ----------------------------------------------------------------

@@ -173,7 +173,8 @@ def test_a_terminal_is_shown_what_a_pipe_is_handed(store: Store, tmp_path: Path)
         in subprocess.run(command, capture_output=True, check=True, env=environ).stdout.decode()
     )
     shown = capture(command[3:], 200, tmp_path)
-    assert ("\\u202e" in shown, HIDDEN.search(shown)) == (True, None)
+    assert "\\u202e" in shown
+    assert HIDDEN.search(shown) is None
 
 
 def test_colours_stay_where_a_text_is_coloured() -> None:
