@@ -14,9 +14,7 @@ from npuprof.catalog.releases import load_releases
 def build_rule(
     monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str
 ) -> dict[str, Any]:
-    """Return the built catalogue after the first place of a text in one of its files
-    has changed.
-    """
+    """Return the built catalogue after a text in one of its files was replaced once."""
 
     def read(name: str) -> dict[str, Any]:
         text = (build.HERE / name).read_text()

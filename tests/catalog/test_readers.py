@@ -32,9 +32,7 @@ NOT_FOUND_IN_CANN = 25
 
 
 def list_named() -> dict[tuple[str, str], str]:
-    """Return the readers that rows with listed values or a form name, empty where a row
-    names none.
-    """
+    """Return the reader of each row with listed values or a form, empty if it has none."""
     found = {}
     for section, find in SECTIONS.items():
         for name in catalog.record_names(section):

@@ -138,9 +138,7 @@ ODD: list[Any] = [
 
 
 def vary(value: Any) -> list[Any]:
-    """Return a value, and the same with one of its places held by something else, for
-    each of them.
-    """
+    """Return a value, and copies of it with another value at one of its paths."""
     found = [value, *ODD]
     for place, inner in list(
         value.items()

@@ -51,9 +51,7 @@ def test_the_attribute_of_tensorflow_2_is_the_one_that_the_option_is_spelled_as(
 
 
 def test_a_default_of_the_catalogue_is_what_stands_there_unset() -> None:
-    """The catalogue knows defaults from manuals, the rows from sources: where both say something,
-    they agree.
-    """
+    """Defaults from manuals and those from sources agree, if there are both."""
     odd = []
     for name, row in load_wires().items():
         option = catalog.find_option(name)

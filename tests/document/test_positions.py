@@ -164,9 +164,7 @@ def test_the_places_of_a_whole_text_are_kept_only_when_a_second_one_is_asked_for
 
 
 def check(text: str, data: Any, positions: Positions) -> None:
-    """Assert that every key and element of a document stands where its position says, whether or
-    not it alone is sought.
-    """
+    """Assert that each key and element is at its position, also if only it is sought."""
     for path, _ in walk(data, ()):
         assert Positions(text, path).find_position(path) == positions.find_position(path), path
         assert Document("a", "a.toml", text, data).locate_path(path) == positions.find_position(

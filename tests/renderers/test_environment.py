@@ -169,9 +169,7 @@ def dotenv_file(text: str, tmp_path: Path) -> dict[str, str | None]:
 
 
 def docker(text: str) -> dict[str, str]:
-    """Read as docker does: lines, blanks before them cut, comments and empty lines passed over, no
-    quotes.
-    """
+    """Read as docker does: leading blanks are cut, comments and empty lines skipped, no quotes."""
     found = {}
     for line in text.encode().split(b"\n"):
         assert len(line) < 65_536
@@ -514,7 +512,8 @@ def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_conte
 #: Starts two tasks as srun would, without a cluster.
 SRUN = """#!/bin/bash
 while [ "${1#--}" != "$1" ]; do shift; done
-for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_STEP_NUM_TASKS=2 SLURM_NODEID=0 SLURM_JOB_ID=77 "$@" || exit; done
+export SLURM_STEP_NUM_TASKS=2 SLURM_NODEID=0 SLURM_JOB_ID=77
+for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task "$@" || exit; done
 """
 
 

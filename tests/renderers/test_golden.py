@@ -28,7 +28,8 @@ enable_dump = true
 dump_path = "/data/dump"
 dump_step = [0, "3-5", 10]
 profiling_mode = true
-profiling_options = { output = "/tmp/profiling", training_trace = "on", fp_point = "a", bp_point = "b" }
+profiling_options = { output = "/tmp/profiling", training_trace = "on", \
+fp_point = "a", bp_point = "b" }
 modify_mixlist = { black-list = { to-add = ["MatMul", "Cast"] } }
 experimental_accelerate_train_mode = ["fast", "step", 0.9]
 graph_slice = "auto"

@@ -1,6 +1,4 @@
-"""The session target against the real ConfigProto of TensorFlow: what a preset says is what the
-parameter map holds.
-"""
+"""The session target against TensorFlow's ConfigProto: its parameter map has the values."""
 
 from __future__ import annotations
 

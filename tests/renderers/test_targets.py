@@ -1,6 +1,4 @@
-"""Rendered code, executed: against TensorFlow's own ConfigProto and stand-ins that take what the
-adapter takes.
-"""
+"""Rendered code, executed: against TensorFlow's ConfigProto, and stand-ins of the adapter."""
 
 from __future__ import annotations
 

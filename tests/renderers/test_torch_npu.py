@@ -147,9 +147,7 @@ def expect_received(settings: dict[str, Any]) -> dict[Any, Any]:
 
 
 def write_by_hand(settings: dict[str, Any]) -> str:
-    """Return a script that sets the same in ways that people have, and not as npuprof
-    renders it.
-    """
+    """Return a script that sets the same as people write it, not as npuprof renders it."""
     lines = ["import torch", "import torch_npu as tn", "from torch_npu import npu", "options = {}"]
     for name, value in settings.items():
         row = ROWS[name]
@@ -206,9 +204,7 @@ def test_the_files_are_those_of_the_wheel_and_refuse_what_torch_npu_refuses(file
 
 
 def group_rows() -> list[list[str]]:
-    """Return the rows in groups of which none excludes another, or is set by the
-    function of another.
-    """
+    """Return the rows in groups that exclude no others and share no function."""
     groups: list[list[str]] = []
     for name, row in ROWS.items():
         home = f"{name.partition('.')[0]}."

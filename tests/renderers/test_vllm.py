@@ -1,6 +1,4 @@
-"""Settings of vLLM-Ascend: rows of the catalogue, the rendered folder, and what vLLM-Ascend's own
-Python makes of it.
-"""
+"""Settings of vLLM-Ascend: catalogue rows, rendered folder, and how vLLM-Ascend reads it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What reaches a terminal, a comment or a page shows everything that it holds, and rendered values
-are the preset's all the same.
-"""
+"""Terminals, comments and pages show invisible characters; rendered values are unchanged."""
 
 from __future__ import annotations
 
@@ -97,6 +95,87 @@ def test_plain_text_of_any_script_stays_as_it_is() -> None:
     for text in ("plain", "größer → 5 µs", "日本語", "العربية", "עברית", "हिन्दी", "e\u0301"):
         assert escape_controls(text) == text
         assert keys.is_visible(text)
+
+
+PRESET = (
+    f'# c{EVIL}\n[profile]\ndescription = "d{EVIL}"\nowner = "o{EVIL}"\n[options]\n'
+    f'op_compiler_cache_dir = "./p{EVIL}" # x{EVIL}\n'
+    f'hccl_timeout = {{}}\n[env]\nASCEND_PROCESS_LOG_PATH = "/l{EVIL}"\n'
+)
+SCRIPT = (
+    f"# {WORST}\nimport tensorflow as tf\nc = tf.ConfigProto()\n"
+    f'custom_op.parameter_map["precison{EVIL}"].s = tf.compat.as_bytes("a{EVIL}") # {EVIL}\n'
+    f'custom_op.parameter_map["op_compiler_cache_dir"].s = tf.compat.as_bytes("b{EVIL}")\n'
+    f"# >>> npuprof good >>>\n# q{EVIL}\n# <<< npuprof <<<\n"
+)
+BRANCH = EVIL.replace("\x9b31m", "branch")
+#: Command lines; {} is a word that hides all it can, BRANCH a branch of such a name.
+COMMANDS = """
+list; list --format json; show good; show good --origin; show x{}.toml; show good@{};
+show good --set {}=1; explain good op_compiler_cache_dir; explain good {}; option {}; check;
+check --format sarif; check --format github; check x{}.toml; check x{}.toml --format github;
+check y{}.toml --cann 8.0.0 --cann 9.0.0; set good hccl_timeout=5 --dry-run;
+new fresh --description {} --dry-run; render good; render good --to toml; render good -o out{}/;
+env good --diff; env good --format k8s-configmap; diff good y{}.toml;
+diff good y{}.toml leaf --format html; diff --rev BRANCH; diff --rev BRANCH --format markdown;
+diff --rev BRANCH --format html; diff --rev {}; log good; blame good; commit --dry-run;
+release good --dry-run; restore good@HEAD --dry-run; import s{}.py; import s{}.py --format json;
+import s{}.py -o i{}/; scan .; scan . --format github; scan . --format sarif; scan no{};
+inject s{}.py good --force --dry-run; inject . --all --dry-run;
+migrate good --cann 9.0.0 --dry-run; init s{}.py; {}; show --{}
+"""
+
+
+@pytest.fixture
+def hostile(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    monkeypatch.setenv("GIT_AUTHOR_NAME", f"Ada{EVIL}")
+    repo.write(
+        {
+            "good": PRESET.format(1836),
+            "leaf": (
+                '[profile]\nextends = ["good"]\n[options]\n'
+                f'op_compiler_cache_dir = "./q{EVIL}" # y\n'
+            ),
+        }
+    )
+    repo.write(
+        {
+            "bad": (
+                f'[profile]\nextends = ["none{EVIL}"]\n[options]\n'
+                f'hccl_timeout = "{EVIL}"\n"k{EVIL}" = 1\n'
+            )
+        }
+    )
+    for message, number in ((f"one {WORST}", 1836), (f"two {WORST}", 1700)):
+        repo.write({"good": PRESET.format(number)})
+        for words in (("add", "-A"), ("commit", "-q", "-m", message)):
+            subprocess.run(
+                ["git", *words], check=True, env={**os.environ, "GIT_AUTHOR_NAME": f"Ada{EVIL}"}
+            )
+    repo.git("branch", BRANCH, "HEAD~1")
+    repo.write({"good": PRESET.format(1701)})
+    Path(f"x{WORST}.toml").write_text(
+        f'[profile]\nextends = ["good", "none{EVIL}"]\n[options]\nhccl_timeout = "{EVIL}"\n'
+    )
+    Path(f"y{WORST}.toml").write_text(
+        '[profile]\nextends = ["good"]\n[options]\nhccl_timeout = 3 \n'
+    )
+    Path(f"s{WORST}.py").write_text(SCRIPT)
+    (repo.folder / f"profiles/stray{WORST}.toml").write_text("[options]\n")
+    return repo
+
+
+def test_no_verb_prints_what_hides_itself(hostile: Repo, run: Run) -> None:
+    lines = [line.strip() for line in COMMANDS.split(";")]
+    assert len(lines) > 40
+    for line in lines:
+        words = [BRANCH if word == "BRANCH" else word.replace("{}", WORST) for word in line.split()]
+        said = run(*words)
+        assert said.code in (0, 1, 2), (words, said.err)
+        for text in (said.out, said.err):
+            assert not HIDDEN.search(text), (words, text)
+    for path in (*hostile.folder.glob("out*/*.py"), *hostile.folder.glob("i*/*.toml")):
+        assert not HIDDEN.search(path.read_text())
 
 
 @pytest.mark.parametrize("value", [WORST, LINK])

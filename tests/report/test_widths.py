@@ -1,7 +1,5 @@
 # ruff: noqa: RUF001 (marks of other scripts are what is tested)
-"""Every reading verb on a terminal of 80 and of 120 columns, with long names, long values and
-Chinese words.
-"""
+"""Every reading verb on terminals of 80 and 120 columns, with long names and Chinese text."""
 
 from __future__ import annotations
 
@@ -16,7 +14,10 @@ from support.captured import capture, strip_colours
 from support.repositories import Repo
 
 LONG = "a-preset-of-a-name-that-nobody-would-type/" * 2 + "end"
-WORDS = "所有训练任务共用的基础配置：混合精度、通信超时以及日志级别，由平台组维护，修改前请先与负责人沟通。"
+WORDS = (
+    "所有训练任务共用的基础配置：混合精度、通信超时以及日志级别，"
+    "由平台组维护，修改前请先与负责人沟通。"
+)
 STORE = {
     "base": f'[profile]\ndescription = "{WORDS * 2}"\nscenario = "training"\nowner = "平台组"\n'
     "[options]\nhccl_timeout = 600\n"
