@@ -102,7 +102,7 @@ class Adopt(Verb):
         scripts = self._read_scripts(problems, modules)
         drafts, other_notes = self._list_drafts(scripts, workspace, problems)
         known = index_presets(workspace, problems)
-        rest, standing = find_standing(drafts, known)
+        rest, standing = match_presets(drafts, known)
         proposal = self._propose(rest, below, known, home)
         rejected = _find_rejected(proposal.family, below, proposal.injector)
         if rejected:
@@ -113,12 +113,12 @@ class Adopt(Verb):
         with lock_folders([home.root, *script_folders]):
             adoption = plan_adoption(
                 scripts,
-                list_wanted_blocks(proposal.family, below, standing),
+                list_planned_blocks(proposal.family, below, standing),
                 proposal.injector,
                 lambda path: _require_writable(path, folders),
                 modules,
             )
-            adoption.kept.update(rejected)
+            adoption.unchanged.update(rejected)
             writes = [
                 file.build_wanted(proposal.texts[name].encode())
                 for name, file in proposal.new.items()
@@ -133,7 +133,7 @@ class Adopt(Verb):
         }
         report = _Report(proposal.texts, sources, adoption, other_notes, self.dry_run)
         problems += adoption.faults
-        code = int(self.strict and bool(adoption.kept or other_notes))
+        code = int(self.strict and bool(adoption.unchanged or other_notes))
         if any(problem.severity == "error" for problem in problems):
             code = 2
         if self.format == "json":
@@ -283,7 +283,7 @@ def _list_scripts(adoption: Adoption, folders: list[str]) -> list[PlannedWrite]:
     ]
 
 
-def _write(home: Folder, new: dict[str, NewFile], writes: list[Wanted]) -> None:
+def _write(home: Folder, new: dict[str, NewFile], writes: list[PlannedWrite]) -> None:
     """Write all files, or none, and then remove the new folders again."""
     folders = []
     for file in new.values():
@@ -307,7 +307,7 @@ class _Report(Record):
 
     def format_notes(self, store: str) -> list[str]:
         """Return the summary: unchanged scripts with reasons, new presets, adopted scripts."""
-        adopted, unchanged = self.adoption.adopted, self.adoption.kept
+        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
         notes = []
         for path, findings in unchanged.items():
             script = findings[0]
@@ -326,7 +326,7 @@ class _Report(Record):
 
     def _describe_counts(self, store: str) -> str:
         """Return the numbers of presets, shared parts and adopted scripts as one sentence."""
-        adopted, unchanged = self.adoption.adopted, self.adoption.kept
+        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
         leaves = sum(name in self.texts for name in self.sources)
         done = f"{store} has all the presets already"
         if leaves:
@@ -358,7 +358,7 @@ class _Report(Record):
         }
 
 
-def _format_differences(writes: list[Wanted]) -> str:
+def _format_differences(writes: list[PlannedWrite]) -> str:
     shown = []
     for file in writes:
         before = file.known.decode(errors="replace") if file.known else None

@@ -112,7 +112,8 @@ class _Changes:
                 # the files that it lists now, and those that it listed before
                 globs = dict.fromkeys((*layout.globs, *self._home.layout.globs))
                 layout = layout._replace(globs=tuple(globs))
-        changed, untracked = list_changed_paths(self.repository, layout)
+        paths = list_changed_paths(self.repository, layout)
+        changed, untracked = paths.changed, paths.untracked
         if names:
             selected = {self._find_path(layout, name) for name in names}
             ignored = git_writing.find_ignored_paths(

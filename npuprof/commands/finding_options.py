@@ -122,8 +122,8 @@ class JudgingVerb(Verb):
                 raise build_error(
                     "NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline"
                 )
-            marks = baselines.count_findings(serious, self.baseline)
-            baselines.write_baseline(known, marks)
+            counts = baselines.count_findings(serious, self.baseline)
+            baselines.write_baseline(known, counts)
             return Filtered(
                 [finding for finding in selected if finding.severity == "info"],
                 f", wrote {self.baseline} with {counts.total()}",

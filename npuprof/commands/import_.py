@@ -259,7 +259,7 @@ class _Scripts:
         scripts = [
             script
             for script in self.files
-            if any(setting.surface != "config" for setting in script.found)
+            if any(setting.surface != "config" for setting in script.settings)
         ]
         if len(scripts) > 1:
             name_all_drafts([draft for draft in self.drafts if draft.settings])
@@ -401,7 +401,7 @@ def _count_left_out(good: list[Draft]) -> str:
     An empty string if none.
     """
     settings = sum(len(draft.notes) for draft in good)
-    variables = len({variable for draft in good for variable in draft.others})
+    variables = len({variable for draft in good for variable in draft.other_variables})
     counts = []
     if settings:
         counts.append(format_count(settings, "setting"))

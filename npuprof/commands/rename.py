@@ -62,9 +62,9 @@ class Rename(StoreVerb):
                 _require_same_results(moved, after)
             problems = list(unread)
             scripts = _plan_scripts(moved, after, problems)
-            if scripts is not None and scripts.refused:
-                raise NpuprofError(scripts.refused)
-            writes = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
+            if scripts is not None and scripts.rejections:
+                raise NpuprofError(scripts.rejections)
+            writes = [*moved.list_wanted(), *(scripts.writes.values() if scripts else ())]
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
                 writing.write_planned_files(writes)

@@ -105,7 +105,7 @@ class Review(JudgingVerb):
         """
         job = hosting.read_job(os.environ)
         job = job._replace(base=self.base) if self.base else job
-        found = _Found()
+        results = _Results()
         try:
             self._sync_sources()
         except NpuprofError as error:
@@ -330,10 +330,9 @@ class States:
         """
         if not findings:
             return []
-        place = os.path.join(self._repository.top, "-")
-        baseline = baselines.Baseline(
-            place, None, baselines.count_findings(self._judge(commit), place)
-        )
+        path = os.path.join(self._repository.top, "-")
+        counts = baselines.count_findings(self._judge(commit), path)
+        baseline = baselines.Baseline(path, None, counts)
         return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
 
     def _judge(self, commit: str) -> list[Finding]:
@@ -361,7 +360,7 @@ def sort_faults(
     """
     known: set[tuple[str, ...]] = set()
     for pair in survey.pairs if survey else ():
-        for finding in (*pair.broken, *pair.untold):
+        for finding in (*pair.broken, *pair.unavailable):
             known.update(_identify_finding(finding))
     rest = [
         finding

@@ -73,12 +73,12 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     findings += sidecar_findings
     if findings:
         raise NpuprofError(findings)
-    return [*sidecars, Wanted(code, rendered.text.encode(), existing, below)]
+    return [*sidecars, PlannedWrite(code, rendered.text.encode(), existing, below)]
 
 
 def plan_sidecars(
     folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
-) -> tuple[list[Wanted], list[Finding]]:
+) -> tuple[list[PlannedWrite], list[Finding]]:
     """Return the sidecar files to write, and findings for existing ones of others.
 
     ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a
@@ -99,7 +99,7 @@ def plan_sidecars(
                 "or other code needs it so."
             )
             findings.append(_build_edited_finding(path, why))
-        planned.append(Wanted(path, text.encode(), existing, folder or "."))
+        planned.append(PlannedWrite(path, text.encode(), existing, folder or "."))
     return planned, findings
 
 

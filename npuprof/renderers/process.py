@@ -110,7 +110,7 @@ def write_sidecars(config: Config, folder: str) -> None:
 
         make_folder(folder)
         planned = [
-            Wanted(os.path.join(folder, name), text.encode(), below=folder)
+            PlannedWrite(os.path.join(folder, name), text.encode(), below=folder)
             for name, text in files.items()
         ]
         write_planned_files(planned)

@@ -260,7 +260,7 @@ def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> li
 
 
 def _add_trust(home: ProfileSource | None, trusted: Trusted) -> None:
-    from npuprof.store.trust_state import keep_trusted
+    from npuprof.store.trust_state import store_trusted
 
-    if any(trusted) and (identity := identify_store(home)):
-        keep_trusted(identity, trusted, adding=True)
+    if (trusted.names or trusted.pairs) and (identity := identify_store(home)):
+        store_trusted(identity, trusted, adding=True)

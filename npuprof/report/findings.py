@@ -106,7 +106,7 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
     dependents = [name for name in finding.profiles if name != author]
     if dependents and author:
         shown = [author, *dependents] if author in finding.profiles else dependents
-        lines.append(f"  in:  {count_rest(list(map(escape_controls, shown)), 8)}")
+        lines.append(f"  in:  {count_rest(shown, 8)}")
     return "\n".join(lines) + "\n"
 
 

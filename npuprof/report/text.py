@@ -42,8 +42,8 @@ def measure_width(text: str) -> int:
 
 
 def count_rest(names: Collection[str], most: int = 3) -> str:
-    """Return the first names of a list as text, with the number of further ones."""
-    shown = ", ".join(list(names)[:most])
+    """Return the first names of a list as visible text, with the number of further ones."""
+    shown = ", ".join(map(escape_controls, list(names)[:most]))
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 

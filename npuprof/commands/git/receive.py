@@ -68,7 +68,7 @@ class Receive(Verb):
             errors = [
                 error
                 for error in errors
-                if is_untold([error]) or not _identify_errors([error]) <= known
+                if lacks_source([error]) or not _identify_errors([error]) <= known
             ]
         return errors
 

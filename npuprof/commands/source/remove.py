@@ -37,8 +37,8 @@ class Remove(StoreVerb):
                 "profile.extends",
                 (parent.preset,),
             )
-            for name, reference, origin in (files.iterate_references() if not self.force else ())
-            if reference.partition(":")[0] == source.name
+            for parent in (files.iterate_references() if not self.force else ())
+            if parent.reference.partition(":")[0] == source.name
         ]
         if problems:
             raise NpuprofError(problems)

@@ -169,7 +169,7 @@ def _find_equivalents(settings: Iterable[ScriptSetting]) -> set[int]:
             options[setting.key, setting.scope] = setting
     option_of = {
         f"env.{variable}": option
-        for option, variables in catalog.load_env_twins().items()
+        for option, variables in catalog.load_equivalent_variables().items()
         for variable in variables
     }
     equivalents = set()
@@ -177,7 +177,7 @@ def _find_equivalents(settings: Iterable[ScriptSetting]) -> set[int]:
         option = options.get((option_of.get(setting.key, ""), setting.scope))
         if option is None or setting.reason:
             continue
-        text = format_twin_text(setting.name, option.value, option.assigned.written)
+        text = format_equivalent_text(setting.name, option.value, option.assigned.written)
         if setting.value == text:
             equivalents.add(id(setting))
     return equivalents
