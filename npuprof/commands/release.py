@@ -257,10 +257,10 @@ def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
     return tuple(
         (
             f"{planned.label} was not compared with {planned.was}, so the size of the step is "
-            f"unknown: {planned.proposal.untold}"
+            f"unknown: {planned.proposal.unknown}"
         )
         for planned in plan.releases
-        if planned.proposal.untold
+        if planned.proposal.unknown
     )
 
 

@@ -29,7 +29,6 @@ from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
-from npuprof.system import group_pairs
 
 
 class PlannedRelease(Record):
@@ -61,9 +60,8 @@ class PlannedRelease(Record):
 class StoreRelease(Record):
     """A planned version of the whole store, and its digest.
 
-    ``removed`` are presets of its last version that are gone.
-
-    ``renamed`` maps old names to new ones.
+    ``removed`` are presets of its last version that are gone. ``renamed`` maps old names to new
+    ones.
     """
 
     number: VersionText
@@ -102,11 +100,12 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
-        return group_pairs(
-            (tuple(labels[name] for name in planned.follows), planned)
-            for planned in self.releases
-            if planned.follows
-        )
+        followers: dict[tuple[str, ...], list[PlannedRelease]] = {}
+        for planned in self.releases:
+            if planned.follows:
+                causes = tuple(labels[name] for name in planned.follows)
+                followers.setdefault(causes, []).append(planned)
+        return followers
 
 
 def plan_releases(
@@ -125,18 +124,19 @@ def plan_releases(
     """
     planner = _Planner(workspace, head, everything, uncompared)
     releases, unreleased = planner.plan_presets()
-    planner.problems += planner.find_edited_copies() if everything else []
-    store = planner.plan_store(releases, number) if everything else None
+    store = None
+    if everything:
+        planner.problems += planner.find_edited_copies()
+        store = planner.plan_store(releases, number)
     if planner.problems:
         what = "nothing is released, because of the errors above"
         raise NpuprofError(
             [*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")]
         )
-    removed = (
-        ()
-        if everything
-        else list_removed_presets(workspace.store, workspace.store.repository.load_revision(head))
-    )
+    removed: tuple[str, ...] = ()
+    if not everything:
+        committed = workspace.store.repository.load_revision(head)
+        removed = list_removed_presets(workspace.store, committed)
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
@@ -151,9 +151,9 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
     }
     groups = []
     while waiting_for:
-        ready = sorted(name for name, parents in waiting_for.items() if not parents) or [
-            min(waiting_for)
-        ]
+        ready = sorted(name for name, parents in waiting_for.items() if not parents)
+        if not ready:
+            ready = [min(waiting_for)]  # a cycle: its first name breaks it
         groups.append(ready)
         for name in ready:
             del waiting_for[name]
@@ -174,9 +174,8 @@ class _Planner:
         self.problems: list[Finding] = []
         self._everything = everything
         self._uncompared = uncompared
-        self._same: dict[
-            str, str
-        ] = {}  # presets whose digests match an unreadable version, with its commit
+        #: presets whose digests match an unreadable version, with its commit
+        self._same: dict[str, str] = {}
         self._head = head
         self._workspace = workspace
         self._repository: StoreRepository = workspace.store.repository
@@ -187,15 +186,16 @@ class _Planner:
         names = self._committed.names()
         self._committed.load_texts(names)
         extends = {name: self._read_parents(name) for name in names}
-        ranged = {
-            reference.partition("@")[0]
-            for parents in extends.values()
-            for reference in parents
-            if "@" in reference
-        }
-        order = sort_parents_first(
-            {name: [reference.partition("@")[0] for reference in extends[name]] for name in names}
-        )
+        pinned: set[str] = set()  # presets of which others extend a version
+        parents: dict[str, list[str]] = {}
+        for name in names:
+            parents[name] = []
+            for reference in extends[name]:
+                parent, at, _ = reference.partition("@")
+                parents[name].append(parent)
+                if at:
+                    pinned.add(parent)
+        order = sort_parents_first(parents)
         earlier = list_earlier_versions(self._repository, set(names), self._head)
         planned: dict[str, PlannedRelease] = {}
         unreleased = []
@@ -208,7 +208,8 @@ class _Planner:
                 release = self._plan_preset(name, last, planned)
                 if release is not None:
                     planned[name] = release
-            if new := [planned[name] for name in group if name in planned and name in ranged]:
+            new = [planned[name] for name in group if name in planned and name in pinned]
+            if new:
                 self._count_as_released(new)
         return list(planned.values()), sorted(unreleased)
 
@@ -240,14 +241,12 @@ class _Planner:
                 self._workspace, config, last, taken, uncompared=self._uncompared
             )
             if proposal.step == "none":
-                if last and proposal.untold:
+                if last and proposal.unknown:
                     self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
-            if errors := [
-                finding
-                for finding in check_config(config, notes=False)
-                if finding.severity == "error"
-            ]:
+            findings = check_config(config, notes=False)
+            errors = [finding for finding in findings if finding.severity == "error"]
+            if errors:
                 self.problems += errors
                 return None
             record = build_release_record(config)
@@ -286,12 +285,7 @@ class _Planner:
         self, planned: Sequence[PlannedRelease], number: VersionText | None
     ) -> StoreRelease | None:
         """Return the next version of the whole store, None if it has no changes."""
-        reached = [
-            version
-            for version in self._repository.load_store_versions(self._head)
-            if not version.pre
-        ]
-        last = reached[-1] if reached else None
+        last = find_last_release(self._repository.load_store_versions(self._head))
         known = self._repository.load_store_versions()
         taken = frozenset(version.number for version in known if not version.pre)
         first = StoreSteps([Reason("first", "the first release of the whole store")], (), ())
@@ -303,32 +297,33 @@ class _Planner:
             last.number if last else (0, 0, 0),
             taken,
         )
-        wanted = number or VersionText(proposal.number)
+        planned_number = number or VersionText(proposal.number)
         hint = f"the next is {VersionText(proposal.number)}"
-        if any(version.text == wanted for version in known):
-            self.problems.append(
-                Finding(
-                    "NP026",
-                    f"v{wanted} is released already",
-                    "A released version never changes.",
-                    hint,
-                )
+        if any(version.text == planned_number for version in known):
+            what, why = (
+                f"v{planned_number} is released already",
+                "A released version never changes.",
             )
-        elif last and wanted.order <= last.text.order:
-            what = f"{wanted} would go back: the store is at {last.number_text}"
+            self.problems.append(Finding("NP026", what, why, hint))
+        elif last and planned_number.order <= last.text.order:
+            what = f"{planned_number} would go back: the store is at {last.number_text}"
             self.problems.append(Finding("NP026", what, "Version numbers only rise.", hint))
-        was, digest = last.number_text if last else "", digest_store(self._committed)
-        return StoreRelease(wanted, was, proposal, digest, steps.removed, steps.renamed)
+        return StoreRelease(
+            planned_number,
+            was=last.number_text if last else "",
+            proposal=proposal,
+            digest=digest_store(self._committed),
+            removed=steps.removed,
+            renamed=steps.renamed,
+        )
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
         before = self._repository.load_revision(self._repository.resolve_commit(last.commit))
         steps = StoreSteps([], (), ())
         try:
-            same = (
-                {name for name, commit in self._same.items() if commit == before.commit}
-                if self._uncompared
-                else None
-            )
+            same = None
+            if self._uncompared:
+                same = {name for name, commit in self._same.items() if commit == before.commit}
             steps = explain_presets(
                 self._workspace.resolver, before, self._committed, self._configs, same
             )
@@ -374,12 +369,8 @@ def format_plan(plan: ReleasePlan) -> str:
         if not planned.follows
     ]
     if plan.store:
-        rows.append(
-            (
-                plan.store.tag,
-                f"the whole store, {_describe_step(plan.store.was, plan.store.proposal)}",
-            )
-        )
+        step = _describe_step(plan.store.was, plan.store.proposal)
+        rows.append((plan.store.tag, f"the whole store, {step}"))
     lines = Table(rows).format_plain().splitlines()
     store_line = [lines.pop()] if plan.store else []
     for labels, followers in plan.list_followers().items():

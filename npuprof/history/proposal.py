@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from npuprof.catalog import products
 from npuprof.catalog.releases import is_range_within
@@ -27,17 +26,17 @@ class Proposal(Record):
     """The next number, its step (``major``, ``minor``, ``patch``, ``first``, ``none``), and why.
 
     ``former`` is the name and number of the last version if the preset was renamed since;
-    ``untold`` is why the changes since then are unknown, if they are.
+    ``unknown`` is why the changes since then are unknown, if they are.
     """
 
     number: VersionNumber
     step: str
     reasons: tuple[str, ...]
     former: str = ""
-    untold: str = ""
+    unknown: str = ""
 
 
-class Reason(NamedTuple):
+class Reason(Record):
     """A reason for the size of a step."""
 
     step: str
@@ -67,8 +66,10 @@ def propose_version(
     except NpuprofError as error:
         if is_asked and not uncompared:
             require_readable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")
-        if untold := find_unreadable(error):
-            return None, _propose_uncompared(config, last, taken)._replace(untold=untold[0].message)
+        unreadable = find_unreadable(error)
+        if unreadable:
+            proposal = _propose_uncompared(config, last, taken)
+            return None, proposal._replace(unknown=unreadable[0].message)
         reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
         return None, _build_proposal("major", last.number, [reason], taken)
     pair = build_preset_pair(before, config)
@@ -80,24 +81,20 @@ def propose_version(
     return pair, choose_step(reasons, last.number, taken)._replace(former=former)
 
 
-def require_readable(error: NpuprofError, what: str, words: str) -> None:
+def require_readable(error: NpuprofError, what: str, lock: str) -> None:
     """Raise NpuprofError if an error means that something is unreadable on this machine.
 
     Fixing a broken preset is a change for its users; if it is only missing here, its changes are
-    unknown.
+    unknown. ``lock`` is the argument of ``source sync`` for the sources then.
     """
-    findings = [
-        advise_sync_of(
-            finding._replace(message=f"cannot determine {what}: {finding.message}"), words
-        )
-        for finding in find_unreadable(error)
-    ]
     way = "if it is lost: --uncompared releases it as a major step"
+    findings = []
+    for unreadable in find_unreadable(error):
+        message = f"cannot determine {what}: {unreadable.message}"
+        finding = advise_sync_of(unreadable._replace(message=message), lock)
+        findings.append(finding._replace(hint=f"{finding.hint}; {way}" if finding.hint else way))
     if findings:
-        raise NpuprofError(
-            finding._replace(hint=f"{finding.hint}; {way}" if finding.hint else way)
-            for finding in findings
-        ) from None
+        raise NpuprofError(findings) from None
 
 
 def find_unreadable(error: NpuprofError) -> list[Finding]:
@@ -155,17 +152,20 @@ def _build_proposal(
 
     Another branch may have used it.
     """
-    place = 0 if step in ("first", "major") else 1 if step == "minor" else 2
-    number = _raise_number(last, place)
+    number = _raise_number(last, step)
     while number in taken:
         reasons = [*reasons, f"{'.'.join(map(str, number))} is taken by another line of releases"]
-        number = _raise_number(number, place)
+        number = _raise_number(number, step)
     return Proposal(number, step, tuple(reasons))
 
 
-def _raise_number(number: VersionNumber, place: int) -> VersionNumber:
+def _raise_number(number: VersionNumber, step: str) -> VersionNumber:
     major, minor, patch = number
-    return ((major + 1, 0, 0), (major, minor + 1, 0), (major, minor, patch + 1))[place]
+    if step in ("first", "major"):
+        return major + 1, 0, 0
+    if step == "minor":
+        return major, minor + 1, 0
+    return major, minor, patch + 1
 
 
 def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
@@ -180,9 +180,8 @@ def _explain_change(change: Change) -> Reason:
     if "numerics" in change.risk:
         return Reason("major", f"may change numerics: {format_change_sentence(change)}")
     if change.kind == "removed" and not change.element:
-        return Reason(
-            "major", f"a key is gone: {change.key}{f' for {change.scope}' if change.scope else ''}"
-        )
+        scope = f" for {change.scope}" if change.scope else ""
+        return Reason("major", f"a key is gone: {change.key}{scope}")
     return Reason("minor", f"changed: {format_change_sentence(change)}")
 
 
@@ -206,33 +205,28 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
         )
     if before.abstract != after.abstract:
         yield Reason("major", "abstract now" if after.abstract else "not abstract any more")
-    locks = [
+    was_locked, is_locked = (
         {key for profile in config.lineage for key in profile.locked} for config in (before, after)
-    ]
-    for key in sorted(locks[0] ^ locks[1]):
-        yield Reason(
-            "major",
-            f"locked now, so a dependent may break: {key}"
-            if key in locks[1]
-            else f"not locked any more: {key}",
-        )
+    )
+    for key in sorted(was_locked ^ is_locked):
+        if key in is_locked:
+            yield Reason("major", f"locked now, so a dependent may break: {key}")
+        else:
+            yield Reason("major", f"not locked any more: {key}")
 
 
 def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> Reason:
-    return Reason(
-        "minor" if wider else "major",
-        f"{name} {'widened' if wider else 'narrowed'}: {was or 'any'} → {now or 'any'}",
-    )
+    step, change = ("minor", "widened") if wider else ("major", "narrowed")
+    return Reason(step, f"{name} {change}: {was or 'any'} → {now or 'any'}")
 
 
 def _list_covered(config: Config) -> set[str]:
     """Return the products that a preset supports, families and lines."""
-    known = {
-        name
-        for name in products.product_names()
-        if any(products.is_product_covered(pattern, name) for pattern in config.products)
-    }
-    return known | {name for name in config.products if products.find_product(name) is None}
+    covered = {name for name in config.products if products.find_product(name) is None}
+    for name in products.product_names():
+        if any(products.is_product_covered(pattern, name) for pattern in config.products):
+            covered.add(name)
+    return covered
 
 
 def _collect_texts(lineage: Sequence[Profile]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 from npuprof import document
 from npuprof.catalog import values
@@ -16,10 +15,10 @@ from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import Layout
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
-from npuprof.system import group_pairs, list_items
+from npuprof.system import list_items
 
 
-class PendingValue(NamedTuple):
+class PendingValue(Record):
     """A value being traced: its number, its path in the file, and the file's last seen data."""
 
     number: int
@@ -28,7 +27,7 @@ class PendingValue(NamedTuple):
 
 
 class BlamedValue(Record):
-    """One value of a preset: place, origin, and the commit that wrote it (None: not committed).
+    """One value of a preset: its key and origin, and the commit that wrote it (None: uncommitted).
 
     For a value in a vendored copy whose history is missing, only the ``copied`` commit is known.
     """
@@ -46,54 +45,61 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
 
     Commits that only move or format a line do not count; renames are followed.
     """
-    lines = [
-        line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)
-    ]
+    blamed = []
+    for key in config.ordered_settings():
+        blamed += _collect_blamed_values(config, key)
+    own_origins, source_origins = _group_by_home(config, blamed)
     commits: dict[int, Commit] = {}
-    homes = {
+    copied: dict[int, str] = {}
+    for source, origins in source_origins.items():
+        if source.copy is not None and not os.path.isdir(find_mirror_folder(source.locked.url)):
+            copied |= dict.fromkeys(origins, source.commit)
+        else:  # the commit is in the repository of the source
+            walk = _BlameWalk(source.revision.repository)
+            commits |= walk.find_writing_commits(source.commit, origins)
+    for start, origins in _group_by_start(repository, own_origins).items():
+        # The store may have had another folder then.
+        walk = _BlameWalk(repository.load_revision(start).repository)
+        commits |= walk.find_writing_commits(start, origins)
+    return [
+        value._replace(commit=commits.get(number), copied=copied.get(number, ""))
+        for number, value in enumerate(blamed)
+    ]
+
+
+def _group_by_home(
+    config: Config, blamed: list[BlamedValue]
+) -> tuple[dict[int, Origin], dict[SourceStore, dict[int, Origin]]]:
+    """Return the origins of values by number: those of the store itself, and those of each source.
+
+    Values without an origin are omitted.
+    """
+    sources = {
         id(profile.document): profile.home
         for profile in config.lineage
         if isinstance(profile.home, SourceStore)
     }
-    origins = (
-        (number, line.origin) for number, line in enumerate(lines) if line.origin is not None
-    )
-    by_home = group_pairs(
-        (homes.get(id(origin.document)), (number, origin)) for number, origin in origins
-    )
-    copied: dict[int, str] = {}
-    for home, own in by_home.items():
-        if (
-            home is not None
-            and home.copy is not None
-            and not os.path.isdir(find_mirror_folder(home.locked.url))
-        ):
-            copied.update((number, home.commit) for number, _ in own)
-        elif home is not None:  # from another repository, which has the commit
-            commits.update(
-                _BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own))
-            )
-    for start, own_values in _group_by_start(repository, by_home.get(None, [])).items():
-        then = repository.load_revision(
-            start
-        ).repository  # the store may have had another folder then
-        commits.update(_BlameWalk(then).find_writing_commits(start, own_values))
-    return [
-        line._replace(commit=commits.get(number), copied=copied.get(number, ""))
-        for number, line in enumerate(lines)
-    ]
+    own_origins: dict[int, Origin] = {}
+    source_origins: dict[SourceStore, dict[int, Origin]] = {}
+    for number, value in enumerate(blamed):
+        if value.origin is None:
+            continue
+        source = sources.get(id(value.origin.document))
+        origins = own_origins if source is None else source_origins.setdefault(source, {})
+        origins[number] = value.origin
+    return own_origins, source_origins
 
 
 def _group_by_start(
-    repository: StoreRepository, origins: list[tuple[int, Origin]]
+    repository: StoreRepository, origins: dict[int, Origin]
 ) -> dict[str, dict[int, Origin]]:
-    """Return the origins of the values, by index, grouped by commit.
+    """Return the origins of values by the commit to start from.
 
-    That is the last commit, or the one they are pinned to.
+    That is the commit of a pinned parent, else the last one.
     """
     starts: dict[str, dict[int, Origin]] = {}
     head = ""
-    for number, origin in origins:
+    for number, origin in origins.items():
         start = origin.revision or head
         if not start:
             start = head = repository.resolve_commit("HEAD")
@@ -117,6 +123,14 @@ def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
     return blamed
 
 
+class _ParentValue(Record):
+    """A value in the file ``name`` of a parent commit."""
+
+    commit: str
+    name: str
+    value: PendingValue
+
+
 class _BlameWalk:
     """Traces values back through the commits, each until the one that wrote it."""
 
@@ -133,16 +147,20 @@ class _BlameWalk:
         writers: dict[int, Commit] = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
         with closing(walk_commits(self._repository, start)) as walk:
-            for place, commit in enumerate(self._ahead.walk(walk)):
-                here = waiting.pop(commit.id, {}) if place else self._locate_values(start, origins)
-                for name, items in here.items():
-                    for item in items:
-                        earlier = self._find_parent_value(commit, name, item)
+            for index, commit in enumerate(self._ahead.walk(walk)):
+                if index == 0:
+                    # The first commit of the walk is ``start``.
+                    values_of_files = self._locate_values(start, origins)
+                else:
+                    values_of_files = waiting.pop(commit.id, {})
+                for name, pending in values_of_files.items():
+                    for value in pending:
+                        earlier = self._find_parent_value(commit, name, value)
                         if earlier is None:
-                            writers[item.number] = commit
-                        else:
-                            parent, was, value = earlier
-                            waiting.setdefault(parent, {}).setdefault(was, []).append(value)
+                            writers[value.number] = commit
+                            continue
+                        files = waiting.setdefault(earlier.commit, {})
+                        files.setdefault(earlier.name, []).append(earlier.value)
                 if not waiting:
                     break
         return writers
@@ -151,42 +169,39 @@ class _BlameWalk:
         self, start: str, origins: dict[int, Origin]
     ) -> dict[str, list[PendingValue]]:
         """Return the values by file at a commit; values missing there are omitted."""
-        files, layout = (
-            self._repository.list_profile_files(start),
-            self._repository.find_layout(start),
-        )
+        files = self._repository.list_profile_files(start)
+        layout = self._repository.find_layout(start)
         located: dict[str, list[PendingValue]] = {}
         for number, origin in origins.items():
             name = _find_origin_name(origin, layout)
-            data = self._load_blob_data(name, files[name].oid) if name in files else None
-            path = (
-                find_earlier_path(origin.path, origin.document.data, data)
-                if data is not None
-                else None
-            )
-            if name is not None and path is not None and data is not None:
+            if name is None or name not in files:
+                continue
+            data = self._load_blob_data(name, files[name].oid)
+            if data is None:
+                continue
+            path = find_earlier_path(origin.path, origin.document.data, data)
+            if path is not None:
                 located.setdefault(name, []).append(PendingValue(number, path, data))
         return located
 
     def _find_parent_value(
-        self, commit: Commit, name: str, item: PendingValue
-    ) -> tuple[str, str, PendingValue] | None:
-        """Return the parent commit that already has a value, the name of its file, and the value.
-
-        None if the commit wrote it.
-        """
+        self, commit: Commit, name: str, value: PendingValue
+    ) -> _ParentValue | None:
+        """Return a value in the first parent of a commit that has it, None if the commit wrote it."""
         for parent in commit.parents:
             change = next((change for change in commit.changes[parent] if change.now == name), None)
             if change is None:
-                return parent, name, item
+                return _ParentValue(parent, name, value)
             if change.was is None or change.old is None:
                 continue
             older = self._load_blob_data(change.was, change.old.oid)
             if older is None:
-                return parent, change.was, item  # unreadable then: look further back
-            path = find_earlier_path(item.path, item.data, older)
+                # It is unreadable in this parent: look further back.
+                return _ParentValue(parent, change.was, value)
+            path = find_earlier_path(value.path, value.data, older)
             if path is not None:
-                return parent, change.was, PendingValue(item.number, path, older)
+                earlier = PendingValue(value.number, path, older)
+                return _ParentValue(parent, change.was, earlier)
         return None
 
     def _load_blob_data(self, name: str, oid: str) -> TomlTable | None:
@@ -203,7 +218,8 @@ class _BlameWalk:
 def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
     """Return the preset name of an origin's file; None if it is not a preset."""
     if ":" in origin.profile:
-        return origin.profile.rpartition(":")[2]  # a source's preset
+        _, _, name = origin.profile.rpartition(":")  # a source's preset
+        return name
     return origin.profile if origin.revision is None else layout.name_of(origin.file)
 
 
@@ -214,24 +230,28 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
     """
     earlier: Path = ()
     for depth, part in enumerate(path, 1):
-        place: str | int | None = None
+        key: str | int | None = None
         if isinstance(old, dict):
-            place = part if part in old else None
+            key = part if part in old else None
         elif isinstance(old, list) and isinstance(new, list):
-            place = _find_aligned_index(part, new, old)
-            if place is None and depth < len(path) and part < len(old):
-                place = part  # another element that may contain the value
-        if place is None:
+            key = _find_aligned_index(part, new, old)
+            if key is None and depth < len(path) and part < len(old):
+                key = part  # another element that may contain the value
+        if key is None:
             return None
-        new, old, earlier = new[part], old[place], (*earlier, place)
+        new, old, earlier = new[part], old[key], (*earlier, key)
     return earlier if values.is_same_typed_value(new, old) else None
 
 
 def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) -> int | None:
+    """Return the index in ``old`` of an element of ``new``, None if it was added later."""
     if index < len(old) and values.is_same_typed_value(new[: index + 1], old[: index + 1]):
         return index
-    marks = [[f"{type(item).__name__} {item!r}" for item in side] for side in (new, old)]
-    for block in SequenceMatcher(None, marks[0], marks[1], autojunk=False).get_matching_blocks():
+    new_texts, old_texts = (
+        [f"{type(item).__name__} {item!r}" for item in side] for side in (new, old)
+    )
+    matcher = SequenceMatcher(None, new_texts, old_texts, autojunk=False)
+    for block in matcher.get_matching_blocks():
         if block.a <= index < block.a + block.size:
             return block.b + index - block.a
     return None
