@@ -12,10 +12,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from npuprof.history.git_queries import find_git_path, join_paths, read_settings
-from npuprof.model import Finding, NpuprofError, build_error
+from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.store.gitstore.objects import (
     Git,
     build_config_variables,
@@ -26,19 +25,23 @@ from npuprof.store.gitstore.objects import (
 from npuprof.store.gitstore.repository import Repository
 from npuprof.system import processes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import git  # importing GitPython starts a git: processes makes it the right one first
-
-#: git's messages while another git works in the repository, and the delays before retries, in
-#: seconds.
+#: git's messages while another git works in the repository.
 _LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
 #: git's message for an existing name, for which a retry is pointless.
 _TAKEN = "reference already exists"
+#: The delays before retries, in seconds.
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0)
 
 
-class ExpectedCommit(NamedTuple):
+#: An identity as ``git var`` prints it.
+_IDENTITY = re.compile(r"(?P<name>.*) <(?P<email>.*)> (?P<date>.*)")
+#: git's messages for a name that another tag has, of ``update-ref`` and of ``tag``.
+_TAKEN_TAG = re.compile(
+    r"'refs/tags/(?P<ref>[^']+)': reference already exists|tag '(?P<tag>[^']+)' already exists"
+)
+
+
+class ExpectedCommit(Record):
     """The expected commit: its parent, an empty string for the first commit, and its tree."""
 
     parent: str
@@ -50,13 +53,10 @@ def require_no_pending_merge(repository: Repository) -> None:
 
     Git would then commit everything or nothing.
     """
-    for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
-        if repository.git.read_objects([name])[0] is not None:
-            raise NpuprofError(
-                build_refusal_finding(
-                    f"cannot do a partial commit during {deed}.".encode(), repository.folder
-                )
-            )
+    for ref, operation in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
+        if repository.git.read_objects([ref])[0] is not None:
+            message = f"cannot do a partial commit during {operation}."
+            raise NpuprofError(build_refusal_finding(message.encode(), repository.folder))
 
 
 def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
@@ -64,11 +64,12 @@ def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str
     result = repository.git.try_command(
         "check-ignore", "--verbose", "-z", "--stdin", stdin=join_paths(paths)
     )
-    words = os.fsdecode(result.output).split("\0")
-    rows = zip(*[iter(words)] * 4, strict=False)
+    fields = os.fsdecode(result.output).split("\0")
+    # Four fields for each path: the file of the rule, its line, its pattern, and the path.
+    rules = zip(fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
     return {
         path: f"{source}:{line}"
-        for source, line, pattern, path in rows
+        for source, line, pattern, path in rules
         if not pattern.startswith("!")
     }
 
@@ -80,64 +81,40 @@ def commit_paths(
     message: str,
     expected: ExpectedCommit,
 ) -> str:
-    """Commit exactly these paths as they are in the work tree, staged or not.
-
-    Return the new commit's id.
+    """Commit exactly these paths as they are in the work tree, staged or not; return the commit.
 
     Raises NpuprofError with git's reason (a hook, no identity, a merge in progress), or if the
     commit would differ from the expected one; nothing is staged then.
     """
     commands = open_git_commands(repository)
     with (
-        _hold_in_temporary_file(join_paths(paths)) as every,
-        _hold_in_temporary_file(join_paths(untracked)) as new,
-        _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file,
-        _hold_in_temporary_file(b"") as seen,
+        _write_temporary_file(join_paths(paths)) as path_file,
+        _write_temporary_file(join_paths(untracked)) as untracked_file,
+        _write_temporary_file(message.encode(errors="surrogateescape")) as message_file,
+        _write_temporary_file(b"") as seen_file,
     ):
-        commands.update_environment(GIT_EDITOR=_write_editor(seen, expected))
+        all_paths = (f"--pathspec-from-file={path_file}", "--pathspec-file-nul")
+        untracked_paths = (f"--pathspec-from-file={untracked_file}", "--pathspec-file-nul")
+        commands.update_environment(GIT_EDITOR=_write_editor(seen_file, expected))
         if untracked:
-            run_git_command(
-                repository,
-                commands.add,
-                "--intent-to-add",
-                f"--pathspec-from-file={new}",
-                "--pathspec-file-nul",
-            )
+            run_git_command(repository, commands.add, "--intent-to-add", *untracked_paths)
+        arguments = (
+            "--only",
+            "--quiet",
+            "--cleanup=verbatim",
+            "--edit",
+            "--no-status",
+            "--no-verbose",
+            f"--file={message_file}",
+        )
         try:
-            words = (
-                "--only",
-                "--quiet",
-                "--cleanup=verbatim",
-                "--edit",
-                "--no-status",
-                "--no-verbose",
-                f"--file={message_file}",
-            )
-            run_git_command(
-                repository,
-                commands.commit,
-                *words,
-                f"--pathspec-from-file={every}",
-                "--pathspec-file-nul",
-            )
+            run_git_command(repository, commands.commit, *arguments, *all_paths)
         except NpuprofError as error:
             if untracked:
-                back = (
-                    "--cached",
-                    "--quiet",
-                    "--force",
-                    "--ignore-unmatch",
-                    f"--pathspec-from-file={new}",
-                    "--pathspec-file-nul",
-                )
+                unstage = ("--cached", "--quiet", "--force", "--ignore-unmatch", *untracked_paths)
                 with suppress(NpuprofError):  # the first failure is the one to report
-                    run_git_command(repository, commands.rm, *back)
-            with open(seen, "rb") as file:
-                is_other = file.read().strip() not in (
-                    b"",
-                    f"{expected.parent} {expected.tree}".strip().encode(),
-                )
-            if is_other:
+                    run_git_command(repository, commands.rm, *unstage)
+            if _has_seen_other_commit(seen_file, expected):
                 what = (
                     "nothing was committed: it would have been "
                     "another commit than the one that was checked"
@@ -146,6 +123,16 @@ def commit_paths(
                 raise build_error("NP025", what, why, "see git status, and commit again") from error
             raise
     return repository.resolve_commit("HEAD")
+
+
+def _has_seen_other_commit(seen_file: str, expected: ExpectedCommit) -> bool:
+    """Return whether the message editor has seen another commit than the expected one.
+
+    The file is empty if git failed before it started the editor.
+    """
+    with open(seen_file, "rb") as file:
+        seen = file.read().strip()
+    return seen not in (b"", f"{expected.parent} {expected.tree}".strip().encode())
 
 
 def _write_editor(seen: str, expected: ExpectedCommit) -> str:
@@ -157,20 +144,19 @@ def _write_editor(seen: str, expected: ExpectedCommit) -> str:
     """
     actual = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
     file = shlex.quote(seen)
-    wanted = shlex.quote(f"{expected.parent} {expected.tree}")
+    planned = shlex.quote(f"{expected.parent} {expected.tree}")
     return (
         f"judge_commit() {{ printf '%s %s\\n' {actual} > {file} "
-        f'&& test "$(cat {file})" = {wanted}; }}; judge_commit'
+        f'&& test "$(cat {file})" = {planned}; }}; judge_commit'
     )
 
 
 def create_tags(repository: Repository, target: str, messages: Mapping[str, str]) -> None:
     """Create annotated tags of a commit, all or none, by name and message.
 
-    Raises NpuprofError if git rejects any.
-
     ``target`` is the id of the commit. git creates and signs the tags in an empty repository that
-    shares the objects; then one transaction creates all refs.
+    shares the objects; then one transaction creates all refs. Raises NpuprofError if git rejects
+    any.
     """
     for name in messages:
         if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
@@ -179,19 +165,11 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
                 "NP026", what, "A released version never changes.", "release the next number"
             )
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
-        commands = _open_git_beside(repository, folder, len(target))
+        commands = _open_scratch_repository(repository, folder, len(target))
         for name, message in messages.items():
-            with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file:
-                run_git_command(
-                    repository,
-                    commands.tag,
-                    "--annotate",
-                    "--cleanup=verbatim",
-                    f"--file={message_file}",
-                    "--",
-                    name,
-                    target,
-                )
+            with _write_temporary_file(message.encode(errors="surrogateescape")) as message_file:
+                options = ("--annotate", "--cleanup=verbatim", f"--file={message_file}")
+                run_git_command(repository, commands.tag, *options, "--", name, target)
         scratch = Git(
             repository.git.folder,
             {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects")},
@@ -214,25 +192,20 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
     _repeat_while_locked(repository, update_refs)
 
 
-def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
+def _open_scratch_repository(repository: Repository, folder: str, length: int) -> git.Git:
     """Return git in a new, empty repository with another one's objects, identity and signing."""
-    kind = ["--object-format=sha256"] if length == 64 else []
-    repository.git.run_command("init", "--quiet", "--bare", "--template=", *kind, folder)
-    person = repository.git.run_command("var", "GIT_COMMITTER_IDENT").decode(
-        errors="surrogateescape"
-    )
-    named = re.match(r"(.*) <(.*)> (.*)", person)
-    assert named is not None, "git writes it so"
-    known = read_settings(repository, r"^(tag|gpg|user)\.")
+    object_format = ["--object-format=sha256"] if length == 64 else []
+    repository.git.run_command("init", "--quiet", "--bare", "--template=", *object_format, folder)
+    printed = repository.git.run_command("var", "GIT_COMMITTER_IDENT")
+    identity = _IDENTITY.match(printed.decode(errors="surrogateescape"))
+    assert identity is not None, "git writes it so"
     variables = {
         "GIT_DIR": folder,
         "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects"),
-        **build_config_variables(known),
-    }
-    variables |= {
-        "GIT_COMMITTER_NAME": named[1],
-        "GIT_COMMITTER_EMAIL": named[2],
-        "GIT_COMMITTER_DATE": f"@{named[3]}",
+        **build_config_variables(read_settings(repository, r"^(tag|gpg|user)\.")),
+        "GIT_COMMITTER_NAME": identity["name"],
+        "GIT_COMMITTER_EMAIL": identity["email"],
+        "GIT_COMMITTER_DATE": f"@{identity['date']}",
     }
     commands = open_git_commands(repository)
     commands.update_environment(**variables)
@@ -248,21 +221,20 @@ def open_git_commands(repository: Repository) -> git.Git:
     return processes.open_git_writer(repository.top)
 
 
-def run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> str:
+def run_git_command(repository: Repository, command: Callable[..., object], *arguments: str) -> str:
     """Run a command and return its output. Raises NpuprofError with git's reason."""
-    import git
 
     def run() -> tuple[str, str | None]:
         try:
-            with processes.limit_environment(build_git_environment(repository.git.top)):
-                return str(command(*words)), None
+            with processes.take_environment(build_git_environment(repository.git.top)):
+                return str(command(*arguments)), None
         except git.GitCommandError as error:
-            streams = {"stderr": error.stderr, "stdout": error.stdout}
-            complaints = (
-                str(text).strip().removeprefix(f"{name}:").strip().strip("'")
-                for name, text in streams.items()
-            )
-            return "", next(filter(None, complaints), "")
+            # GitPython writes ``stderr: '...'``.
+            for name, text in (("stderr", error.stderr), ("stdout", error.stdout)):
+                complaint = str(text).strip().removeprefix(f"{name}:").strip().strip("'")
+                if complaint:
+                    return "", complaint
+            return "", ""
         except git.CommandError as error:
             raise NpuprofError(
                 build_refusal_finding(str(error).encode(), repository.folder)
@@ -294,24 +266,21 @@ def _explain_refusal(output: str, folder: str) -> Finding:
 
     A name of a tag that another release took meanwhile has its own message.
     """
-    taken = re.search(
-        r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", output
-    )
+    taken = _TAKEN_TAG.search(output)
     if taken is None:
-        return build_refusal_finding(output.encode(), folder)._replace(
-            why=" ".join(output.split()) if "\n" in output.strip() else ""
-        )
+        why = " ".join(output.split()) if "\n" in output.strip() else ""
+        return build_refusal_finding(output.encode(), folder)._replace(why=why)
     why = "Another release in this repository made it meanwhile; this one has made no tag."
     return Finding(
         "NP026",
-        f"the tag {taken[1] or taken[2]} exists already",
+        f"the tag {taken['ref'] or taken['tag']} exists already",
         why,
         "run npuprof release again, which recomputes the plan",
     )
 
 
 @contextmanager
-def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
+def _write_temporary_file(content: bytes) -> Iterator[str]:
     """Create a temporary file for a list of paths or a message.
 
     Command lines limit their length.
