@@ -10,18 +10,28 @@ from operator import ne
 
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.model import Record
 from npuprof.system import lazy_pattern
 
 #: A line that sets a plain value.
 _PLAIN = lazy_pattern(
-    rb"[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*"
-    rb'(true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")'
+    rb"[ \t]*(?P<key>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"
+    rb'(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")'
     rb"[ \t]*(?:#[\t -~]*)?\r?"
 )
 #: The headers below which such lines are compared.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
-#: The edited settings, each with its line and its earlier value.
-PlainEdits = dict[str, tuple[int, bool | int | str]]
+
+
+class PlainEdit(Record):
+    """An edited line, and its earlier value."""
+
+    line: int
+    value: bool | int | str
+
+
+#: The edited settings.
+PlainEdits = dict[str, PlainEdit]
 
 
 def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
@@ -34,22 +44,19 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
         return None
     edits = {}
-    for place in compress(count(), map(ne, olds, news)):
-        section = _find_section(news[:place])
-        before, after = (
-            _PLAIN.fullmatch(lines[place]) if section else None for lines in (olds, news)
-        )
-        if (
-            before is None
-            or after is None
-            or before[1] != after[1]
-            or before.start(2) != after.start(2)
-        ):
+    for index in compress(count(), map(ne, olds, news)):  # faster than a loop over all lines
+        section = _find_section(news[:index])
+        if not section:
             return None
-        edited = keys.format_full_key(section, after[1].decode())
+        before, after = _PLAIN.fullmatch(olds[index]), _PLAIN.fullmatch(news[index])
+        if before is None or after is None or before["key"] != after["key"]:
+            return None
+        if before.start("value") != after.start("value"):
+            return None
+        edited = keys.format_full_key(section, after["key"].decode())
         if values.find_structure(edited) is not None:
             return None
-        edits[edited] = place + 1, _read_value(before[2].decode())
+        edits[edited] = PlainEdit(index + 1, _read_value(before["value"].decode()))
     return edits
 
 

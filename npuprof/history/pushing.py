@@ -14,14 +14,15 @@ from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line
-from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 
 #: A rejected ref in git's output: kind, name, reason.
-_REFUSED = re.compile(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
+_REJECTED = re.compile(
+    r"^\s*! \[(?P<kind>[^\]]+)\]\s+(?P<ref>\S+)(?: -> \S+)?(?: \((?P<reason>.*)\))?$"
+)
 #: The maximum number of tags in a message.
 _SHOWN = 4
 
@@ -31,12 +32,10 @@ def find_remote(repository: Repository) -> str:
 
     Raises NpuprofError if there is no remote.
     """
-    known = dict(
-        read_settings(repository, r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$")
-    )
-    branch = os.fsdecode(
-        repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output
-    ).strip()
+    pattern = r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$"
+    known = dict(read_settings(repository, pattern))
+    head = repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD")
+    branch = os.fsdecode(head.output).strip()
     remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
     for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):
         if known.get(key):
@@ -73,10 +72,9 @@ def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
 
 def advise_other_tags(tags: Sequence[str]) -> str:
     """Return what to do if somebody else has already pushed versions with the same numbers."""
-    is_single = len(tags) == 1
-    word = "it is another" if is_single else "they are others"
+    difference = "it is another" if len(tags) == 1 else "they are others"
     return (
-        f"{word} there: take yours away (git tag -d "
+        f"{difference} there: take yours away (git tag -d "
         f"{' '.join(tags)}), then git fetch --tags, and release again"
     )
 
@@ -105,55 +103,50 @@ def _push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> None
 def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None:
     """Push refs. Raises NpuprofError with the reason unless the remote accepts all."""
     timeout = read_timeout(remote)
-    git_folder = os.path.join(
-        repository.git.top,
-        os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")),
-    )
+    common_dir = repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")
+    git_folder = os.path.join(repository.git.top, os.fsdecode(common_dir))
     try:
-        talk = Line(git_folder, remote, timeout, top=repository.git.top).push(refs)
+        result = Line(git_folder, remote, timeout, top=repository.git.top).push(refs)
     except HangingError:
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
         raise build_error("NP022", f"git failed: {remote} is silent", why, hint) from None
-    if refused := re.search(r"transport '([^']+)' not allowed", talk.messages):
-        why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
+    transport = re.search(r"transport '([^']+)' not allowed", result.messages)
+    if transport:
+        why = f"npuprof talks to remotes over ssh, https and file only, not over {transport[1]}."
         raise build_error("NP022", f"git failed: {remote} was not asked", why, "use git itself")
-    if talk.code:
-        raise NpuprofError(_explain_refusal(talk.messages.encode(), repository.folder))
+    if result.code:
+        raise NpuprofError(_explain_rejection(result.messages.encode(), repository.folder))
 
 
 def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -> str:
     """Return the command that pushes tags."""
-    return f"git push {'--atomic ' if atomic and len(tags) > 1 else ''}{remote} {' '.join(tags)}"
+    options = "--atomic " if atomic and len(tags) > 1 else ""
+    return f"git push {options}{remote} {' '.join(tags)}"
 
 
-def _explain_refusal(output: bytes, folder: str) -> Finding:
+def _explain_rejection(output: bytes, folder: str) -> Finding:
     """Return why a push failed: the remote's message, then each reason once with its tags."""
-    lines = [line.rstrip() for line in output.decode(errors="replace").splitlines()]
-    words = [
-        text
-        for line in lines
-        if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())
-    ]
-    reasons = group_pairs(
-        (refused[3] or refused[1], refused[2])
-        for line in lines
-        if (refused := _REFUSED.match(line))
-    )
-    if not reasons:
+    messages: list[str] = []
+    tags_of_reasons: dict[str, list[str]] = {}
+    taken: list[str] = []
+    for line in output.decode(errors="replace").splitlines():
+        if line.startswith("remote:"):
+            messages.append(line.removeprefix("remote:").strip())
+        elif rejected := _REJECTED.match(line.rstrip()):
+            reason = rejected["reason"] or rejected["kind"]
+            tags_of_reasons.setdefault(reason, []).append(rejected["ref"])
+    messages = [message for message in messages if message]
+    if not tags_of_reasons:
         finding = build_refusal_finding(output, folder)
-        why = "; ".join(words) or finding.message.removeprefix("git failed: ")
+        why = "; ".join(messages) or finding.message.removeprefix("git failed: ")
         return finding._replace(why=why, hint="")
-    own = {
-        reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")
-    }  # the others only follow from these
-    why = "; ".join(
-        [
-            *words,
-            *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in (own or reasons).items()),
-        ]
-    )
-    taken = [tag for reason, tags in reasons.items() if "already exists" in reason for tag in tags]
-    return Finding(
-        "NP022", "git failed: the push was refused", why, advise_other_tags(taken) if taken else ""
-    )
+    for reason, tags in tags_of_reasons.items():
+        if "already exists" in reason:
+            taken += tags
+    # "atomic push failed" only follows from the rejection of other tags.
+    causes = [reason for reason in tags_of_reasons if not reason.startswith("atomic ")]
+    for reason in causes or tags_of_reasons:
+        messages.append(f"{count_rest(tags_of_reasons[reason], _SHOWN)}: {reason}")
+    hint = advise_other_tags(taken) if taken else ""
+    return Finding("NP022", "git failed: the push was refused", "; ".join(messages), hint)

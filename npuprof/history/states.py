@@ -12,7 +12,7 @@ from npuprof.compare.changes import (
     build_setting_change,
     compare_configs,
 )
-from npuprof.model import Event, NpuprofError, Path, Record, Step
+from npuprof.model import Event, NpuprofError, Path, Record, Step, TomlValue
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, read_revision
 
@@ -35,7 +35,7 @@ class SettingPath(Record):
 PresetState = Config | NpuprofError | None
 
 
-def is_untold_state(state: PresetState) -> bool:
+def is_unknown_state(state: PresetState) -> bool:
     """Return whether the state of a preset is unknown as a source is missing here."""
     from npuprof.store import problems
 
@@ -93,18 +93,22 @@ def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Confi
         key: (leaf, _replace_step(config.history(key), key, leaf)) for key, leaf in leaves.items()
     }
     traced = {**config.memo.get("traced", {}), **changed}
+
+    def trace_setting(key: str) -> tuple[TomlValue, list[Event]]:
+        return traced.get(key) or (resolved.traced_value(key), resolved.history(key))
+
     edited = Config(
         config.name,
         config.context,
         config.lineage,
         {**config.settings, **{key: leaf.value for key, leaf in leaves.items()}},
-        lambda key: traced.get(key) or (resolved.traced_value(key), resolved.history(key)),
+        trace_setting,
         config.resolver,
         (),
         config.claims,
     )
     edited.memo.update(
-        {mark: config.memo[mark] for mark in ("members", "ranges", "linked")},
+        {field: config.memo[field] for field in ("members", "ranges", "linked")},
         resolved=resolved,
         traced=traced,
     )
@@ -121,20 +125,20 @@ def compare_states(
 ) -> list[Change]:
     """Return the changes between two states: all, or those at or around a path."""
     if not path.everywhere:
-        return _compare_asked_settings(then, now, path, trace)
+        return _compare_requested_settings(then, now, path, trace)
     from npuprof.compare import override_scopes
 
     if not path.key:
         return override_scopes.compare_with_scopes(then, now, trace)
-    scoped = override_scopes.compare_scopes(
-        then, now, path.key, lambda old, new: _compare_asked_settings(old, new, path, trace)
-    )
-    return override_scopes.add_scoped_changes(
-        _compare_asked_settings(then, now, path, trace), scoped
-    )
+
+    def compare(old: Config, new: Config) -> list[Change]:
+        return _compare_requested_settings(old, new, path, trace)
+
+    scoped = override_scopes.compare_scopes(then, now, path.key, compare)
+    return override_scopes.add_scoped_changes(compare(then, now), scoped)
 
 
-def _compare_asked_settings(
+def _compare_requested_settings(
     then: Config, now: Config, path: SettingPath, trace: bool
 ) -> list[Change]:
     if not path.key:
@@ -158,21 +162,19 @@ def _compare_asked_settings(
 
 def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
     """Return the settings of a config as added, with those that only an override sets."""
-    changes = _build_asked_changes(config, path)
+    changes = _build_requested_changes(config, path)
     if not path.everywhere:
         return changes
     from npuprof.compare.override_scopes import add_scoped_changes, resolve_scopes
 
-    return add_scoped_changes(
-        changes,
-        (
-            (scope, _build_asked_changes(there, path))
-            for there, scope in resolve_scopes(config, path.key)
-        ),
+    scoped = (
+        (scope, _build_requested_changes(scoped_config, path))
+        for scoped_config, scope in resolve_scopes(config, path.key)
     )
+    return add_scoped_changes(changes, scoped)
 
 
-def _build_asked_changes(config: Config, path: SettingPath) -> list[Change]:
+def _build_requested_changes(config: Config, path: SettingPath) -> list[Change]:
     selected = {
         key: value for key, value in config.ordered_settings().items() if path.key in ("", key)
     }
@@ -181,15 +183,20 @@ def _build_asked_changes(config: Config, path: SettingPath) -> list[Change]:
 
 def has_setting(state: PresetState, path: SettingPath) -> bool:
     """Return whether a preset has a value at a path in some context."""
-    if not isinstance(state, Config) or _has_value(state, path) or not path.everywhere:
-        return isinstance(state, Config) and _has_value(state, path)
+    if not isinstance(state, Config):
+        return False
+    if _has_value(state, path):
+        return True
+    if not path.everywhere:
+        return False
     from npuprof.compare.override_scopes import resolve_scopes
 
-    return any(_has_value(there, path) for there, _ in resolve_scopes(state, path.key))
+    return any(_has_value(config, path) for config, _ in resolve_scopes(state, path.key))
 
 
 def _has_value(config: Config, path: SettingPath) -> bool:
-    return values.find_setting_value(config.settings, path.key, path.tail)[0]
+    is_set, _ = values.find_setting_value(config.settings, path.key, path.tail)
+    return is_set
 
 
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:

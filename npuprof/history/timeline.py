@@ -19,7 +19,7 @@ from npuprof.history.states import (
     find_moving_references,
     has_setting,
     is_moving_reference,
-    is_untold_state,
+    is_unknown_state,
     set_plain_values,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
@@ -41,10 +41,9 @@ _FOLDS = 400  # kept for the next commits
 class HistoryStep(Record):
     """One commit that changed the resolved preset.
 
-    ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``.
-
-    ``untold`` is a commit with unknown changes, as a source is missing on this machine. ``name`` is
-    the preset's name after it, ``findings`` are the resolution errors.
+    ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``, or ``untold`` if
+    the changes are unknown, as a source is missing on this machine. ``name`` is the preset's name
+    after the commit, ``findings`` are the resolution errors.
     """
 
     commit: Commit
@@ -88,7 +87,7 @@ class Timeline:
         self._tip = tip
         self._name = name
         self._path = SettingPath()
-        self._untold: list[Finding] = []
+        self._unavailable: list[Finding] = []  # about sources that are missing here
         self._everything = False  # whether commits outside the store are walked too
         self._snapshots = Snapshots(repository, tip, release)
         self._resolver = Resolver(self, context)
@@ -111,12 +110,10 @@ class Timeline:
         except _MovingParentMetError:
             self._everything = True
             yield from (step for step in self._walk_states() if step.commit.id not in yielded)
-        if self._untold:
+        if self._unavailable:
+            findings = dict.fromkeys(self._unavailable)
             raise NpuprofError(
-                [
-                    _build_untold_finding(self._name, finding)
-                    for finding in dict.fromkeys(self._untold)
-                ]
+                [_build_unknown_finding(self._name, finding) for finding in findings]
             )
 
     def load_tip(self) -> PresetState:
@@ -146,9 +143,8 @@ class Timeline:
 
     def _load_tip_state(self, commit: str) -> StoreState:
         files = self._repository.list_profile_files(self._tip)
-        return StoreState(
-            files, self._name, self._resolve_preset(files, self._name, self._tip), commit
-        )
+        preset = self._resolve_preset(files, self._name, self._tip)
+        return StoreState(files, self._name, preset, commit)
 
     def _find_earlier_presets(
         self, commit: Commit, state: StoreState, states: dict[str, StoreState]
@@ -156,10 +152,11 @@ class Timeline:
         """Return the preset at each parent of a commit; ``states`` caches the parents' states."""
         before = []
         parents = commit.parents or ("",)
-        for place, parent in enumerate(parents):
+        for index, parent in enumerate(parents):
             known = states.get(parent)
             if known is None:
-                files = state.files if place == len(parents) - 1 else dict(state.files)
+                # The last parent may change the files of the state, which nothing else reads again.
+                files = state.files if index == len(parents) - 1 else dict(state.files)
                 known = self._find_earlier_state(commit, state, files, parent)
                 if parent:
                     states[parent] = known
@@ -181,9 +178,8 @@ class Timeline:
         undo_changes(files, changed)
         if commit.former_prefix is not None:
             self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
-            return StoreState(
-                files, name, self._resolve_preset(files, name, parent), parent
-            )  # renamed: earlier files have other paths
+            # The folder of the store was renamed: earlier files have other paths.
+            return StoreState(files, name, self._resolve_preset(files, name, parent), parent)
         preset = state.preset
         if changed or self._everything:
             preset = self._find_earlier_preset(changed, state, files, name, parent)
@@ -200,53 +196,50 @@ class Timeline:
         """Return the preset before some changes: resolved again only if they can affect it."""
         preset = state.preset
         if preset is None:
-            there = any(state.name in (change.was, change.now) for change in changed)
-            return self._resolve_preset(files, name, commit) if there else None
+            is_touched = any(state.name in (change.was, change.now) for change in changed)
+            return self._resolve_preset(files, name, commit) if is_touched else None
         if isinstance(preset, NpuprofError):
             return self._resolve_preset(files, name, commit)
         members = find_member_names(preset)
         touched = [change for change in changed if change.was in members or change.now in members]
         linked = preset.memo["linked"]  # the target of a link may have changed
-        ranged = find_moving_references(preset)
-        if (
-            not touched
-            and not linked
-            and (not ranged or self._snapshots.sees_same_versions(state.commit, commit))
-        ):
-            return preset
-        derived = (
-            self._undo_plain_edits(preset, touched)
-            if touched and not linked and not ranged
-            else None
-        )
-        return self._resolve_preset(files, name, commit) if derived is None else derived
+        moving = find_moving_references(preset)
+        if not linked and not touched:
+            if not moving or self._snapshots.sees_same_versions(state.commit, commit):
+                return preset
+        elif not linked and not moving:
+            derived = self._undo_plain_edits(preset, touched)
+            if derived is not None:
+                return derived
+        return self._resolve_preset(files, name, commit)
 
     def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:
         """Return the preset before some edits, as far as the requested settings are concerned.
 
         None if it has to be resolved.
         """
-        lines: dict[tuple[str, str, int], bool | int | str] = {}
+        edits_of_files: dict[str, PlainEdits] = {}
         for change in touched:
             edits = self._find_plain_edits(change)
             if edits is None:
                 return None
-            lines |= {
-                (key, str(change.was), line): value
-                for key, (line, value) in edits.items()
-                if self._path.key in ("", key)
-            }
-        if not lines:
+            requested = {key: edit for key, edit in edits.items() if self._path.key in ("", key)}
+            if requested:
+                edits_of_files[str(change.was)] = requested
+        if not edits_of_files:
             return preset
         if has_overrides(preset.lineage):
             return None
         leaves = {}
-        for (key, name, line), value in lines.items():
-            origin = preset.origin(key) if key in preset.settings else None
-            if origin is None or origin.revision or (origin.profile, origin.line) != (name, line):
-                # later changes may cite the edited line, although another one sets the value
-                return None
-            leaves[key] = Leaf(value, origin)
+        for name, edits in edits_of_files.items():
+            for key, edit in edits.items():
+                origin = preset.origin(key) if key in preset.settings else None
+                if origin is None or origin.revision:
+                    return None
+                if origin.profile != name or origin.line != edit.line:
+                    # Later changes may cite the edited line, although another one sets the value.
+                    return None
+                leaves[key] = Leaf(edit.value, origin)
         return set_plain_values(preset, leaves)
 
     def _find_plain_edits(self, change: FileChange) -> PlainEdits | None:
@@ -260,14 +253,12 @@ class Timeline:
         ):
             return None
         try:
-            return find_plain_edits(
-                *[self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]
-            )
+            read_content = self._snapshots.ahead.read_content
+            return find_plain_edits(read_content(name, old.oid), read_content(name, new.oid))
         except NpuprofError:  # reported when the preset is resolved
             return None
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
-
         if name not in files:
             return None
         self._snapshots.files, self._snapshots.commit = files, commit
@@ -283,7 +274,7 @@ class Timeline:
                 raise  # objects are missing: nothing is known of the presets
             from npuprof.store import problems
 
-            self._untold += [
+            self._unavailable += [
                 finding for finding in error.findings if finding.code in problems.UNAVAILABLE
             ]
             return error
@@ -303,9 +294,8 @@ class Timeline:
             raise _MovingParentMetError
         if "@" in reference or ":" in reference:
             return self._lookups.find_parent_from(home, reference, referrer, index)
-        return home.profile(
-            reference, referrer.origin("profile", "extends", index) if referrer else None
-        )
+        origin = referrer.origin("profile", "extends", index) if referrer else None
+        return home.profile(reference, origin)
 
     @cached_property
     def _lookups(self) -> PastLookups:
@@ -330,8 +320,8 @@ def build_history_step(
     """Return what a commit did to a preset, None if it equals one of the parents."""
     if any(then is now for then in before):
         return None
-    if any(map(is_untold_state, (now, *before))):
-        return _build_untold_step(commit, name, before, now)
+    if any(map(is_unknown_state, (now, *before))):
+        return _build_unknown_step(commit, name, before, now)
     if now is None or isinstance(now, NpuprofError):
         return _build_loss_step(commit, name, before, now, path)
     resolved = [then for then in before if then is not None and not isinstance(then, NpuprofError)]
@@ -340,48 +330,42 @@ def build_history_step(
         return HistoryStep(commit, "changed", name, tuple(changes)) if changes else None
     if any(not compare_states(then, now, path, trace=False) for then in resolved):
         return None
-    if path.key and not has_setting(now, path) and not _was_told(before, path):
+    if path.key and not has_setting(now, path) and not _was_reported(before, path):
         return None
-    return HistoryStep(
-        commit,
-        "created" if None in before else "mended",
-        name,
-        tuple(build_added_changes(now, path)),
-    )
+    kind = "created" if None in before else "mended"
+    return HistoryStep(commit, kind, name, tuple(build_added_changes(now, path)))
 
 
-def _build_untold_step(
+def _build_unknown_step(
     commit: Commit, name: str, before: list[PresetState], now: PresetState
 ) -> HistoryStep | None:
     """Return a step for a commit with unknown changes.
 
     None if the previous step already reports that.
     """
-    if is_untold_state(now) and any(map(is_untold_state, before)):
+    if is_unknown_state(now) and any(map(is_unknown_state, before)):
         return None
     findings = next(
         state.findings
         for state in (now, *before)
-        if isinstance(state, NpuprofError) and is_untold_state(state)
+        if isinstance(state, NpuprofError) and is_unknown_state(state)
     )
     from npuprof.store import problems
 
-    untold = tuple(
+    unavailable = tuple(
         problems.advise_sync_of(finding, "--history")
         for finding in findings
         if finding.code in problems.UNAVAILABLE
     )
-    return HistoryStep(commit, "untold", name, (), untold)
+    return HistoryStep(commit, "untold", name, (), unavailable)
 
 
-def _build_untold_finding(name: str, finding: Finding) -> Finding:
-
+def _build_unknown_finding(name: str, finding: Finding) -> Finding:
+    """Return the finding that a missing source hides changes of a preset."""
     from npuprof.store import problems
 
-    advice = problems.advise_sync_of(
-        finding._replace(message=f"cannot find all changes of {name}: {finding.message}"),
-        "--history",
-    )
+    message = f"cannot find all changes of {name}: {finding.message}"
+    advice = problems.advise_sync_of(finding._replace(message=message), "--history")
     return advice._replace(origin=None, key="", where=None)
 
 
@@ -400,15 +384,16 @@ def _build_loss_step(
         return None
     if now is not None:
         return HistoryStep(commit, "broken", name, (), now.findings)
-    return HistoryStep(commit, "removed", name) if not path.key or _was_told(before, path) else None
+    if path.key and not _was_reported(before, path):
+        return None
+    return HistoryStep(commit, "removed", name)
 
 
 def _select_common_changes(before: list[Config], now: Config, path: SettingPath) -> list[Change]:
     """Return the changes relative to all parents.
 
-    A merge is described by its differences from all of them.
-
-    If it differs from each parent only by changes of the others, it is compared with the first.
+    A merge is described by its differences from all of them. If it differs from each parent only by
+    changes of the others, it is compared with the first.
     """
     changes = compare_states(before[0], now, path)
     if len(before) == 1 or not changes:
@@ -416,16 +401,14 @@ def _select_common_changes(before: list[Config], now: Config, path: SettingPath)
     others = [compare_states(then, now, path, trace=False) for then in before[1:]]
     if not all(others):
         return []
-    common = set.intersection(
-        *({(change.key, change.scope) for change in side} for side in (changes, *others))
-    )
-    return (
-        [change for change in changes if (change.key, change.scope) in common]
-        if common
-        else changes
-    )
+    common = {(change.key, change.scope) for change in changes}
+    for other in others:
+        common &= {(change.key, change.scope) for change in other}
+    if not common:
+        return changes
+    return [change for change in changes if (change.key, change.scope) in common]
 
 
-def _was_told(before: list[PresetState], path: SettingPath) -> bool:
+def _was_reported(before: list[PresetState], path: SettingPath) -> bool:
     """Return whether the history has already shown a key: its value, or that it is unknown."""
     return any(isinstance(then, NpuprofError) or has_setting(then, path) for then in before)

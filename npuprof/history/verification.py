@@ -25,7 +25,7 @@ WHOLE_STORE = "@"
 _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
 
 #: Codes that mean something is missing on this machine.
-_UNTOLD = UNAVAILABLE | {"NP022", "NP029"}
+_UNVERIFIABLE = UNAVAILABLE | {"NP022", "NP029"}
 
 
 class VerifiedVersion(Record):
@@ -45,7 +45,9 @@ class VerifiedVersion(Record):
     def status(self) -> str:
         """Whether the version matches its tag."""
         codes = {finding.code for finding in self.findings if finding.severity == "error"}
-        return "holds" if not codes else "unknown" if codes <= _UNTOLD else "fails"
+        if not codes:
+            return "holds"
+        return "unknown" if codes <= _UNVERIFIABLE else "fails"
 
 
 class Verifier:
@@ -57,49 +59,41 @@ class Verifier:
         self._names = set(workspace.store.names())
         self.signatures = signatures
 
-    def verify_tags(self, wanted: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
-        """Yield the wanted versions of presets, by default all, each with its faults.
+    def verify_tags(self, presets: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
+        """Yield the versions of some presets, by default all, each with its faults.
 
         Raises NpuprofError.
         """
-        refs = [ref for ref in self.repository.list_tag_refs() if not wanted or ref.name in wanted]
-        for ref, tag_object in zip(
-            refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True
-        ):
-            tag, number = ref.tag, str(ref.text)
+        refs = self.repository.list_tag_refs()
+        if presets:
+            refs = [ref for ref in refs if ref.name in presets]
+        objects = self.repository.git.read_objects([ref.oid for ref in refs])
+        for ref, tag_object in zip(refs, objects, strict=True):
             if tag_object is None:
                 absent = self.repository.git.explain_absence([ref.oid])
-                yield VerifiedVersion(
-                    ref.name,
-                    number,
-                    tag,
-                    "",
-                    (absent._replace(message=f"the tag {tag}: {absent.message}"),),
-                )
+                finding = absent._replace(message=f"the tag {ref.tag}: {absent.message}")
+                yield VerifiedVersion(ref.name, str(ref.text), ref.tag, "", (finding,))
             elif tag_object.type != "tag":
-                if wanted or self._concerns_store(ref, ref.oid):
-                    what, why = (
-                        f"{tag} is a lightweight tag",
-                        "It has no record, so it is not a release.",
-                    )
-                    hint = f"remove it (git tag -d {tag}), and release: npuprof release {ref.name}"
-                    yield VerifiedVersion(
-                        ref.name, number, tag, ref.oid, (Finding("NP028", what, why, hint),)
-                    )
+                # Tags of other things than presets are no concern of npuprof, unless requested.
+                if presets or self._concerns_store(ref, ref.oid):
+                    yield _build_lightweight_version(ref)
             else:
                 version = parse_tag_object(ref, tag_object.content)
                 if (
-                    wanted
+                    presets
                     or version.record.digest
                     or version.faults
                     or self._concerns_store(ref, version.commit)
                 ):
-                    findings, yanked = (
-                        tuple(dict.fromkeys(self._verify_version(version))),
-                        self.repository.find_yank(tag),
+                    yield VerifiedVersion(
+                        ref.name,
+                        str(ref.text),
+                        ref.tag,
+                        version.commit,
+                        findings=tuple(dict.fromkeys(self._verify_version(version))),
+                        yanked=self.repository.find_yank(ref.tag),
                     )
-                    yield VerifiedVersion(ref.name, number, tag, version.commit, findings, yanked)
-        if not wanted or WHOLE_STORE in wanted:
+        if not presets or WHOLE_STORE in presets:
             yield from self._verify_store_versions()
 
     def _verify_store_versions(self) -> Iterator[VerifiedVersion]:
@@ -126,8 +120,8 @@ class Verifier:
         if version.faults:
             return
         try:
-            there = self.repository.load_revision(self.repository.resolve_commit(version.commit))
-            digest = digest_store(there)
+            tagged = self.repository.load_revision(self.repository.resolve_commit(version.commit))
+            digest = digest_store(tagged)
         except NpuprofError as error:
             for finding in error.findings:
                 yield finding._replace(
@@ -142,7 +136,7 @@ class Verifier:
                 f"It is {digest or 'that of none'}, and not {version.digest}.",
                 _ADVICE.format(tag),
             )
-        for finding in find_edits(there):
+        for finding in find_edits(tagged):
             hint = "release the next version with a lock that npuprof wrote: npuprof source update"
             yield finding._replace(
                 code="NP028", message=f"the sources of {tag}: {finding.message}", hint=hint
@@ -156,10 +150,8 @@ class Verifier:
         if ref.name in self._names:
             return True
         try:
-            return (
-                ref.name
-                in self.repository.load_revision(self.repository.resolve_commit(commit)).files
-            )
+            tagged = self.repository.load_revision(self.repository.resolve_commit(commit))
+            return ref.name in tagged.files
         except NpuprofError:
             return False
 
@@ -187,7 +179,7 @@ class Verifier:
             yield from self._compare_parents(version, config, tag)
         except NpuprofError as error:
             for finding in error.findings:
-                code = "NP029" if finding.code in _UNTOLD else "NP028"
+                code = "NP029" if finding.code in _UNVERIFIABLE else "NP028"
                 hint = advise_sync_of(finding, f"--rev {tag}").hint or _ADVICE.format(tag)
                 yield finding._replace(
                     code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint
@@ -223,49 +215,46 @@ class Verifier:
             return
         used = {(parent.view, parent.reference) for parent in list_pinned_parents(config)}
         recorded = {(parent.view, parent.reference): parent for parent in version.record.parents}
+        why, hint = "A version is made of the parents that its tag records.", _ADVICE.format(tag)
         for view, reference in sorted(used ^ recorded.keys()):
-            what = f"the tag {tag} records {reference}, which nothing in it extends"
             if (view, reference) in used:
-                what = (
-                    f"the tag {tag} does not record the contents of "
-                    f"{reference}{f' for {view}' if view else ''}"
-                )
-            yield Finding(
-                "NP028",
-                what,
-                "A version is made of the parents that its tag records.",
-                _ADVICE.format(tag),
-            )
+                viewer = f" for {view}" if view else ""
+                what = f"the tag {tag} does not record the contents of {reference}{viewer}"
+            else:
+                what = f"the tag {tag} records {reference}, which nothing in it extends"
+            yield Finding("NP028", what, why, hint)
         for parent in recorded.values():
-            if parent.version and not is_source_reference(
-                parent.reference
-            ):  # (a source's commit is in the lock at that commit)
+            # The commit of a source is in the lock at the commit of the tag.
+            if parent.version and not is_source_reference(parent.reference):
                 yield from self._compare_parent(parent, tag)
 
     def _compare_parent(self, parent: ParentRecord, tag: str) -> Iterator[Finding]:
-        made_with, parent_tag = (
-            f"{tag} was made with {parent.name} {parent.version}",
-            f"{parent.name}/v{parent.version}",
-        )
+        """Yield how the tag of a parent differs from what a version's tag records of it."""
+        made_with = f"{tag} was made with {parent.name} {parent.version}"
+        parent_tag = f"{parent.name}/v{parent.version}"
         hint = f"git fetch --force origin tag {parent_tag}"
-        named = self.repository.git.read_objects([f"refs/tags/{parent_tag}^{{commit}}"])[0]
-        if named is not None and named.oid != parent.commit:
-            what = (
-                f"{made_with} at {shorten_commit(parent.commit)}, and that tag names "
-                f"{shorten_commit(named.oid)} now"
-            )
-            yield Finding("NP028", what, "The tag of the parent was moved.", f"put it back: {hint}")
-        elif named is None and any(
-            ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)
-        ):
+        commit = self.repository.git.read_objects([f"refs/tags/{parent_tag}^{{commit}}"])[0]
+        if commit is not None:
+            if commit.oid != parent.commit:
+                what = (
+                    f"{made_with} at {shorten_commit(parent.commit)}, and that tag names "
+                    f"{shorten_commit(commit.oid)} now"
+                )
+                why = "The tag of the parent was moved."
+                yield Finding("NP028", what, why, f"put it back: {hint}")
+        elif any(ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)):
             yield Finding("NP029", f"the commit of the tag {parent_tag} is missing", "", hint)
-        elif named is None:
-            yield Finding(
-                "NP028",
-                f"{made_with}, whose tag is gone",
-                "The release still resolves, but a new dependent would not.",
-                hint,
-            )
+        else:
+            what = f"{made_with}, whose tag is gone"
+            why = "The release still resolves, but a new dependent would not."
+            yield Finding("NP028", what, why, hint)
+
+
+def _build_lightweight_version(ref: TagRef) -> VerifiedVersion:
+    what, why = f"{ref.tag} is a lightweight tag", "It has no record, so it is not a release."
+    hint = f"remove it (git tag -d {ref.tag}), and release: npuprof release {ref.name}"
+    finding = Finding("NP028", what, why, hint)
+    return VerifiedVersion(ref.name, str(ref.text), ref.tag, ref.oid, (finding,))
 
 
 def find_edits(home: ProfileSource) -> list[Finding]:
@@ -276,7 +265,7 @@ def find_edits(home: ProfileSource) -> list[Finding]:
     try:
         return Lookups().find_edited_copies(home)
     except NpuprofError as error:
-        return [finding for finding in error.findings if finding.code not in _UNTOLD]
+        return [finding for finding in error.findings if finding.code not in _UNVERIFIABLE]
 
 
 def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:
@@ -294,31 +283,21 @@ def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Fin
             "verify it with the npuprof that released it, or a later one",
         )
         return
+    label, hint = f"{version.name} {version.number_text}", _ADVICE.format(tag)
     forms = (record.form,) if record.form is not None else tuple(range(1, FORM + 1))
-    if record.digest and record.digest not in [
-        compute_digest(config.settings, form) for form in forms
-    ]:
-        what = f"{version.name} {version.number_text} has another digest than its tag records"
-        yield Finding(
-            "NP028",
-            what,
-            f"It is {compute_digest(config.settings, forms[-1])}, and not {record.digest}.",
-            _ADVICE.format(tag),
-        )
+    digests = [compute_digest(config.settings, form) for form in forms] if record.digest else []
+    if record.digest and record.digest not in digests:
+        what = f"{label} has another digest than its tag records"
+        yield Finding("NP028", what, f"It is {digests[-1]}, and not {record.digest}.", hint)
+    # The preset digest is compared in the current form only.
     if (
         record.preset_digest
         and record.form == FORM
         and config.preset_digest != record.preset_digest
     ):
-        what = (
-            f"{version.name} {version.number_text} has another preset digest than its tag records"
-        )
-        yield Finding(
-            "NP028",
-            what,
-            f"It is {config.preset_digest}, and not {record.preset_digest}.",
-            _ADVICE.format(tag),
-        )
+        what = f"{label} has another preset digest than its tag records"
+        why = f"It is {config.preset_digest}, and not {record.preset_digest}."
+        yield Finding("NP028", what, why, hint)
 
 
 _TRUE = ("", "true", "yes", "on", "1")
@@ -341,11 +320,9 @@ def requires_signatures(repository: Repository) -> bool:
     NpuprofError.
     """
     configured = dict(read_settings(repository, r"^(tag\.gpgsign|gpg\..*)$"))
-    return (
-        configured["tag.gpgsign"].lower() in _TRUE
-        if "tag.gpgsign" in configured
-        else bool(configured)
-    )
+    if "tag.gpgsign" in configured:
+        return configured["tag.gpgsign"].lower() in _TRUE
+    return bool(configured)
 
 
 def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
@@ -363,7 +340,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
             why,
             "ask the person who released it, or omit --signatures",
         )
-    if any(words in complaint.lower() for words in _UNABLE):
+    if any(message in complaint.lower() for message in _UNABLE):
         return Finding(
             "NP029",
             f"the signature of {tag} cannot be checked here",

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from npuprof.history.plain_edits import find_plain_edits
+from npuprof.history.plain_edits import PlainEdit, find_plain_edits
 
 TEXT = (
     '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1 # s\nop_wait_timeout = 2\n'
@@ -17,18 +17,18 @@ TEXT = (
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [
-        ("= 1", "= +9", {"hccl_timeout": (4, 1)}),
-        ("= 1", "= true", {"hccl_timeout": (4, 1)}),
-        ("= 1", '= "1"', {"hccl_timeout": (4, 1)}),
-        ("# s", "# seconds", {"hccl_timeout": (4, 1)}),
-        ("= 2", "= true # yes", {"op_wait_timeout": (5, 2)}),
-        ('"all"', '"input"', {"dump_mode": (6, "all")}),
-        ('"a"', '"b"', {"env.hccl_timeout": (8, "a")}),
+        ("= 1", "= +9", {"hccl_timeout": PlainEdit(4, 1)}),
+        ("= 1", "= true", {"hccl_timeout": PlainEdit(4, 1)}),
+        ("= 1", '= "1"', {"hccl_timeout": PlainEdit(4, 1)}),
+        ("# s", "# seconds", {"hccl_timeout": PlainEdit(4, 1)}),
+        ("= 2", "= true # yes", {"op_wait_timeout": PlainEdit(5, 2)}),
+        ('"all"', '"input"', {"dump_mode": PlainEdit(6, "all")}),
+        ('"a"', '"b"', {"env.hccl_timeout": PlainEdit(8, "a")}),
         ("= 2", "= 2", {}),
         (
             "= 1 # s\nop_wait_timeout = 2",
             "= 3\nop_wait_timeout = 4",
-            {"hccl_timeout": (4, 1), "op_wait_timeout": (5, 2)},
+            {"hccl_timeout": PlainEdit(4, 1), "op_wait_timeout": PlainEdit(5, 2)},
         ),
         ("= 1", "=  1", None),
         ("= 1", "= 1.0", None),
@@ -55,10 +55,10 @@ def test_edits_are_read_from_lines_of_plain_values_only(
 @pytest.mark.parametrize("text", ["false", "-7", '"a b"', '""'])
 def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> None:
     old, new = (f"[options]\nhccl_timeout = {value} # s\n" for value in (text, 5))
-    found = find_plain_edits(old.encode(), new.encode())
+    edits = find_plain_edits(old.encode(), new.encode())
     value = tomllib.loads(old)["options"]["hccl_timeout"]
-    assert found == {"hccl_timeout": (2, value)}
-    assert type(found["hccl_timeout"][1]) is type(value)
+    assert edits == {"hccl_timeout": PlainEdit(2, value)}
+    assert type(edits["hccl_timeout"].value) is type(value)
 
 
 @pytest.mark.parametrize(
