@@ -17,10 +17,11 @@ def find_git_path(repository: Repository, name: str) -> str:
 def read_settings(repository: Repository, pattern: str) -> list[tuple[str, str]]:
     """Return the settings whose names match a pattern, with their values, in git's order."""
     output = os.fsdecode(repository.git.try_command("config", "-z", "--get-regexp", pattern).output)
-    return [
-        (name, value)
-        for name, _, value in (entry.partition("\n") for entry in output.split("\0") if entry)
-    ]
+    settings = []
+    for entry in filter(None, output.split("\0")):
+        name, _, value = entry.partition("\n")
+        settings.append((name, value))
+    return settings
 
 
 def join_paths(paths: Iterable[str]) -> bytes:

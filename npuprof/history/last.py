@@ -32,9 +32,8 @@ def find_last_change(
 ) -> dict[str, str | None] | None:
     """Return the fields of the commit that last changed a resolved value.
 
-    All None if it is not committed yet.
-
-    None without history: no repository, no git, or a preset without commits.
+    All are None if it is not committed yet. Returns None without history: no repository, no git, or
+    a preset without commits.
     """
     workspace = spec.Workspace(store, config.context)
     try:
@@ -47,15 +46,12 @@ def find_last_change(
         timeline = Timeline(repository, tip, name, config.context, named.version if named else None)
         if not revision:
             committed = timeline.load_tip()
-            if not isinstance(
-                committed, Config
-            ):  # it may need a vendored release, which Timeline does not read
-                committed = workspace.resolver.resolve_profile(
-                    workspace.store.repository.load_revision(tip).profile(name)
-                )
-            (was_set, was), (is_set, now) = (
-                values.find_setting_value(side.settings, key, tail) for side in (committed, config)
-            )
+            if not isinstance(committed, Config):
+                # It may need a vendored release, which Timeline does not read.
+                profile = repository.load_revision(tip).profile(name)
+                committed = workspace.resolver.resolve_profile(profile)
+            was_set, was = values.find_setting_value(committed.settings, key, tail)
+            is_set, now = values.find_setting_value(config.settings, key, tail)
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
         step = next(timeline.walk_steps(key, tail, everywhere=False), None)

@@ -23,9 +23,9 @@ def list_earlier_versions(
     """
     versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
-        for name, formers in find_former_names(
-            repository.git, head, repository.find_layout(head), names
-        ).items():
+        layout = repository.find_layout(head)
+        former_names = find_former_names(repository.git, head, layout, names)
+        for name, formers in former_names.items():
             for former in formers:
                 versions_of[name] += repository.load_reachable_versions(former.name, former.commit)
     for name, versions in versions_of.items():
@@ -57,9 +57,9 @@ def digest_store(committed: Revision) -> str:
     """
     names = [name for name, file in committed.files.items() if not file.outside]
     committed.load_texts(names)
-    return digest_texts({name: committed.read_profile_text(name) for name in names}).partition(":")[
-        2
-    ]
+    texts = {name: committed.read_profile_text(name) for name in names}
+    _, _, digest = digest_texts(texts).partition(":")
+    return digest
 
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
@@ -78,8 +78,8 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
         profile = home.profile(name)
         for reference, requested in profile.iterate_references():
             if is_source_reference(reference):
-                there = lookups.find_source_store(home, reference, requested)
-                yield ParentRecord(view, reference, there.version, there.commit)
+                source = lookups.find_source_store(home, reference, requested)
+                yield ParentRecord(view, reference, source.version, source.commit)
                 continue
             if "@" not in reference:
                 waiting.append((view, home, reference))

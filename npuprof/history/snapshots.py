@@ -64,10 +64,9 @@ class Snapshots(ProfileSource):
     def _find_project_files(self, commit: str) -> tuple[str, ...]:
         """Return the ids of npuprof.toml and npuprof.lock at a commit."""
         if commit not in self._project_files:
-            read = self.repository.git.read_objects(
-                [f"{commit}:{path}" for path in list_project_paths(self.layout.prefix)]
-            )
-            self._project_files[commit] = tuple(file.oid if file else "" for file in read)
+            paths = list_project_paths(self.layout.prefix)
+            files = self.repository.git.read_objects([f"{commit}:{path}" for path in paths])
+            self._project_files[commit] = tuple(file.oid if file else "" for file in files)
         return self._project_files[commit]
 
     def sees_same_versions(self, first: str, second: str) -> bool:
@@ -97,19 +96,19 @@ class Snapshots(ProfileSource):
             raise NpuprofError(problems.build_clash_finding(name, paths, referrer))
         from npuprof.store.gitstore import revisions
 
-        there = (
-            revisions.Revision(self.repository, self._tip, self.files).trace_links(name)[-1]
-            if file.is_link
-            else name
-        )
-        oid = self.files[there].oid
+        target = name
+        if file.is_link:
+            target = revisions.Revision(self.repository, self._tip, self.files).trace_links(name)[
+                -1
+            ]
+        oid = self.files[target].oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
         path = self.layout.path_of(name, file.outside)
 
         def read() -> Profile:
             return Profile(
-                document.parse_document(name, path, self.ahead.read_content(there, oid)),
+                document.parse_document(name, path, self.ahead.read_content(target, oid)),
                 key=f"{path}@{oid}",
                 home=self,
             )

@@ -6,12 +6,12 @@ They are changes of presets, of team rules, and of the required npuprof.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.document.policy import TeamRule
 from npuprof.history.proposal import Reason, explain_changes, find_unreadable, require_readable
-from npuprof.model import NpuprofError
+from npuprof.history.releasing import find_last_release
+from npuprof.model import NpuprofError, Record
 from npuprof.report.text import count_rest
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -25,7 +25,7 @@ from npuprof.store.sources.lookups import Lookups
 _SHOWN = 8
 
 
-class StoreSteps(NamedTuple):
+class StoreSteps(Record):
     """The reasons of presets for a step, without duplicates.
 
     ``removed`` presets are gone, ``renamed`` are old and new names.
@@ -45,9 +45,7 @@ def explain_presets(
 ) -> StoreSteps:
     """Return the reasons of a store's presets between two revisions.
 
-    ``configs`` are the presets that resolve now.
-
-    Renames are detected by content, as in pull request reviews. A rename is a major step, like a
+    ``configs`` are the presets that resolve now. Renames are detected by content, as in pull request reviews. A rename is a major step, like a
     removal, as the old name is gone. Raises NpuprofError if an old preset is unreadable here; with
     ``uncompared``, the names of presets known to be unchanged, all other unreadable presets count
     as breaking instead.
@@ -55,13 +53,16 @@ def explain_presets(
     then, now = set(before.names()), set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
     removed = sorted(then - now - set(renamed.values()))
-    came = sorted(now - then - renamed.keys())
+    added = sorted(now - then - renamed.keys())
     pairs = tuple(sorted((was, name) for name, was in renamed.items()))
-    steps = [Reason("major", f"removed: {count_rest(removed, _SHOWN)}")] if removed else []
+    steps: list[Reason] = []
+    if removed:
+        steps.append(Reason("major", f"removed: {count_rest(removed, _SHOWN)}"))
     steps += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]
-    steps += [Reason("minor", f"new: {count_rest(came, _SHOWN)}")] if came else []
+    if added:
+        steps.append(Reason("minor", f"new: {count_rest(added, _SHOWN)}"))
     presets_of: dict[Reason, list[str]] = {}
-    for name in sorted(now - set(came)):
+    for name in sorted(now - set(added)):
         if name not in configs:
             continue  # unresolvable presets are reported elsewhere
         former = renamed.get(name, name)
@@ -70,18 +71,15 @@ def explain_presets(
             reasons = explain_changes(was, configs[name])
         except NpuprofError as error:
             if uncompared is None:
-                require_readable(
-                    error,
-                    f"what {former} was in the last version of the store",
-                    f"--rev {before.commit[:12]}",
-                )
-            reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
-            if find_unreadable(error):
-                reasons = (
-                    []
-                    if name in (uncompared or ())
-                    else [Reason("major", "not compared with unreadable presets")]
-                )
+                what = f"what {former} was in the last version of the store"
+                require_readable(error, what, f"--rev {before.commit[:12]}")
+            if not find_unreadable(error):
+                message = f"could not be resolved then: {error.findings[0].message}"
+                reasons = [Reason("major", message)]
+            elif name in (uncompared or ()):
+                reasons = []  # known to be unchanged
+            else:
+                reasons = [Reason("major", "not compared with unreadable presets")]
         for reason in dict.fromkeys(reasons):
             presets_of.setdefault(reason, []).append(name)
     steps += [
@@ -97,36 +95,29 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
     Those that the store's last version lacks do not count.
     """
     repository = committed.repository
-    released = {
-        ref.name: ref
-        for ref in repository.list_annotated_refs(committed.commit)
-        if not ref.text.pre
-    }
+    refs = repository.list_annotated_refs(committed.commit)
+    released = {ref.name: ref for ref in refs if not ref.text.pre}
     names = set(committed.names())
     gone = released.keys() - names
     if not gone:
         return ()
-    listed = find_former_names(
-        repository.git, committed.commit, repository.find_layout(committed.commit), names
-    )
-    gone -= {former.name for formers in listed.values() for former in formers}
-    if versions := [
-        version for version in repository.load_store_versions(committed.commit) if not version.pre
-    ]:
-        then = repository.resolve_commit(versions[-1].commit)
-        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(
-            store.repository.load_revision(then).names()
-        )
+    layout = repository.find_layout(committed.commit)
+    former_names = find_former_names(repository.git, committed.commit, layout, names)
+    for formers in former_names.values():
+        gone -= {former.name for former in formers}
+    last = find_last_release(repository.load_store_versions(committed.commit))
+    if last:
+        then = repository.resolve_commit(last.commit)
+        released_then = {ref.name for ref in repository.list_annotated_refs(then)}
+        gone -= released_then - set(store.repository.load_revision(then).names())
     return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
 
 
 def _name_presets(text: str, names: Sequence[str]) -> str:
     """Return a reason with its presets."""
-    return (
-        f"{names[0]}: {text}"
-        if len(names) == 1
-        else f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"
-    )
+    if len(names) == 1:
+        return f"{names[0]}: {text}"
+    return f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"
 
 
 def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
@@ -135,22 +126,20 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
     Raises NpuprofError if they are invalid now.
     """
     names = list_project_paths(after.repository.prefix)
-    texts = [_read_texts(home, names) for home in (before, after)]
-    changed = [name for name, was, now in zip(names, *texts, strict=True) if was != now]
+    old_texts, new_texts = _read_texts(before, names), _read_texts(after, names)
+    changed = [
+        name for name, old, new in zip(names, old_texts, new_texts, strict=True) if old != new
+    ]
     if not changed:
         return []
     try:
         reasons = [*_explain_rules(_read_rules(before), _read_rules(after))]
         was, now = (Lookups().find_project(home).requires for home in (before, after))
         if was != now:
-            reasons.append(
-                Reason(
-                    "major" if now else "minor",
-                    f"needs another npuprof: {was or 'any'} → {now or 'any'}",
-                )
-            )
+            text = f"needs another npuprof: {was or 'any'} → {now or 'any'}"
+            reasons.append(Reason("major" if now else "minor", text))
     except NpuprofError as error:
-        _read_rules(after)
+        _read_rules(after)  # raises if they are invalid now, too
         return [Reason("major", f"{names[0]} could not be read then: {error.findings[0].message}")]
     return reasons or [
         Reason("patch", f"only what {' and '.join(changed)} says besides has changed")
@@ -182,7 +171,5 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
             yield Reason("patch", f"the rule {code} says it otherwise: {now.title}")
         else:
             what = f"new rule {code}" if was is None else f"the rule {code} is another"
-            yield Reason(
-                "major" if now.severity == "error" else "minor",
-                f"{what} ({now.severity}): {now.title}",
-            )
+            step = "major" if now.severity == "error" else "minor"
+            yield Reason(step, f"{what} ({now.severity}): {now.title}")
