@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
@@ -27,7 +26,7 @@ _RELEASES = 8
 _ORDER = ("error", "warning", "quiet", "ok")
 
 
-class Cell(NamedTuple):
+class Cell(Record):
     """One preset on one platform: numbers of errors and warnings, codes, and support."""
 
     errors: int
@@ -38,28 +37,20 @@ class Cell(NamedTuple):
     @property
     def state(self) -> str:
         """``error``, ``warning``, ``ok``, or ``quiet`` if the preset does not support it."""
-        return (
-            "quiet"
-            if not self.meant
-            else "error"
-            if self.errors
-            else "warning"
-            if self.warnings
-            else "ok"
-        )
+        if not self.meant:
+            return "quiet"
+        if self.errors:
+            return "error"
+        return "warning" if self.warnings else "ok"
 
     @property
     def text(self) -> str:
         """The cell in words."""
         if not self.meant:
             return "not meant"
-        return (
-            format_count(self.errors, "error")
-            if self.errors
-            else format_count(self.warnings, "warning")
-            if self.warnings
-            else "ok"
-        )
+        if self.errors:
+            return format_count(self.errors, "error")
+        return format_count(self.warnings, "warning") if self.warnings else "ok"
 
 
 class Row(Record):
@@ -109,17 +100,15 @@ def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell,
     """
     if config.abstract:
         return ()
-    known = zip(
-        checks.find_clean_contexts(config, findings, _list_contexts()),
-        _list_contexts(),
-        strict=True,
-    )
-    return tuple(
-        [
-            _judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes)
-            for codes, context in known
-        ]
-    )
+    platforms = _list_contexts()
+    clean = checks.find_clean_contexts(config, findings, platforms)
+    cells = []
+    for codes, context in zip(clean, platforms, strict=True):
+        if codes is None:  # not known without a check
+            cells.append(_judge_there(config, context))
+        else:
+            cells.append(Cell(0, 0, codes, not codes))
+    return tuple(cells)
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell, ...]]) -> list[Matrix]:
@@ -145,33 +134,31 @@ def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell, ...]]) -
 
     Presets with equal cells share a row, abstract ones have none.
     """
-    alike = group_pairs((row, name) for name, row in cells.items())
-    alike.pop((), None)
+    names_of_rows = group_pairs((row, name) for name, row in cells.items() if row)
     rows = []
-    for known, names in alike.items():
-        others = group_pairs(
-            pair for pair in zip(known, columns, strict=False) if pair[0].state != "ok"
-        )
-        rows.append(
-            Row(tuple(names), known, tuple((cell, tuple(there)) for cell, there in others.items()))
-        )
-    return tuple(
-        sorted(
-            rows, key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names)
-        )
-    )
+    for row_cells, names in names_of_rows.items():
+        columns_of_cells: dict[Cell, list[str]] = {}
+        for cell, column in zip(row_cells, columns, strict=False):
+            if cell.state != "ok":
+                columns_of_cells.setdefault(cell, []).append(column)
+        others = tuple((cell, tuple(shared)) for cell, shared in columns_of_cells.items())
+        rows.append(Row(tuple(names), row_cells, others))
+
+    def rank(row: Row) -> tuple[int, Names]:
+        return min(_ORDER.index(cell.state) for cell in row.cells), row.names
+
+    return tuple(sorted(rows, key=rank))
 
 
 def _judge_there(config: Config, context: Context) -> Cell:
     """Return the cell of a preset; one error if it cannot be resolved there."""
-    there = contexts.resolve_elsewhere(config, context)
-    if there is None:
+    resolved = contexts.resolve_elsewhere(config, context)
+    if resolved is None:
         return Cell(1, 0, ())
-    findings = checks.check_config(there, notes=False)
-    if unmeant := tuple(
-        dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)
-    ):
-        return Cell(0, 0, unmeant, False)
+    findings = checks.check_config(resolved, notes=False)
+    unsupported = dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)
+    if unsupported:
+        return Cell(0, 0, tuple(unsupported), meant=False)
     errors, warnings = (
         [finding for finding in findings if finding.severity == severity]
         for severity in SEVERITIES[:2]
@@ -187,10 +174,13 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
     """
     alike: dict[Effects, list[str]] = {}
     for preset in presets:
-        if (config := preset.config) is not None:
-            with isolate_faults(config.lineage[-1].document.source, faults, preset.name):
-                if any(effects := _compare_with_release(config, preset.findings, release)):
-                    alike.setdefault(effects, []).append(preset.name)
+        config = preset.config
+        if config is None:
+            continue
+        with isolate_faults(config.lineage[-1].document.source, faults, preset.name):
+            effects = _compare_with_release(config, preset.findings, release)
+            if any(effects):
+                alike.setdefault(effects, []).append(preset.name)
     upgrades = [Upgrade(tuple(names), *effects) for effects, names in alike.items()]
     return sorted(upgrades, key=lambda upgrade: (not upgrade.breaks, upgrade.names))
 
@@ -204,26 +194,24 @@ def _compare_with_release(now: Config, findings: Iterable[Finding], release: str
     then = contexts.resolve_elsewhere(now, there) if not now.abstract else None
     if then is None:
         return (), (), ()
-    before = {
-        checks.identify_finding(finding)[::2] for finding in findings if finding.severity != "info"
-    }
+    known = set()
+    for finding in findings:
+        if finding.severity != "info":
+            code, _, message = checks.identify_finding(finding)
+            known.add((code, message))
     is_clean = checks.find_clean_contexts(now, findings, (there,)) == ((),)
-    after = (
-        []
-        if is_clean
-        else [
-            finding
-            for finding in checks.check_config(then, notes=False)
-            if finding.code not in MEANT_CODES
-        ]
-    )
+    after = [] if is_clean else checks.check_config(then, notes=False)
     breaks = tuple(
         f"{new.code} {new.message}"
         for new in after
-        if new.severity == "error" and (new.code, new.message) not in before
+        if new.severity == "error"
+        and new.code not in MEANT_CODES
+        and (new.code, new.message) not in known
     )
-    records = [
-        (key, record) for key in sorted(then.settings) if (record := catalog.find_option(key))
-    ]
-    stale = tuple(key for key, record in records if record.deprecated or record.no_effect)
-    return breaks, tuple(change.message for change in check_changed_defaults(now, release)), stale
+    defaults = tuple(change.message for change in check_changed_defaults(now, release))
+    deprecated = []
+    for key in sorted(then.settings):
+        option = catalog.find_option(key)
+        if option and (option.deprecated or option.no_effect):
+            deprecated.append(key)
+    return breaks, defaults, tuple(deprecated)

@@ -52,9 +52,9 @@ def mark_markup(text: str) -> Markup:
 
 
 @lru_cache(16384)
-def format_path(place: str, separator: str = "/") -> str:
+def format_path(path: str, separator: str = "/") -> str:
     """Return a path that wraps only after its separators."""
-    parts = escape_lines(place).replace(separator, f"{separator}\0").split("\0")
+    parts = escape_lines(path).replace(separator, f"{separator}\0").split("\0")
     return "".join(f"<span>{escape_text(part)}</span>" for part in parts if part)
 
 
@@ -95,12 +95,13 @@ def _format_row(row: SettingRow, link: Callable[[str], str]) -> str:
         for old, by in row.losers
     ]
     unit = f" {escape_text(row.unit)}" if row.unit else ""
-    place = f"\0catalogue.html#{quote(row.setting)}"
+    link_to_record = f"\0catalogue.html#{quote(row.setting)}"
     return (
-        f'<tr><th scope="row"><a href="{place}"><code '
+        f'<tr><th scope="row"><a href="{link_to_record}"><code '
         f'class="path">{format_path(row.key, ".")}</code></a></th>'
         "<td><code "
-        f'class="value">{escape_text(row.value)}</code>{unit}</td><td>{authors}{"".join(losers)}</td>'
+        f'class="value">{escape_text(row.value)}</code>{unit}</td>'
+        f"<td>{authors}{''.join(losers)}</td>"
         "<td><span "
         f'class="quiet">{escape_text(row.meaning)}</span>{format_risks(row.risk)}</td></tr>\n'
     )

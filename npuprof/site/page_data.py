@@ -24,18 +24,13 @@ _FOLDER_LIKE_PAGE = re.compile(r"(?<=\.html)/", re.IGNORECASE)
 def name_pages(names: Sequence[str]) -> dict[str, str]:
     """Return the path of each preset's page.
 
-    Of names that differ only in case, the later ones get a digest.
-
-    Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
+    Of names that differ only in case, the later ones get a digest. Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
     """
     paths = {}
     taken: set[str] = set()
     for name in names:
-        base = (
-            f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name)}"
-            if name.isascii()
-            else f"presets/{_hash(name)}"
-        )
+        file_name = _FOLDER_LIKE_PAGE.sub("~/", name) if name.isascii() else _hash(name)
+        base = f"presets/{file_name}"
         paths[name] = f"{base}~{_hash(name)}.html" if base.lower() in taken else f"{base}.html"
         taken.add(base.lower())
     return paths
@@ -74,33 +69,31 @@ def build_search(
     described = {
         preset.name: escape_controls(preset.head["description"])[:_SEARCHED] for preset in presets
     }
-    place = {name: number for number, name in enumerate(described)}
+    numbers = {name: number for number, name in enumerate(described)}
     presets_by_value: dict[str, dict[str, list[int]]] = {}
     for name, rows in settings.items():
         for key, value in rows:
             shown = value if len(value) <= _SEARCHED else f"{value[:_SEARCHED]}…"
-            presets_by_value.setdefault(key, {}).setdefault(shown, []).append(place[name])
-    return _write_call(
-        "all",
-        [
-            [name, "" if paths[name] == f"presets/{name}.html" else paths[name], text]
-            for name, text in described.items()
-        ],
-        {
-            key: [[value, _fold(numbers)] for value, numbers in rows_of.items()]
-            for key, rows_of in sorted(presets_by_value.items())
-        },
-        [[row.key, row.summary] for row in list_catalogue_rows()],
-        [[row.code, row.title] for row in load_pages().values()],
-    )
+            presets_by_value.setdefault(key, {}).setdefault(shown, []).append(numbers[name])
+    listed = []
+    for name, text in described.items():
+        path = "" if paths[name] == f"presets/{name}.html" else paths[name]  # short for most
+        listed.append([name, path, text])
+    values = {}
+    for key, setters in sorted(presets_by_value.items()):
+        values[key] = [[value, _fold(presets)] for value, presets in setters.items()]
+    options = [[row.key, row.summary] for row in list_catalogue_rows()]
+    codes = [[page.code, page.title] for page in load_pages().values()]
+    return _write_call("all", listed, values, options, codes)
 
 
 def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
     """Return the number of presets that set each record of the catalogue, by path."""
     known = {row.key for row in list_catalogue_rows()}
-    return Counter(
-        key for rows in settings.values() for key in {_find_record(key, known) for key, _ in rows}
-    )
+    counts: Counter[str] = Counter()
+    for rows in settings.values():
+        counts.update({_find_record(key, known) for key, _ in rows})
+    return counts
 
 
 def _find_record(key: str, known: Container[str]) -> str:

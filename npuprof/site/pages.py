@@ -68,15 +68,11 @@ _WORST = {"error": 0, "warning": 1, "info": 2, "": 2}
 @cache
 def _format_menu(here: str, up: str) -> Any:
     """Return the links to the pages of the menu, of which ``here`` may be one."""
-    marks = {here: ' aria-current="page"'}
-    return mark_markup(
-        "".join(
-            [
-                f' <a href="{up}{path}"{marks.get(path, "")}>{label}</a>'
-                for path, label in _MENU.items()
-            ]
-        )
-    )
+    links = ""
+    for path, label in _MENU.items():
+        current = ' aria-current="page"' if path == here else ""
+        links += f' <a href="{up}{path}"{current}>{label}</a>'
+    return mark_markup(links)
 
 
 @cache
@@ -115,7 +111,7 @@ def _frame_table(caption: str, *header: str, caller: Callable[[], str], **option
 
 
 def _as_markup(write: Callable[..., str]) -> Callable[..., Any]:
-    return lambda *given: mark_markup(write(*given))
+    return lambda *values: mark_markup(write(*values))
 
 
 class Writer:
@@ -150,12 +146,10 @@ class Writer:
 
     def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
-        path = self.paths.get(name)
-        return mark_markup(
-            escape_text(name)
-            if path is None
-            else f'<a href="{up}{escape_text(path)}">{escape_text(name)}</a>'
-        )
+        path, text = self.paths.get(name), escape_text(name)
+        if path is not None:
+            text = f'<a href="{up}{escape_text(path)}">{text}</a>'
+        return mark_markup(text)
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages about all presets and the catalogue, given the values of each."""
@@ -168,15 +162,11 @@ class Writer:
     def build_documentation(self) -> dict[str, bytes]:
         """Return the documentation pages and their images. Raises NpuprofError."""
         pages = load_topic_pages()
-        groups = [
-            (title, [page for page in pages if page.topic.group == group])
-            for group, title in GROUP_TITLES.items()
-        ]
-        files = {
-            "docs/index.html": self.fill(
-                "topics.html", "docs/index.html", "Documentation", groups=groups
-            ).encode()
-        }
+        groups = []
+        for group, title in GROUP_TITLES.items():
+            groups.append((title, [page for page in pages if page.topic.group == group]))
+        index = self.fill("topics.html", "docs/index.html", "Documentation", groups=groups)
+        files = {"docs/index.html": index.encode()}
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
             html = mark_markup(page.html)  # npuprof's own pages, already escaped
             files[page.path] = self.fill(
@@ -188,9 +178,8 @@ class Writer:
 
 def list_owners(preset: Preset, past: Past) -> list[str]:
     """Return the owners of a preset: its own ``owner``, then those of CODEOWNERS."""
-    return list(
-        dict.fromkeys(filter(None, (preset.head["owner"], *past.owners.get(preset.name, ()))))
-    )
+    owners = (preset.head["owner"], *past.owners.get(preset.name, ()))
+    return list(dict.fromkeys(filter(None, owners)))
 
 
 def list_shown(
@@ -201,26 +190,15 @@ def list_shown(
     ``apart`` are the findings about other files of the store.
     """
     parents = {preset.name: preset.parents for preset in presets}
-    family, groups, is_large = (
-        draw_family(parents),
-        _group_by_parents(presets),
-        len(presets) > _MOST_BELOW,
-    )
+    family, groups = draw_family(parents), _group_by_parents(presets)
+    is_large = len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
-    order = {
-        name: number
-        for number, name in enumerate(name for box in family.boxes for name in box.names)
-    }
+    drawn = [name for box in family.boxes for name in box.names]
+    order = {name: number for number, name in enumerate(drawn)}
+    ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
     shown: dict[str, dict[str, Any]] = {
         "index.html": {
-            **_list_kinds(
-                [
-                    _build_row(preset, past)
-                    for preset in sorted(
-                        presets, key=lambda preset: (_WORST[preset.worst], preset.name)
-                    )
-                ]
-            ),
+            **_list_kinds([_build_row(preset, past) for preset in ranked]),
             "summary": _summarise(presets),
             "head": past.head,
             "apart": apart,
@@ -232,25 +210,24 @@ def list_shown(
             "marks": marks,
             "order": order,
             "longest": LONGEST_NAME,
-            "said": {preset.name: _say_colours(preset) for preset in presets},
+            "said": {preset.name: _describe_colours(preset) for preset in presets},
         },
     }
-    return {**shown, "family-text.html": {"groups": groups}} if is_large else shown
+    if is_large:
+        shown["family-text.html"] = {"groups": groups}
+    return shown
 
 
 def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
     """Return one preset's row in the list of all."""
-    found = [
-        word
-        for word, number in zip(
-            ("broken", *SEVERITIES[:2]), (preset.config is None, *preset.counts), strict=False
-        )
-        if number
-    ]
+    states = ["broken"] if preset.config is None else []
+    for severity, number in zip(SEVERITIES[:2], preset.counts, strict=False):
+        if number:
+            states.append(severity)
     return {
         "preset": preset,
         "owners": list_owners(preset, past),
-        "found": found,
+        "found": states,
         "kind": _find_kind(preset),
     }
 
@@ -271,22 +248,16 @@ def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "framework": {name for row in rows for name in row["preset"].head["frameworks"]},
         "product": {name for row in rows for name in row["preset"].head["products"]},
         "owner": {name for row in rows for name in row["owners"]},
-        "found": {word for row in rows for word in row["found"]},
+        "found": {state for row in rows for state in row["found"]},
     }
-    columns = [
-        "preset",
-        *(
-            name
-            for name, kinds in _COLUMNS.items()
-            if any(text for kind in kinds for text in values[kind])
-        ),
-    ]
+    columns = {"preset": 0}  # with their widths
+    for name, filters in _COLUMNS.items():
+        if any(any(values[filter_name]) for filter_name in filters):
+            columns[name] = 1 if name in ("owner", "found") else 2
     return {
         "kinds": {kind: [row for row in rows if row["kind"] == kind] for kind in _KINDS},
-        "columns": columns,
-        "widths": [
-            0 if name == "preset" else 1 if name in ("owner", "found") else 2 for name in columns
-        ],
+        "columns": list(columns),
+        "widths": list(columns.values()),
         "choices": {name: sorted(filter(None, texts)) for name, texts in values.items()},
     }
 
@@ -302,16 +273,14 @@ def _find_scenario(preset: Preset) -> str:
     return scenario if scenario in SCENARIOS else ""
 
 
-def _say_colours(preset: Preset) -> str:
+def _describe_colours(preset: Preset) -> str:
     """Return the meaning of a preset's colours in a picture."""
-    state = (
-        "broken"
-        if preset.config is None
-        else preset.worst
-        if preset.worst in ("error", "warning")
-        else ""
-    )
-    return "".join(f", {word}" for word in (state, _find_scenario(preset)) if word)
+    state = ""
+    if preset.config is None:
+        state = "broken"
+    elif preset.worst in ("error", "warning"):
+        state = preset.worst
+    return "".join(f", {meaning}" for meaning in (state, _find_scenario(preset)) if meaning)
 
 
 def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
@@ -325,11 +294,11 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
     for row in rows:
         option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
+        targets = []
+        for surface, spelling in row.spelling:
+            targets.append((surface, spelling if spelling != row.key else ""))
         shown = {
-            "targets": [
-                (surface, spelling if spelling != row.key else "")
-                for surface, spelling in row.spelling
-            ],
+            "targets": targets,
             "read_by": _fold_spans(states) if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }
@@ -354,8 +323,7 @@ def _fold_spans(states: str) -> str:
 
 def _summarise(presets: Sequence[Preset]) -> str:
     worst = ["broken" if preset.config is None else preset.worst for preset in presets]
-    words = {"broken": "cannot be resolved", "error": "with errors", "warning": "with warnings"}
-    shown = ", ".join(
-        f"{worst.count(mark)} {what}" for mark, what in words.items() if mark in worst
-    )
-    return f"{format_count(len(presets), 'preset')}: {shown or 'no errors, no warnings'}."
+    texts = {"broken": "cannot be resolved", "error": "with errors", "warning": "with warnings"}
+    counts = [f"{worst.count(state)} {text}" for state, text in texts.items() if state in worst]
+    shown = ", ".join(counts) or "no errors, no warnings"
+    return f"{format_count(len(presets), 'preset')}: {shown}."

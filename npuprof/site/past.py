@@ -9,7 +9,6 @@ from npuprof.model import NpuprofError, Record
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, walk_commits
-from npuprof.system import group_pairs
 
 #: The maximum number of commits on a page; ``npuprof log`` lists all.
 _MOST = 20
@@ -24,9 +23,7 @@ class VersionRow(Record):
 
 
 class Past(Record):
-    """Commits and versions of each preset by name, newest first, and its owners.
-
-    The checked out commit.
+    """The checked out commit; commits and versions of each preset, newest first, and its owners.
 
     A commit has the ancestors of the preset that it touched, if it did not touch the preset itself.
     """
@@ -48,43 +45,34 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         repository = store.repository
         head = repository.resolve_commit("HEAD")
         commits = list(walk_commits(repository, head))
-        touching = group_pairs(
-            (name, place) for place, commit in enumerate(commits) for name in _list_touched(commit)
-        )
-        versions = group_pairs(
-            (
-                version.name,
-                VersionRow(
-                    str(version.text), version.date[:10], repository.find_yank(version.tag_name)
-                ),
-            )
-            for version in reversed(repository.load_versions())
-        )
-        rules, at = read_owner_rules(repository, head), store.repository.load_revision(head)
-        owners = (
-            {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
-        )
+        touching: dict[str, list[int]] = {}
+        for index, commit in enumerate(commits):
+            for name in _list_touched(commit):
+                touching.setdefault(name, []).append(index)
+        versions: dict[str, list[VersionRow]] = {}
+        for version in reversed(repository.load_versions()):
+            yanked = repository.find_yank(version.tag_name)
+            row = VersionRow(str(version.text), version.date[:10], yanked)
+            versions.setdefault(version.name, []).append(row)
+        rules, revision = read_owner_rules(repository, head), repository.load_revision(head)
+        owners = {}
+        if rules:
+            owners = {name: match_owners(rules, revision.source_path(name)) for name in lineages}
     except NpuprofError:
         return Past()
-    return Past(
-        head,
-        {
-            name: _list_newest(name, lineage, touching, commits)
-            for name, lineage in lineages.items()
-        },
-        versions,
-        owners,
-    )
+    newest = {
+        name: _list_newest(name, lineage, touching, commits) for name, lineage in lineages.items()
+    }
+    return Past(head, newest, versions, owners)
 
 
 def _list_touched(commit: Commit) -> set[str]:
-    return {
-        name
-        for changes in commit.changes.values()
-        for change in changes
-        for name in (change.was, change.now)
-        if name
-    }
+    """Return the presets that a commit changed, created, removed or renamed."""
+    names: set[str] = set()
+    for changes in commit.changes.values():
+        for change in changes:
+            names.update(filter(None, (change.was, change.now)))
+    return names
 
 
 def _list_newest(
@@ -94,10 +82,12 @@ def _list_newest(
 
     ``touching`` are indexes of commits by preset.
     """
-    through = group_pairs(
-        (place, name) for name in (own, *lineage) for place in touching.get(name, ())
-    )
-    return [
-        (commits[place], [] if own in through[place] else sorted(through[place]))
-        for place in sorted(through)[:_MOST]
-    ]
+    touched: dict[int, list[str]] = {}
+    for name in (own, *lineage):
+        for index in touching.get(name, ()):
+            touched.setdefault(index, []).append(name)
+    newest = []
+    for index in sorted(touched)[:_MOST]:
+        ancestors = [] if own in touched[index] else sorted(touched[index])
+        newest.append((commits[index], ancestors))
+    return newest

@@ -88,19 +88,17 @@ class Preset(Record):
     @cached_property
     def worst(self) -> str:
         """The worst severity of its findings; an empty string if there are none."""
-        return next(
-            (severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number),
-            "",
-        )
+        for severity, number in zip(SEVERITIES, self.counts, strict=True):
+            if number:
+                return severity
+        return ""
 
     @property
     def lineage(self) -> tuple[str, ...]:
         """Its ancestors."""
-        return (
-            tuple(member.name for member in self.config.lineage[:-1])
-            if self.config is not None
-            else ()
-        )
+        if self.config is None:
+            return ()
+        return tuple(member.name for member in self.config.lineage[:-1])
 
     @property
     def parents(self) -> list[str]:

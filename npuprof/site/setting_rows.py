@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from itertools import groupby
 from typing import Any
 
 from npuprof import catalog
@@ -66,32 +65,27 @@ class Setting:
 def build_settings(config: Config, inherited: dict[Any, Setting]) -> tuple[Setting, ...]:
     """Return all settings of a preset in catalogue order.
 
-    Inherited ones are shared in ``inherited``.
-
-    They are listed by ancestors and key, since presets with the same ancestors inherit the same,
+    Inherited ones are shared in ``inherited``. They are listed by ancestors and key, since presets with the same ancestors inherit the same,
     and by id of their history.
     """
-    own, above, settings = (
-        config.lineage[-1],
-        (config.scenario, *[profile.key for profile in config.lineage[:-1]]),
-        [],
-    )
+    *ancestors, own = config.lineage
+    above = (config.scenario, *[profile.key for profile in ancestors])
+    settings = []
     for key in config.ordered_settings():
         setting = inherited.get((above, key)) if not own.touches(key) else None
         if setting is None:
             history = config.history(key)
             setting = inherited.get(id(history)) or Setting(config, key)
             if history and history[-1].origin.document is not own.document:
-                inherited[id(history)] = inherited[above, key] = (
-                    setting  # keeping the history keeps its id unique
-                )
+                # The setting keeps the history, so that its id stays unique.
+                inherited[id(history)] = inherited[above, key] = setting
         settings.append(setting)
     return tuple(settings)
 
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
     """Yield the paths of one setting with origins, leaf by leaf, from its traced value."""
-    for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
+    for index, (tail, traced) in enumerate(_list_paths(all_traced, ())):
         section, name = catalog.find_record_place(key, tail)
         unit, risk, meaning = _describe_setting(key, name)
         losers = tuple(
@@ -101,19 +95,17 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
         shown = format_value(origins.strip_origins(traced))
-        name_of_place, is_first = (
-            keys.format_key_path(key, tail),
-            not place or catalog.load_sections()[section].dotted,
-        )
+        # A table's meaning is written once, unless each of its keys has its own record.
+        is_first = index == 0 or catalog.load_sections()[section].dotted
         yield SettingRow(
-            name_of_place,
+            keys.format_key_path(key, tail),
             key,
             shown,
             unit,
-            meaning if is_first else "",
-            risk if is_first else (),
-            authors,
-            losers,
+            meaning=meaning if is_first else "",
+            risk=risk if is_first else (),
+            authors=authors,
+            losers=losers,
         )
 
 
@@ -121,16 +113,19 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
 def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], str]:
     """Return unit, risks and description of a setting; ``name`` is its record's name."""
     section, plain = keys.split_section_and_name(key)
-    return *risks.find_unit_and_risk(key, tuple(name.split(".")[1:])), str(
-        catalog.find_record_texts(section, name or plain).get("summary", "")
-    )
+    unit, risk = risks.find_unit_and_risk(key, tuple(name.split(".")[1:]))
+    summary = catalog.find_record_texts(section, name or plain).get("summary", "")
+    return unit, risk, str(summary)
 
 
-def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
+def _list_paths(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
     """Return the paths of a value's leaves, lists and empty tables, with their values."""
-    if isinstance(traced, dict) and traced:
-        return [pair for name, item in traced.items() for pair in _list_places(item, (*tail, name))]
-    return [(tail, traced)]
+    if not (isinstance(traced, dict) and traced):
+        return [(tail, traced)]
+    paths = []
+    for name, item in traced.items():
+        paths += _list_paths(item, (*tail, name))
+    return paths
 
 
 def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
@@ -138,31 +133,40 @@ def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
     if isinstance(traced, values.Leaf):
         yield traced.origin, ""
         return
-    origins_by_place = [
-        (place, origin)
-        for place, item in enumerate(traced)
-        for origin in origins.collect_authors(item)[:1]
-    ]
-    runs = [
-        list(run)
-        for _, run in groupby(
-            origins_by_place, lambda pair: (pair[1].file, pair[1].revision, pair[1].layer)
-        )
-    ]
+    runs: list[_Run] = []
+    for index, item in enumerate(traced):
+        for origin in origins.collect_authors(item)[:1]:
+            if runs and _is_same_author(runs[-1].origin, origin):
+                runs[-1] = runs[-1]._replace(last=index)
+            else:
+                runs.append(_Run(origin, index, index))
     for run in runs:
-        first, last = run[0][0], run[-1][0]
-        part = "" if len(runs) == 1 else f"[{first}]" if first == last else f"[{first}] to [{last}]"
-        yield run[0][1], part
+        if len(runs) == 1:
+            yield run.origin, ""
+        elif run.first == run.last:
+            yield run.origin, f"[{run.first}]"
+        else:
+            yield run.origin, f"[{run.first}] to [{run.last}]"
+
+
+class _Run(Record):
+    """Successive elements of a list from one author; ``origin`` is that of the first."""
+
+    origin: Origin
+    first: int
+    last: int
+
+
+def _is_same_author(left: Origin, right: Origin) -> bool:
+    return (left.file, left.revision, left.layer) == (right.file, right.revision, right.layer)
 
 
 def format_value(value: object) -> str:
     """Return a value for a page."""
     text = keys.format_toml_value(value)
-    return (
-        text
-        if len(text) <= _LONGEST_VALUE
-        else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
-    )
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
 
 
 def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
@@ -170,9 +174,10 @@ def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
 
     That is a product, a release or a target.
     """
-    for there, words in resolve_scopes(config, ""):
-        if changes := compare_configs(config, there):
-            yield words, changes
+    for scoped_config, scope in resolve_scopes(config, ""):
+        changes = compare_configs(config, scoped_config)
+        if changes:
+            yield scope, changes
 
 
 # -- one side of a comparison: equivalent values have equal texts ---------------------------------
@@ -184,15 +189,12 @@ def build_compared_fields(config: Config, settings: Iterable[Setting]) -> list[l
     A row of an override with an empty value means unset.
     """
     head = [*_build_header_rows(config)]
-    overrides = _build_override_rows(
-        config,
-        {row.key: row for row in (*head, *(row for one in settings for row in one.compared))},
-    )
-    return [
-        *map(build_fields, head),
-        *(fields for one in settings for fields in one.fields),
-        *map(build_fields, overrides),
-    ]
+    fields = [build_fields(row) for row in head]
+    rows = {row.key: row for row in head}
+    for setting in settings:
+        fields += setting.fields
+        rows |= {row.key: row for row in setting.compared}
+    return [*fields, *map(build_fields, _build_override_rows(config, rows))]
 
 
 def build_fields(row: SettingRow) -> list[Any]:
@@ -233,7 +235,7 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
 def _build_compared_setting(
     config: Config, key: str, shown: Iterable[SettingRow]
 ) -> Iterator[SettingRow]:
-    risk = _describe_setting(key)[1]
+    _, risk, _ = _describe_setting(key)
     structure = values.find_structure(key)
     written = config.traced_value(key)
     traced = values.parse_structured_value(key, written)
@@ -248,22 +250,21 @@ def _sort_leaves(traced: Any) -> Any:
     if isinstance(traced, list) and all(
         isinstance(item, values.Leaf) and isinstance(item.value, (str, int)) for item in traced
     ):
-        return list(
-            {
-                (type(item.value).__name__, item.value): item
-                for item in sorted(traced, key=lambda leaf: (type(leaf.value).__name__, leaf.value))
-            }.values()
-        )
+        # Of equal elements, the last one stays.
+        leaves = {(type(leaf.value).__name__, leaf.value): leaf for leaf in traced}
+        return [leaves[rank] for rank in sorted(leaves)]
     return traced
 
 
 def _build_override_rows(config: Config, plain: dict[str, SettingRow]) -> Iterator[SettingRow]:
-    for there, scope in resolve_scopes(config, ""):
-        compared = (row for one in build_settings(there, {}) for row in one.compared)
-        there_by_key = {row.key: row for row in (*_build_header_rows(there), *compared)}
-        for row in there_by_key.values():
+    """Yield the rows of each context that overrides match and that differ from the plain ones."""
+    for scoped_config, scope in resolve_scopes(config, ""):
+        rows = {row.key: row for row in _build_header_rows(scoped_config)}
+        for setting in build_settings(scoped_config, {}):
+            rows |= {row.key: row for row in setting.compared}
+        for row in rows.values():
             if row.key not in plain or row.value != plain[row.key].value:
                 yield row._replace(scope=scope)
         for row in plain.values():
-            if row.key not in there_by_key:
+            if row.key not in rows:
                 yield row._replace(scope=scope, value="", authors=(), losers=())

@@ -48,62 +48,80 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     make_folder(folder)
     tree, git, record = Tree(folder), Git(folder), _find_record(folder)
     known = _read_record(record)
-    listed = {*_read_list(tree), *(line.partition(" ")[2] for line in known)}
-    same, proven, rest = _compare_files(tree, files, listed, known)
-    if strange := sorted(
-        rest.keys() - {*_list_committed(git, {name: rest[name] for name in listed & rest.keys()})}
-    ):
-        raise NpuprofError(_build_finding(os.path.join(folder, strange[0]), len(strange) - 1))
-    gone = proven.keys() - files.keys()
+    listed = _read_list(tree)
+    for line in known:
+        _, _, name = line.partition(" ")
+        listed.add(name)
+    existing = _compare_files(tree, files, listed, known)
+    rest = existing.others
+    committed = _list_committed(git, {name: rest[name] for name in listed & rest.keys()})
+    foreign = sorted(rest.keys() - set(committed))
+    if foreign:
+        raise NpuprofError(_build_finding(os.path.join(folder, foreign[0]), len(foreign) - 1))
+    gone = existing.proven.keys() - files.keys()
     if gone and git.top:
         gone.difference_update(map(os.fsdecode, git.list_files(folder, only_tracked=True)))
-    left = sorted({*proven, *rest}.difference(files, gone))
-    changed = sorted(files.keys() - same)
+    left = sorted({*existing.proven, *rest}.difference(files, gone))
+    changed = sorted(files.keys() - existing.same)
     now = {_format_line(name, content) for name, content in files.items()}
     _write_record(record, known | now)  # a killed run leaves files of both
     for path in dict.fromkeys(map(os.path.dirname, changed)):
         tree.make_folder(path)
     names = json.dumps({"schema": _SCHEMA, "files": sorted({*files, *left})}, indent=1) + "\n"
     # Pages can be rebuilt at any time, so they are not synced to disk.
-    wanted = [
+    writes = [
         PlannedWrite(os.path.join(folder, name), files[name], below=folder, durable=False)
         for name in changed
     ]
-    write_planned_files(
-        [*wanted, PlannedWrite(os.path.join(folder, MARK), names.encode(), below=folder)]
-    )
+    writes.append(PlannedWrite(os.path.join(folder, MARK), names.encode(), below=folder))
+    write_planned_files(writes)
     for name in gone:
         tree.remove_file(name)
         tree.remove_empty_folders(os.path.dirname(name))
-    _write_record(record, now | {proven[name] for name in left if name in proven})
-    return Written(len(changed), len(gone), len(same), tuple(left))
+    proven_lines = {existing.proven[name] for name in left if name in existing.proven}
+    _write_record(record, now | proven_lines)
+    return Written(len(changed), len(gone), len(existing.same), tuple(left))
+
+
+class _ExistingFiles(Record):
+    """The files of a folder.
+
+    ``same`` are unchanged, ``proven`` are npuprof's with their lines in the record, ``others`` have
+    digests, empty if they were not read.
+    """
+
+    same: set[str]
+    proven: dict[str, str]
+    others: dict[str, str]
 
 
 def _compare_files(
     tree: Tree, files: Mapping[str, bytes], listed: Collection[str], known: Collection[str]
-) -> tuple[set[str], dict[str, str], dict[str, str]]:
-    """Return unchanged files, npuprof's files with their record lines, and all others.
+) -> _ExistingFiles:
+    """Return the files of a folder compared with those of a site and with the record.
 
-    The others have digests. Raises NpuprofError (NP941) if a site contains a link.
+    Raises NpuprofError (NP941) if a site contains a link.
     """
-    same: set[str] = set()
-    proven = {}
-    rest = {}
-    for where, _, names in tree.walk():
-        for name in (
-            os.path.join(where, file_name) for file_name in names if not is_under_way(file_name)
-        ):
+    existing = _ExistingFiles(set(), {}, {})
+    for subfolder, _, names in tree.walk():
+        for file_name in names:
+            if is_under_way(file_name):
+                continue
+            name = os.path.join(subfolder, file_name)
             is_link = bool(listed) and os.path.islink(tree.find_path(name))
             content = _read_file(tree, name) if is_link or name in files or name in listed else None
             if content is not None and content == files.get(name):
-                same.add(name)
-            elif content is not None and (line := _format_line(name, content)) in known:
-                proven[name] = line
-            elif name != MARK and (
-                content != b"" or name not in files
-            ):  # a system crash leaves empty files
-                rest[name] = "" if content is None else _digest_lines(content)
-    return same, proven, rest
+                existing.same.add(name)
+                continue
+            if content is not None:
+                line = _format_line(name, content)
+                if line in known:
+                    existing.proven[name] = line
+                    continue
+            # A system crash leaves empty files.
+            if name != MARK and (content != b"" or name not in files):
+                existing.others[name] = "" if content is None else _digest_lines(content)
+    return existing
 
 
 def _read_file(tree: Tree, name: str) -> bytes | None:
@@ -130,9 +148,9 @@ def _list_committed(git: Git, files: Mapping[str, str]) -> Iterator[str]:
     """
     if not files or not git.top:
         return
-    place = os.path.relpath(os.path.realpath(git.folder), git.top)
+    prefix = os.path.relpath(os.path.realpath(git.folder), git.top)
     for name, digest in files.items():  # one at a time: together they may exceed the memory
-        (blob,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}"])
+        (blob,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(prefix, name))}"])
         if blob is not None and _digest_lines(blob.content) == digest:
             yield name
 
