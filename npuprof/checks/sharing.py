@@ -13,7 +13,7 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import ASKED, Profile
-from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
+from npuprof.model import Finding, NpuprofError, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
 from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
 from npuprof.resolve.config import Config
@@ -63,21 +63,28 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
             f"set it in the script, or give it at the start: {format_set_command(key, in_python)}",
         )
     section, name = keys.split_section_and_name(key)
-    if section == "env":
-        from npuprof.catalog.execution import is_own_variable
-        from npuprof.checks.variables import is_filled_in
+    if section != "env":
+        return None
+    from npuprof.catalog.execution import is_own_variable
+    from npuprof.checks.variables import is_filled_in
 
-        if is_own_variable(name) and not is_filled_in(name):
-            return build_own_variable_fault(key)
-        if fault := _find_trust_fault(key, name, value):
-            return fault
-    variable = catalog.find_variable(name) if section == "env" else None
+    if is_own_variable(name) and not is_filled_in(name):
+        return build_own_variable_fault(key)
+    if fault := _find_trust_fault(key, name, value):
+        return fault
+    variable = catalog.find_variable(name)
+    # A table is filled in when the process starts: { launcher = "rank" }.
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
         return None
+    return _build_frozen_fault(key, variable)
+
+
+def _build_frozen_fault(key: str, variable: catalog.Variable) -> Fault:
+    """Return the fault for a variable whose value belongs to the process, the job or the site."""
     hint = variable.advice or "leave it to the launcher"
     if variable.launcher and "launcher" not in hint:
         hint = (
-            f'write {name} = {{ launcher = "{variable.launcher}" '
+            f'write {variable.name} = {{ launcher = "{variable.launcher}" '
             "}, filled in when the process starts"
         )
     if variable.freeze == "never":
@@ -155,10 +162,18 @@ def _build_execution_fault(what: str) -> Fault:
     )
 
 
+class LostProtection(Record):
+    """A step of a profile that unsets a variable which protects the user, and what is lost."""
+
+    profile: Profile
+    step: Step
+    loss: str
+
+
 def list_lost_protections(
     config: Config, in_every_context: bool = False
-) -> Iterator[tuple[Profile, Step, str]]:
-    """Yield the steps that unset a variable which protects the user, with profile and loss.
+) -> Iterator[LostProtection]:
+    """Yield the steps that unset a variable which protects the user.
 
     Variables that are set again do not count. Only overrides that match the config's context count,
     unless ``in_every_context``.
@@ -179,14 +194,15 @@ def list_lost_protections(
         for step in steps:
             section, name = keys.split_section_and_name(step.key)
             if step.op == "unset" and section == "env" and (loss := find_weakening(name)):
-                yield profile, step, loss
+                yield LostProtection(profile, step, loss)
 
 
 def check_lost_protections(view: View) -> Iterator[Finding]:
     """Yield the steps of a lineage that unset a variable which protects the user."""
-    for profile, step, loss in list_lost_protections(view.config, in_every_context=True):
-        fault = _build_execution_fault(f"unset {step.key} removes a protection: {loss}")
-        yield view.build_finding(fault, step.key, profile.origin(*step.path))
+    for lost in list_lost_protections(view.config, in_every_context=True):
+        key = lost.step.key
+        fault = _build_execution_fault(f"unset {key} removes a protection: {lost.loss}")
+        yield view.build_finding(fault, key, lost.profile.origin(*lost.step.path))
 
 
 def list_locked_keys(config: Config) -> list[str]:
@@ -195,6 +211,24 @@ def list_locked_keys(config: Config) -> list[str]:
         name for profile in config.lineage if "locked" in profile.table for name in profile.locked
     ]
     return [(keys.parse_key(name) or (name, ()))[0] for name in written]
+
+
+class _Lock(Record):
+    """An entry of ``locked``: its position there, its setting, and a path in the value."""
+
+    index: int
+    key: str
+    tail: Path
+
+
+def _list_locks(profile: Profile, about: KeyFilter) -> list[_Lock]:
+    """Return the entries of a profile's ``locked`` about selected settings."""
+    locks = []
+    for index, written in enumerate(profile.locked):
+        key, tail = keys.parse_key(written) or (written, ())
+        if about((key,)):
+            locks.append(_Lock(index, key, tail))
+    return locks
 
 
 def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
@@ -206,37 +240,37 @@ def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
     if not lineages.is_set_anywhere(lineage, "locked"):
         return
     final = view.resolver.fold_lineage(lineage, view.scenario)
-    for place, profile in enumerate(lineage):
-        if "locked" not in profile.table:
+    for position, profile in enumerate(lineage):
+        locks = _list_locks(profile, about) if "locked" in profile.table else []
+        if not locks:
             continue
-        locks = [
-            (index, *(keys.parse_key(written) or (written, ())))
-            for index, written in enumerate(profile.locked)
-        ]
-        wanted = [lock for lock in locks if about((lock[1],))]
-        then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario) if wanted else {}
+        then = view.resolver.fold_lineage(lineage[: position + 1], view.scenario)
         named: set[str] = set()
-        for index, key, tail in wanted:
+        for lock in locks:
+            key, tail = lock.key, lock.tail
             if key not in named:
                 named.add(key)
-                yield from _check_unknown_lock(view, profile, key, index)
-            before, now = (
-                values.find_value(key, then.get(key), tail),
-                values.find_value(key, final.get(key), tail),
-            )
-            if _is_same_setting(key, tail, before, now) or _is_same_setting(
-                key, tail, _find_own_value(view, profile, key, tail), now
-            ):
+                yield from _check_unknown_lock(view, profile, lock)
+            before = values.find_value(key, then.get(key), tail)
+            now = values.find_value(key, final.get(key), tail)
+            if _is_same_setting(key, tail, before, now):
                 continue
-            guilty = view.resolver.find_last_origin(lineage, place + 1, view.scenario, key)
-            what = (
-                f"{keys.format_key_path(key, tail)} is locked by {profile.name} "
-                f"({profile.origin('profile', 'locked')})"
-            )
-            why = "The preset that locks it relies on this value in all child presets."
-            owner = profile.table.get("owner")
-            hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
-            yield view.build_finding(Fault("NP105", what, why, hint), key, guilty)
+            own = _find_own_value(view, profile, key, tail)
+            if _is_same_setting(key, tail, own, now):
+                continue
+            changed_by = view.resolver.find_last_origin(lineage, position + 1, view.scenario, key)
+            yield view.build_finding(_build_lock_fault(profile, lock), key, changed_by)
+
+
+def _build_lock_fault(profile: Profile, lock: _Lock) -> Fault:
+    what = (
+        f"{keys.format_key_path(lock.key, lock.tail)} is locked by {profile.name} "
+        f"({profile.origin('profile', 'locked')})"
+    )
+    why = "The preset that locks it relies on this value in all child presets."
+    owner = profile.table.get("owner")
+    hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
+    return Fault("NP105", what, why, hint)
 
 
 def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[bool, Any]) -> bool:
@@ -259,10 +293,10 @@ def _find_own_value(view: View, profile: Profile, key: str, tail: Path) -> tuple
     return values.find_value(key, own.get(key), tail)
 
 
-def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> Iterator[Finding]:
+def _check_unknown_lock(view: View, profile: Profile, lock: _Lock) -> Iterator[Finding]:
     """Yield the finding for a lock on an unknown option, which protects nothing."""
-    section, name = keys.split_section_and_name(key)
-    if section == "options" and catalog.find_option(name) is None and key not in view.settings:
+    section, name = keys.split_section_and_name(lock.key)
+    if section == "options" and catalog.find_option(name) is None and lock.key not in view.settings:
         hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all")
         fault = Fault(
             "NP201",
@@ -270,9 +304,8 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
             "The lock would protect nothing.",
             hint,
         )
-        yield view.build_finding(
-            fault, "profile.locked", profile.origin("profile", "locked", index)
-        )
+        origin = profile.origin("profile", "locked", lock.index)
+        yield view.build_finding(fault, "profile.locked", origin)
 
 
 def check_parents(view: View) -> Iterator[Finding]:
@@ -291,51 +324,47 @@ def check_parents(view: View) -> Iterator[Finding]:
     has_deprecated = lineages.is_set_anywhere(lineage[:-1], "deprecated")
     for member in lineage if has_yanked else (own,):
         faults = list(_find_yanked_parents(view, member)) if has_yanked else []
+        if member is own and has_deprecated:
+            faults += _find_deprecated_parents(lineage)
         if member is own:
-            faults += [
-                *(_find_deprecated_parents(lineage) if has_deprecated else ()),
-                *_find_unshared_parents(own),
-            ]
+            faults += _find_unshared_parents(own)
         for index, fault in faults:
-            yield view.build_finding(
-                fault, "profile.extends", member.origin("profile", "extends", index)
-            )
+            origin = member.origin("profile", "extends", index)
+            yield view.build_finding(fault, "profile.extends", origin)
 
 
 def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) -> list[str]:
     """Return a preset and its ancestors, nearest first."""
-    ancestors = {start: None}
-    waiting = [start]
-    for current in waiting:
-        above = [parent for parent in list_parents(current) if parent not in ancestors]
-        ancestors.update(dict.fromkeys(above))
-        waiting += above
-    return list(ancestors)
+    ancestors = [start]
+    known = {start}
+    for current in ancestors:  # grows while it is read
+        for parent in list_parents(current):
+            if parent not in known:
+                known.add(parent)
+                ancestors.append(parent)
+    return ancestors
 
 
 def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int, Fault]]:
-    """Yield the deprecated presets that a profile extends.
+    """Yield the deprecated presets that a profile extends, each with the index of its reference.
 
     Those reached through a source, which is not checked here, count too.
     """
-    own, members = lineage[-1], {member.name: member for member in lineage[:-1]}
-    reasons = {
-        member.name: reason for member in lineage[:-1] if (reason := member.table.get("deprecated"))
-    }
+    own = lineage[-1]
+    members = {member.name: member for member in lineage[:-1]}
 
     def list_source_parents(name: str) -> list[str]:
-        source = name.partition(":")[0]
-        plain = (
-            [parent.partition("@")[0] for parent in members[name].extends]
-            if ":" in name and name in members
-            else []
-        )
+        """Return the parents of a preset of a source, named as the profile's own store does."""
+        source, colon, _ = name.partition(":")
+        if not colon or name not in members:
+            return []
+        plain = [parent.partition("@")[0] for parent in members[name].extends]
         return [f"{source}/{parent}" if ":" in parent else f"{source}:{parent}" for parent in plain]
 
     for index, reference in enumerate(own.extends):
         parent = reference.partition("@")[0]
         for name in _list_ancestors(parent, list_source_parents):
-            reason = reasons.get(name)
+            reason = members[name].table.get("deprecated") if name in members else None
             if reason and name == parent:
                 what = f"{own.name} extends {reference}, which is deprecated: {reason}"
                 yield index, Fault("NP703", what, _DEPRECATED, "extend the replacements they name")
@@ -353,42 +382,52 @@ def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int
 
 
 def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fault]]:
-    """Yield the yanked versions that a member of the store extends.
+    """Yield the yanked versions that a member of the store extends, with the reference's index.
 
     It may reach them through presets of other stores.
     """
     lineage, list_parent_keys = view.config.lineage, view.resolver.lineages.list_parent_keys
     own, members = lineage[-1], {profile.key: profile for profile in lineage}
-    homes = {id(own.home), *(id(members[key].home) for key in list_parent_keys(own) if own.stacked)}
+    homes = {id(own.home)}
+    if own.stacked:  # composed on the command line, so its parents count as its own store's
+        homes.update(id(members[key].home) for key in list_parent_keys(own))
     if id(member.home) not in homes:
         return
     others = {key: profile for key, profile in members.items() if id(profile.home) not in homes}
+
+    def list_parents_elsewhere(key: str) -> Iterable[str]:
+        return list_parent_keys(others[key]) if key in others else ()
+
     for index, (reference, parent) in enumerate(
         zip(member.extends, list_parent_keys(member), strict=False)
     ):
         if yank := member.yanked.get(reference):
             what = f"{member.name} extends {reference} in a version that was yanked: {yank.why}"
             yield index, Fault("NP704", what, _YANKED, yank.hint)
-        behind = _list_ancestors(
-            parent, lambda key: list_parent_keys(others[key]) if key in others else ()
+        for key in _list_ancestors(parent, list_parents_elsewhere):
+            if key in others:
+                for fault in _find_yanked_beyond(member.name, reference, others[key]):
+                    yield index, fault
+
+
+def _find_yanked_beyond(name: str, reference: str, ancestor: Profile) -> Iterator[Fault]:
+    """Yield the yanked versions that an ancestor in another store extends."""
+    for version, yank in ancestor.yanked.items():
+        if version == ASKED:
+            continue
+        what = (
+            f"{name} extends {reference}, which builds on {version} in a version "
+            f"that was yanked: {yank.why}"
         )
-        for other in (others[key] for key in behind if key in others):
-            for named, yank in other.yanked.items():
-                if named != ASKED:
-                    what = (
-                        f"{member.name} extends {reference}, which builds on {named} in a version "
-                        f"that was yanked: {yank.why}"
-                    )
-                    plain = reference.partition("@")[0]
-                    hint = (
-                        f"extend a version of {plain} without it, "
-                        f"or fix {other.name} in its own repository"
-                    )
-                    yield index, Fault("NP704", what, _YANKED, hint)
+        plain = reference.partition("@")[0]
+        hint = (
+            f"extend a version of {plain} without it, or fix {ancestor.name} in its own repository"
+        )
+        yield Fault("NP704", what, _YANKED, hint)
 
 
 def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
-    """Yield the parents that other users of the store lack.
+    """Yield the parents that other users of the store lack, each with its index in ``extends``.
 
     They are another vendored release, or a path outside the folder.
     """
@@ -399,10 +438,8 @@ def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
             why = (
                 "Without the history, as in a wheel, an image or an export, these files replace it."
             )
-            yield (
-                index,
-                Fault("NP710", what, why, "vendor the pinned versions: npuprof source vendor ."),
-            )
+            hint = "vendor the pinned versions: npuprof source vendor ."
+            yield index, Fault("NP710", what, why, hint)
         plain = reference.partition("@")[0]
         if (
             home
@@ -415,15 +452,8 @@ def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
                 "A project that uses the store as a source gets "
                 "only its files: there the parent is missing."
             )
-            yield (
-                index,
-                Fault(
-                    "NP708",
-                    what,
-                    why,
-                    f"move {plain}.toml into the store, or its values into {own.name}",
-                ),
-            )
+            hint = f"move {plain}.toml into the store, or its values into {own.name}"
+            yield index, Fault("NP708", what, why, hint)
 
 
 def check_dead_steps(view: View) -> Iterator[Finding]:
@@ -433,7 +463,8 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
         return
     lineage = view.config.lineage
     before = view.resolver.fold_lineage(lineage[:-1], view.scenario)
-    current = before if not any(step.op == "unset" for step in profile.steps) else dict(before)
+    # Only the steps that unset change it, so most presets need no copy.
+    current = dict(before) if any(step.op == "unset" for step in profile.steps) else before
     cuts: dict[str, values.Cut] = {}
     for step in profile.steps:
         if step.op == "set" and step.key in current:
@@ -461,12 +492,11 @@ def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable
             "remove it from unset to keep the host's value",
         )
         return view.build_finding(fault, step.key, profile.origin(*step.path))
-    known = (
-        ()
-        if catalog.find_record(section, name)
-        else (keys.format_full_key(section, record) for record in catalog.record_names(section))
-    )
-    hint = did_you_mean(step.key, (*before, *known), "remove it from unset")
+    candidates = [*before]
+    if catalog.find_record(section, name) is None:
+        known = catalog.record_names(section)
+        candidates += [keys.format_full_key(section, record) for record in known]
+    hint = did_you_mean(step.key, candidates, "remove it from unset")
     what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
     fault = Fault("NP702", what, "Nothing that the preset extends sets it.", hint)
     return view.build_finding(fault, step.key, profile.origin(*step.path))
@@ -500,37 +530,46 @@ def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
     }
 
 
-def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
-    """Yield override values that are effective without the override in every context."""
+def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> Iterator[Finding]:
+    """Yield override values that are effective without the override in every context.
+
+    ``varying`` are the keys that other overrides set.
+    """
+    varying = set(varying)
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:
         for step in override.steps:
-            if step.op == "set" and step.key in plain and step.key not in moving:
-                yield from _check_repeated_values(view, profile, step, plain[step.key])
-            is_set = step.key in plain or step.key in moving
-            section, name = keys.split_section_and_name(step.key)
-            if (
-                step.op == "unset"
-                and not is_set
-                and (section == "env" or not catalog.find_record(section, name))
-            ):
-                yield _build_idle_unset(view, profile, step, plain)
-            moving = moving | {step.key}
+            if step.key not in varying:
+                yield from _check_override_step(view, profile, step, plain)
+            varying.add(step.key)
+
+
+def _check_override_step(
+    view: View, profile: Profile, step: Step, plain: dict[str, Any]
+) -> Iterator[Finding]:
+    """Yield the findings for a step that changes nothing in the settings without overrides."""
+    if step.key in plain:
+        if step.op == "set":
+            yield from _check_repeated_values(view, profile, step, plain[step.key])
+        return
+    section, name = keys.split_section_and_name(step.key)
+    # Only unknown names, and variables, which run removes from the environment of the host.
+    if step.op == "unset" and (section == "env" or not catalog.find_record(section, name)):
+        yield _build_idle_unset(view, profile, step, plain)
 
 
 def _check_repeated_values(
     view: View, profile: Profile, step: Step, before: Any
 ) -> Iterator[Finding]:
+    """Yield the parts of a step's value that are inherited anyway."""
+    repeated: list[tuple[Path, Any]] = []
     if isinstance(step.value, dict):
-        pairs = _collect_repeated_leaves(
-            values.parse_structured_value(step.key, before), step.value, ()
-        )
-    else:
-        pairs = (
-            [((), step.value)] if values.is_equivalent_setting(step.key, before, step.value) else []
-        )
-    for tail, value in pairs:
+        inherited = values.parse_structured_value(step.key, before)
+        repeated += _collect_repeated_leaves(inherited, step.value, ())
+    elif values.is_equivalent_setting(step.key, before, step.value):
+        repeated.append(((), step.value))
+    for tail, value in repeated:
         what = (
             f"{keys.format_key_path(step.key, tail)} = "
             f"{format_short_value(value)} is what is inherited anyway"
@@ -546,6 +585,7 @@ def _check_repeated_values(
 def _collect_repeated_leaves(
     before: Any, value: dict[str, Any], tail: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], Any]]:
+    """Return the leaves of a table that are the same in the inherited value, with their paths."""
     leaves = []
     for name, item in value.items():
         inner = before.get(name) if isinstance(before, dict) else None

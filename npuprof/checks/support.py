@@ -63,31 +63,28 @@ class SupportMatrix(Record):
     findings: list[Finding]
     unresolved: int
 
-    def filter_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
+    def filter_findings(self, selected: Sequence[Finding]) -> SupportMatrix:
         """Return the matrix reduced to these findings."""
-        marks = set(map(identify_finding, kept))
-        cells = {
-            name: [
-                cell._replace(
-                    findings=tuple(
-                        finding
-                        for finding in cell.findings
-                        if finding.code in MEANT_CODES or identify_finding(finding) in marks
-                    )
+        identities = set(map(identify_finding, selected))
+
+        def filter_cell(cell: Cell) -> Cell:
+            return cell._replace(
+                findings=tuple(
+                    finding
+                    for finding in cell.findings
+                    if finding.code in MEANT_CODES or identify_finding(finding) in identities
                 )
-                for cell in row
-            ]
-            for name, row in self.cells.items()
-        }
-        return self._replace(cells=cells, findings=list(kept))
+            )
+
+        cells = {name: list(map(filter_cell, row)) for name, row in self.cells.items()}
+        return self._replace(cells=cells, findings=list(selected))
 
     def build_table(self, after: str) -> Table:
         """Return the matrix as a table, followed by a text."""
-        rows = [
-            ["", *map(_format_platform, self.contexts)],
-            *([name, *(cell.text for cell in row)] for name, row in self.cells.items()),
-        ]
-        if any(not cell.meant for row in self.cells.values() for cell in row):
+        rows = [["", *map(_format_platform, self.contexts)]]
+        for name, row in self.cells.items():
+            rows.append([name, *(cell.text for cell in row)])
+        if not all(cell.meant for row in self.cells.values() for cell in row):
             after = (
                 "\n(in brackets: works, but the preset does "
                 f"not name that release or product)\n{after}"
@@ -111,14 +108,13 @@ def build_support_matrix(
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0
     for context in contexts:
-        judged = open_store(context)
+        store = open_store(context)
         for name in names:
             faults: list[Finding] = []
             try:
-                with isolate_faults(judged.cite_preset(name), faults, name):
-                    cells[name].append(
-                        Cell(context, tuple(check_config(judged.resolve_preset(name))))
-                    )
+                with isolate_faults(store.cite_preset(name), faults, name):
+                    findings = check_config(store.resolve_preset(name))
+                    cells[name].append(Cell(context, tuple(findings)))
             except NpuprofError as error:
                 faults += error.findings
             if faults:
@@ -131,16 +127,9 @@ def build_support_matrix(
 
 
 def _format_platform(context: Context) -> str:
-    return " ".join(
-        filter(
-            None,
-            (
-                context.cann,
-                context.product,
-                *(f"{name} {release}" for name, release in context.versions),
-            ),
-        )
-    )
+    """Return the release and product of a context as the head of a column."""
+    versions = [f"{name} {release}" for name, release in context.versions]
+    return " ".join(filter(None, (context.cann, context.product, *versions)))
 
 
 def _build_cell_fields(cell: Cell) -> dict[str, Any]:
