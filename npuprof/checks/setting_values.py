@@ -107,9 +107,8 @@ def find_setting_faults(key: str, value: Any) -> list[Fault]:
 
 def _find_length_faults(key: str, value: Any) -> list[Fault]:
     """Return the fault of a value too long for a program's arguments or environment."""
-    if (
-        16 * len(repr(value)) < LONGEST_WORD
-    ):  # no form of a value is twice as long as this one, and no character has five bytes
+    # No form of a value is twice as long as this one, and no character has five bytes.
+    if 16 * len(repr(value)) < LONGEST_WORD:
         return []
     section, name = keys.split_section_and_name(key)
     text = value if isinstance(value, str) else ""
@@ -136,9 +135,7 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
         option = catalog.find_option(name)
         return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
     if section == "env":
-        from npuprof.checks.variables import (
-            find_variable_faults,
-        )  # not needed for presets without [env]
+        from npuprof.checks.variables import find_variable_faults
 
         return find_variable_faults(name, value)
     if catalog.load_sections()[section].dotted:
@@ -147,11 +144,8 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
         return find_framework_faults(section, name, value)
     from npuprof.checks.plain_values import find_argument_faults, find_flag_faults
 
-    return (
-        find_argument_faults(name, value)
-        if section == "estimator"
-        else find_flag_faults(name, value)
-    )
+    find_faults = find_argument_faults if section == "estimator" else find_flag_faults
+    return find_faults(name, value)
 
 
 @cache  # a misspelt option of a base occurs in every dependent, and name suggestions are slow
@@ -173,29 +167,23 @@ def _build_unknown_option_fault(name: str) -> Fault:
 
 
 def _find_option_faults(option: Option, value: Any) -> list[Fault]:
-    if isinstance(value, (dict, list)):
-        if option.structure:
-            return _find_structure_faults(option, value)
-        return [_build_type_fault(option, value)]
+    """Return the faults of an option's value: its type, then its choice, form or range."""
+    if isinstance(value, (dict, list)) and option.structure:
+        return _find_structure_faults(option, value)
     if not _is_of_option_type(option, value):
         return [_build_type_fault(option, value)]
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        what, why = (
-            f"{option.name} = {value} does not fit 64 bits",
-            "The protobuf field is an int64.",
-        )
-        return [Fault("NP203", what, why, "write a smaller number")]
+        what = f"{option.name} = {value} does not fit 64 bits"
+        return [Fault("NP203", what, "The protobuf field is an int64.", "write a smaller number")]
     if option.choices:
         return _find_choice_faults(option, value)
     if isinstance(value, str):
         return _find_text_faults(option, value)
-    doubt = option.doubtful_values.get(str(value))
-    why = doubt or _BAD_VALUE.get(
-        option.on_bad_value, "Outside the documented range its effect is unknown."
-    )
-    return find_range_faults(
-        f"{option.name} = {value}", value, option, why, "NP205" if doubt else "NP203"
-    )
+    assignment = f"{option.name} = {value}"
+    if caveat := option.doubtful_values.get(str(value)):
+        return find_range_faults(assignment, value, option, caveat, "NP205")
+    why = _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
+    return find_range_faults(assignment, value, option, why)
 
 
 def _is_of_option_type(option: Option, value: Any) -> bool:
@@ -209,68 +197,49 @@ def guess_option_value(option: Option, value: Any) -> Any:
 
     ``meaning.UNKNOWN`` if it is ambiguous.
     """
-    if (
-        option.default_count or option.listed or option.kind.startswith("path")
-    ):  # not a list, name or path
-        from npuprof.checks import meaning
-
-        return meaning.UNKNOWN
-    kind = _FIELD_KINDS[option.value_field]
     from npuprof.checks import meaning
 
-    guess = (
-        meaning.guess_choice(value, option.choices, option.numbered)
-        if option.choices
-        else meaning.guess_plain_value(value, kind, option.unit)
-    )
-    guess = meaning.UNKNOWN if option.numbered and isinstance(value, bool) else guess
+    # No text or number tells which list, name or path is intended.
+    is_open = option.default_count or option.listed or option.kind.startswith("path")
+    if is_open or (option.numbered and isinstance(value, bool)):
+        return meaning.UNKNOWN
+    if option.choices:
+        guess = meaning.guess_choice(value, option.choices, option.numbered)
+    else:
+        guess = meaning.guess_plain_value(value, _FIELD_KINDS[option.value_field], option.unit)
     return meaning.verify_guess(guess, lambda guess: _find_option_faults(option, guess))
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
-
-    field = option.value_field
-    wanted = _FIELD_WORDS[field]
-    if option.choices:
-        from npuprof.checks import meaning
-
-        listed = meaning.format_choices(option.choices)
-        wanted = (
-            " or ".join(map(format_short_value, option.choices))
-            if len(option.choices) < 4
-            else f"{wanted}, one of {listed}"
-        )
-        otherwise = f"write one of {meaning.format_choices(_list_sure_choices(option))}"
-    else:
-        bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
-        example = (
-            catalog.find_record_texts("options", option.name).get("example")
-            if field == "s"
-            else None
-        )
-        more = (
-            f", {keys.format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
-        )
-        otherwise = f"write {wanted}{more}" + (
-            f" like {keys.format_toml_value(example)}" if example is not None else ""
-        )
-    is_only = (
-        isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0])
-    )
-    guess = value[0] if is_only else guess_option_value(option, value)
     from npuprof.checks import meaning
 
+    expected = _FIELD_WORDS[option.value_field]
+    otherwise = f"write {expected}{_describe_range_or_example(option)}"
+    if option.choices:
+        listed = meaning.format_choices(option.choices)
+        few = " or ".join(map(format_short_value, option.choices))
+        expected = few if len(option.choices) < 4 else f"{expected}, one of {listed}"
+        otherwise = f"write one of {meaning.format_choices(_list_sure_choices(option))}"
+    guess = guess_option_value(option, value)
+    if isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0]):
+        guess = value[0]
     hint, fix = meaning.suggest_value(option.name, guess, otherwise, value)
     why = WRONG_FIELD.get(
         option.on_wrong_field, "A value of another type is not stored where the adapter looks."
     )
-    return Fault(
-        "NP202",
-        f"{option.name} takes {wanted}, not {meaning.describe_value_kind(value)}",
-        why,
-        hint,
-        fix=fix,
-    )
+    what = f"{option.name} takes {expected}, not {meaning.describe_value_kind(value)}"
+    return Fault("NP202", what, why, hint, fix=fix)
+
+
+def _describe_range_or_example(option: Option) -> str:
+    """Return the range of a number, or an example of a text, to follow in a hint; or nothing."""
+    if option.value_field == "i" and (option.minimum is not None or option.maximum is not None):
+        return f", {keys.format_range(option.minimum, option.maximum, option.unit)}"
+    if option.value_field == "s":
+        example = catalog.find_record_texts("options", option.name).get("example")
+        if example is not None:
+            return f" like {keys.format_toml_value(example)}"
+    return ""
 
 
 def _list_sure_choices(option: Option) -> list[Any]:
@@ -279,54 +248,31 @@ def _list_sure_choices(option: Option) -> list[Any]:
 
 
 def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
-
+    """Return the fault of a value that is no choice of an option, or a choice with a caveat."""
     if value in option.tolerated:
         return []
-    doubt = option.doubtful_values.get(str(value))
-    if doubt:
-        plain = _list_sure_choices(option)
-        from npuprof.checks import meaning
-
-        hint = (
-            f"without caveats {'is' if len(plain) == 1 else 'are'} {meaning.format_choices(plain)}"
-        )
-        return [
-            Fault(
-                "NP205",
-                f"{option.name} = {format_short_value(value)} is doubtful: {doubt}",
-                "",
-                hint,
-            )
-        ]
-    if value in option.choices:
+    caveat = option.doubtful_values.get(str(value))
+    if not caveat and value in option.choices:
         return []
-    until = option.choices_until.get(str(value))
-    if until:
-        what = f"{option.name} = {format_short_value(value)} is no longer accepted"
-        from npuprof.checks import meaning
-
-        return [
-            Fault(
-                "NP203",
-                what,
-                f"CANN {until} took the value away.",
-                f"write one of {meaning.format_choices(_list_sure_choices(option))}",
-            )
-        ]
-    sure = _list_sure_choices(option)
     from npuprof.checks import meaning
 
+    sure = _list_sure_choices(option)
+    listed = meaning.format_choices(sure)
+    assignment = f"{option.name} = {format_short_value(value)}"
+    if caveat:
+        hint = f"without caveats {'is' if len(sure) == 1 else 'are'} {listed}"
+        return [Fault("NP205", f"{assignment} is doubtful: {caveat}", hint=hint)]
+    if until := option.choices_until.get(str(value)):
+        why = f"CANN {until} took the value away."
+        return [
+            Fault("NP203", f"{assignment} is no longer accepted", why, f"write one of {listed}")
+        ]
     hint, fix = meaning.suggest_choice(option.name, value, option.choices, sure, option.numbered)
-    if fix is None and (renamed := _suggest_renamed_value(option, value)):
-        hint = renamed
-    if fix is not None and str(fix.value) in option.doubtful_values:
-        hint, fix = (
-            (
-                f"write one of {meaning.format_choices(sure)}; "
-                f"{format_short_value(fix.value)} is doubtful itself"
-            ),
-            None,
-        )
+    if fix is None:
+        hint = _suggest_renamed_value(option, value) or hint
+    elif str(fix.value) in option.doubtful_values:
+        hint = f"write one of {listed}; {format_short_value(fix.value)} is doubtful itself"
+        fix = None
     why = _BAD_VALUE.get(
         option.on_bad_value,
         "The adapter passes it on unchecked; the behavior of the engine is not documented.",
@@ -354,76 +300,73 @@ def _suggest_renamed_value(option: Option, value: Any) -> str:
 
 
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
-
+    """Return the faults of a text: a path, a structured value, a number of units, or a format."""
     if faults := find_nul_faults(option.name, value, "No path or name can hold one."):
         return faults
     if option.kind.startswith("path"):
-        if option.structure and _is_content(option.structure, value):
-            what = (
-                f"{option.name} = {format_short_value(value)} "
-                "is the content of its file, not the path"
-            )
-            hint = f"write the path of a file, or a table below [options.{option.name}]"
-            return [Fault("NP203", what, "The engine looks for a file of that name.", hint)]
-        if value and _PLAIN_PATH.issuperset(value):
-            return []
-        if value:
-            from npuprof.checks.plain_values import find_path_faults
+        return _find_option_path_faults(option, value)
+    if option.structure:
+        structure = values.load_form(option.structure)
+        parsed = structure.parse(value)
+        if parsed is not None:
+            faults = [_build_structure_fault(option, fault) for fault in structure.faults(parsed)]
+            return faults or _find_undocumented_form_faults(option, parsed)
+    elif option.unit and (fault := _find_unit_fault(option, value)):
+        return [fault]
+    is_accepted = not option.structure
+    if option.pattern:
+        is_accepted = re.fullmatch(option.pattern, value) is not None
+    if is_accepted and option.kind != "json":
+        return []
+    return [_build_format_fault(option, value)]
 
-            return find_path_faults(option.name, value, option.path_characters)
+
+def _find_option_path_faults(option: Option, value: str) -> list[Fault]:
+    """Return the faults of a text where an option takes a path."""
+    if option.structure and _is_content(option.structure, value):
+        what = (
+            f"{option.name} = {format_short_value(value)} is the content of its file, not the path"
+        )
+        hint = f"write the path of a file, or a table below [options.{option.name}]"
+        return [Fault("NP203", what, "The engine looks for a file of that name.", hint)]
+    if not value:
         hint = f"write a path, or unset {option.name}"
         return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]
-    structure = values.load_form(option.structure) if option.structure else None
-    parsed = structure.parse(value) if structure else None
-    if parsed is not None and structure is not None:
-        return [
-            _build_structure_fault(option, fault) for fault in structure.faults(parsed)
-        ] or _find_undocumented_form_faults(option, parsed)
+    if _PLAIN_PATH.issuperset(value):
+        return []
+    from npuprof.checks.plain_values import find_path_faults
+
+    return find_path_faults(option.name, value, option.path_characters)
+
+
+def _find_unit_fault(option: Option, value: str) -> Fault | None:
+    """Return the fault of a number with a unit, such as ``"2 GB"``, where bytes are expected."""
     from npuprof.checks import meaning
 
-    number = (
-        meaning.read_number(value, option.unit) if option.unit and not option.structure else None
+    number = meaning.read_number(value, option.unit)
+    if number is None or str(number) == value or _find_text_faults(option, str(number)):
+        return None
+    what = f"{option.name} = {format_short_value(value)} is not in its format"
+    why = f"It is a number of {option.unit}, as text."
+    return Fault("NP203", what, why, f'write {option.name} = "{number}"', fix=Fix(str(number)))
+
+
+def _build_format_fault(option: Option, value: str) -> Fault:
+    example = catalog.find_record_texts("options", option.name).get("example")
+    shapes = [f"text like {keys.format_toml_value(example)}"] if example else []
+    if option.structure:
+        shapes.append(values.load_form(option.structure).shape)
+    hint = f"unset it, or see npuprof option {option.name}"
+    if shapes:
+        hint = f"write {', or '.join(shapes)}"
+    assignment = f"{option.name} = {format_short_value(value)}"
+    if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
+        why = "The adapter lets it pass, but its meaning is not documented."
+        return Fault("NP205", f"{assignment} is not in the documented format", why, hint)
+    why = _BAD_VALUE.get(
+        option.on_bad_value, "The adapter hands the text on as it is; the engine cannot read it."
     )
-    if number is not None and str(number) != value and not _find_text_faults(option, str(number)):
-        what = f"{option.name} = {format_short_value(value)} is not in its format"
-        hint, fix = f'write {option.name} = "{number}"', Fix(str(number))
-        return [Fault("NP203", what, f"It is a number of {option.unit}, as text.", hint, fix=fix)]
-    if (
-        option.kind == "json"
-        or (option.pattern and not re.fullmatch(option.pattern, value))
-        or (structure and not option.pattern)
-    ):
-        example = catalog.find_record_texts("options", option.name).get("example")
-        shapes = [f"text like {keys.format_toml_value(example)}"] if example else []
-        shapes += [structure.shape] if structure else []
-        hint = (
-            f"write {', or '.join(shapes)}"
-            if shapes
-            else f"unset it, or see npuprof option {option.name}"
-        )
-        if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
-            why = "The adapter lets it pass, but its meaning is not documented."
-            return [
-                Fault(
-                    "NP205",
-                    f"{option.name} = {format_short_value(value)} is not in the documented format",
-                    why,
-                    hint,
-                )
-            ]
-        why = _BAD_VALUE.get(
-            option.on_bad_value,
-            "The adapter hands the text on as it is; the engine cannot read it.",
-        )
-        return [
-            Fault(
-                "NP203",
-                f"{option.name} = {format_short_value(value)} is not in its format",
-                why,
-                hint,
-            )
-        ]
-    return []
+    return Fault("NP203", f"{assignment} is not in its format", why, hint)
 
 
 @cache
@@ -433,30 +376,29 @@ def _is_content(form: str, value: str) -> bool:
     parsed = structure.parse(value)
     if isinstance(parsed, dict) and any(parsed.values()) and not structure.faults(parsed):
         return True
-    words = set(_list_words(structure.schema))
-    return bool(words) and words.issuperset(value.replace(" ", "").split(","))
+    names = set(_list_schema_names(structure.schema))
+    return bool(names) and names.issuperset(value.replace(" ", "").split(","))
 
 
-def _list_words(schema: Any) -> Iterator[str]:
-    """Yield the words that a schema allows anywhere."""
+def _list_schema_names(schema: Any) -> Iterator[str]:
+    """Yield the names that a schema allows anywhere."""
     for name, inner in schema.items() if isinstance(schema, dict) else ():
         if name == "enum":
             yield from inner
-        yield from _list_words(inner)
+        yield from _list_schema_names(inner)
 
 
 def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
+    """Return the faults of a table or list: of its members, or that no text can express it."""
     form = values.load_form(option.structure)
     faults = [_build_structure_fault(option, fault) for fault in form.faults(value)]
     if not faults and not form.is_exact and values.format_structured_value(form, value) is None:
-        empty = next((path for path in _list_empty_lists(value, ())), None)
-        what = (
-            "is empty, and there is no way to write that"
-            if empty is not None
-            else "cannot be written so that it is read back the same"
-        )
         from npuprof.catalog.shapes import ValueFault
 
+        what = "cannot be written so that it is read back the same"
+        empty = next(_list_empty_lists(value, ()), None)
+        if empty is not None:
+            what = "is empty, and there is no way to write that"
         fault = ValueFault(empty or (), what, "list its elements, or omit it")
         faults = [_build_structure_fault(option, fault)]
     return faults or _find_undocumented_form_faults(option, value)
@@ -479,19 +421,19 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     from npuprof.catalog import caveats
     from npuprof.catalog.shapes import ValueFault
 
-    found = [
-        *(form.caveats(names) if form.caveats else ()),
-        *(caveats.find_name_caveats(option.names, names) if option.names else ()),
-    ]
+    found = [*form.caveats(names)] if form.caveats else []
+    if option.names:
+        found += caveats.find_name_caveats(option.names, names)
     for path, item in list_leaves(option, names):
         if caveat := option.doubtful_values.get(str(item)):
             found.append(ValueFault(path, caveat, "write another"))
     if found:
+        why = "CANN reports nothing while the job runs."
         return [
             Fault(
                 "NP205",
                 f"{keys.format_key_path(option.name, caveat.path)}: {caveat.what}",
-                "CANN reports nothing while the job runs.",
+                why,
                 caveat.hint,
                 caveat.path,
             )
@@ -502,40 +444,30 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
         why = (
             f"The documentation asks for all three fields; the adapter takes {ratio} for the third."
         )
-        return [
-            Fault(
-                "NP205",
-                f"{option.name} has no ratio",
-                why,
-                f"write the ratio as well, for example {ratio}",
-            )
-        ]
-    if option.kind != "list" or not option.pattern:
-        return []
-    odd = [
-        (index, name)
-        for index, name in enumerate(names)
-        if not re.fullmatch(option.pattern, str(name))
-    ]
-    if not odd:
-        return []
-    why = (
-        "No documented name looks like that, and an unknown name is passed over without a message."
-    )
-    hint = f"write names like {catalog.find_record_texts('options', option.name)['example']}"
-    return [
-        Fault(
-            "NP205",
-            (
-                f"{option.name}: {format_short_value(name)} "
-                "does not look like a name that is listed there"
-            ),
-            why,
-            hint,
-            (index,),
+        hint = f"write the ratio as well, for example {ratio}"
+        return [Fault("NP205", f"{option.name} has no ratio", why, hint)]
+    if option.kind == "list" and option.pattern:
+        return _find_odd_names(option, names)
+    return []
+
+
+def _find_odd_names(option: Option, names: Any) -> list[Fault]:
+    """Return the names of a list that do not look like those that the manual lists."""
+    faults = []
+    for index, name in enumerate(names):
+        if re.fullmatch(option.pattern, str(name)):
+            continue
+        what = (
+            f"{option.name}: {format_short_value(name)} "
+            "does not look like a name that is listed there"
         )
-        for index, name in odd
-    ]
+        why = (
+            "No documented name looks like that, and an unknown name is passed over without "
+            "a message."
+        )
+        hint = f"write names like {catalog.find_record_texts('options', option.name)['example']}"
+        faults.append(Fault("NP205", what, why, hint, (index,)))
+    return faults
 
 
 def _build_structure_fault(option: Option, fault: ValueFault) -> Fault:
