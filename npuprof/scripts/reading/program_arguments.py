@@ -191,7 +191,7 @@ def _read_value(text: str, is_switch: bool) -> Any:
 def _read_table_argument(
     path: str, program: Program, name: str, argument: Word, source: str
 ) -> Iterator[ScriptSetting]:
-    """Yield the keys in an argument's JSON, or the argument if it is no JSON or has placeholders."""
+    """Yield the keys in an argument's JSON, or the argument if it is no plain JSON."""
     raw = source[slice(*argument.span)]
     is_verbatim = argument.text in raw
     line = argument.line
