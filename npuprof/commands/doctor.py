@@ -62,7 +62,9 @@ class Doctor(PrintingVerb, ResolvingVerb):
 
         Exit 1 for unread options or interfering variables, 2 if no adapter could be read.
         """
-        config = resolve_requested(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
+        config = None
+        if self.spec is not None:
+            config = resolve_requested(self, personal=True)  # type: ignore[arg-type]
         diagnosis = self._diagnose(config)
         serious = any(finding.severity != "info" for finding in diagnosis.findings)
         return Answer(

@@ -12,8 +12,8 @@ from support.running import Run, Store
 HEIRS = {
     "base": '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1836\n',
     "mid": "profile.extends = ['base']\n",
-    "leaf": '[profile]\nextends = ["mid"]\n[options]\nhccl_timeout = 600\n[options.modify_mixlist]\n'
-    'black-list = { to-add = ["Add"] }\n'
+    "leaf": '[profile]\nextends = ["mid"]\n[options]\nhccl_timeout = 600\n'
+    '[options.modify_mixlist]\nblack-list = { to-add = ["Add"] }\n'
     '[[override]]\nmatch = { product = "atlas-a3" }\n'
     'options = { precision_mode_v2 = "mixed_float16" }\n',
     "mixed": (

@@ -300,22 +300,36 @@ def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(
         ("scan", "."),
         ("import", "train.py", "fine.py"),
         ("site", "out", "--scripts", "."),
-        ("inject", "train.py", "leaf"),
     ],
 )
-def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
+def test_a_coding_line_that_names_no_text_encoding_is_no_internal_error(
     arguments: tuple[str, ...], codec: str, run: Run, project: Path
 ) -> None:
+    write_scripts(codec)
+    done = run(*arguments)
+    assert done.code != 70, done.err
+    assert "NP831" not in done.err, done.err
+
+
+@pytest.mark.parametrize("codec", ["rot13", "hex", "undefined"])
+def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
+    codec: str, run: Run, project: Path
+) -> None:
+    write_scripts(codec)
+    done = run("inject", "train.py", "leaf")
+    assert done.code != 70, done.err
+    assert "NP831" not in done.err, done.err
+    assert "train.py:1: warning NP801" in run("scan", ".").out
+
+
+def write_scripts(codec: str) -> None:
+    """Write a preset, a script with a coding line, and a script without one."""
     Path("profiles").mkdir(exist_ok=True)
     Path("profiles/leaf.toml").write_text("[options]\nhccl_timeout = 600\n")
     Path("train.py").write_text(
         f"# coding: {codec}\nimport tensorflow as tf\nconfig = tf.ConfigProto()\n"
     )
     Path("fine.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
-    done = run(*arguments)
-    assert done.code != 70, done.err
-    assert "NP831" not in done.err, done.err
-    assert "train.py:1: warning NP801" in run("scan", ".").out
 
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])

@@ -26,8 +26,9 @@ MODULES = REPOSITORY / ".venv/node_modules"
 PROJECT = jsonschema.Draft7Validator(build_project_schema())
 STRICT = """
 for (const [dialect, schema] of JSON.parse(require("fs").readFileSync(0))) {
-  const ajv = new (require(dialect).default)({strict: true, strictTypes: true, strictTuples: true, formats: {"date-time": true}, logger: {
-    log: console.log, warn: console.log, error: console.log}})
+  const ajv = new (require(dialect).default)({
+    strict: true, strictTypes: true, strictTuples: true, formats: {"date-time": true},
+    logger: {log: console.log, warn: console.log, error: console.log}})
   ajv.compile(schema)
 }
 """

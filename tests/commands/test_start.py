@@ -35,7 +35,8 @@ def watch(event, details):
 sys.addaudithook(watch)
 from npuprof.__main__ import main
 code = main(sys.argv[1:])
-report = {"code": code, "modules": [*sys.modules], "patterns": [*patterns], "children": [*children], "parts": [*parts]}
+report = {"code": code, "modules": [*sys.modules], "patterns": [*patterns]}
+report |= {"children": [*children], "parts": [*parts]}
 import json
 json.dump(report, sys.stderr)
 """

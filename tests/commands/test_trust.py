@@ -745,7 +745,7 @@ def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(
     assert not left or is_refused(run("env", left))
 
 
-def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes_without_granting_trust(
+def test_check_notes_an_unknown_variable_and_a_team_accepts_it_without_granting_trust(
     store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"a": UNKNOWN})
