@@ -173,7 +173,7 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     assert run("check", "--strict").code == 0
     stored = {
         one["file"]: one["findings"]
-        for one in json.loads(run("adopt", "src", "--format", "json").out)["stored"]
+        for one in json.loads(run("adopt", "src", "--format", "json").out)["kept"]
     }
     assert [(one["code"], one["path"], one["line"]) for one in stored["src/bert/bad.py"]] == [
         (code, "src/bert/bad.py", 8)
