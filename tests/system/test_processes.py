@@ -255,7 +255,8 @@ def test_a_verb_that_reads_runs_no_filter_of_the_clone(
         file.write(
             b'[filter "'
             + name
-            + f'"]\n\tclean = "echo >> {marker}; cat"\n\tsmudge = "echo >> {marker}; cat"\n'.encode()
+            + f'"]\n\tclean = "echo >> {marker}; cat"\n'.encode()
+            + f'\tsmudge = "echo >> {marker}; cat"\n'.encode()
         )
     for arguments in COMPARING:
         run(*arguments.format(digest=digest).split())
