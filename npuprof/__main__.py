@@ -177,7 +177,7 @@ def script() -> None:
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
-    code = main()
+    code = 0
     try:
         code = main()
         sys.stdout.flush()

@@ -146,12 +146,12 @@ def _find_context_faults(
         if not release or not supported or release in supported:
             continue
         title, key = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
-        what = f"the profile is meant for {title} {claimed}, not for {release}"
+        what = f"the preset is meant for {title} {claimed}, not for {release}"
         hint = f"widen {key} in [profile], or check another release"
         faults.append(SettingFault(key, Fault("NP406", what, hint=hint)))
     product = requested.product
     if product and meant and not _is_product_supported(product, meant):
-        what = f"the profile is meant for {', '.join(meant)}, not for {product}"
+        what = f"the preset is meant for {', '.join(meant)}, not for {product}"
         hint = "add the product to [profile], or check another one"
         faults.append(SettingFault("products", Fault("NP407", what, hint=hint)))
     return tuple(faults)

@@ -25,6 +25,10 @@ from npuprof.store.gitstore.objects import (
 from npuprof.store.gitstore.repository import Repository
 from npuprof.system import processes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import git  # importing GitPython starts a git: processes makes it the right one first
+
 #: git's messages while another git works in the repository.
 _LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
 #: git's message for an existing name, for which a retry is pointless.
@@ -223,10 +227,11 @@ def open_git_commands(repository: Repository) -> git.Git:
 
 def run_git_command(repository: Repository, command: Callable[..., object], *arguments: str) -> str:
     """Run a command and return its output. Raises NpuprofError with git's reason."""
+    import git
 
     def run() -> tuple[str, str | None]:
         try:
-            with processes.take_environment(build_git_environment(repository.git.top)):
+            with processes.limit_environment(build_git_environment(repository.git.top)):
                 return str(command(*arguments)), None
         except git.GitCommandError as error:
             # GitPython writes ``stderr: '...'``.

@@ -96,7 +96,7 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
 
     Those of the command line, personal layers and shipped presets need none.
     """
-    found = [find_step_need(lost.profile, lost.step) for lost in list_lost_protections(config)]
+    candidates = [find_step_need(lost.profile, lost.step) for lost in list_lost_protections(config)]
     for name, value in config.env.items():
         need = find_need(name, value, None)
         if need is not None:  # of each author of a part of it
