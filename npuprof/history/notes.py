@@ -110,8 +110,8 @@ def format_changelog(
 ) -> str:
     """Return the changelog from tag messages, by preset, newest version first.
 
-    The whole store comes first. ``now`` maps former names of presets in tags to current ones, under which they are listed.
-    ``names`` are the existing presets.
+    The whole store comes first. ``now`` maps former names of presets in tags to current ones, under
+    which they are listed. ``names`` are the existing presets.
     """
     versions_of: dict[str, list[Version]] = {}
     current_names: dict[str, set[str]] = {}

@@ -45,8 +45,10 @@ def explain_presets(
 ) -> StoreSteps:
     """Return the reasons of a store's presets between two revisions.
 
-    ``configs`` are the presets that resolve now. Renames are detected by content, as in pull request reviews. A rename is a major step, like a
-    removal, as the old name is gone. Raises NpuprofError if an old preset is unreadable here; with
+    ``configs`` are the presets that resolve now. Renames are detected by content, as in pull
+    request reviews. A rename is a major step, like a removal, as the old name is gone.
+
+    Raises NpuprofError if an old preset is unreadable here; with
     ``uncompared``, the names of presets known to be unchanged, all other unreadable presets count
     as breaking instead.
     """

@@ -187,7 +187,7 @@ class _BlameWalk:
     def _find_parent_value(
         self, commit: Commit, name: str, value: PendingValue
     ) -> _ParentValue | None:
-        """Return a value in the first parent of a commit that has it, None if the commit wrote it."""
+        """Return a value in the first parent of a commit that has it, None if that wrote it."""
         for parent in commit.parents:
             change = next((change for change in commit.changes[parent] if change.now == name), None)
             if change is None:

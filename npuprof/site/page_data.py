@@ -24,7 +24,8 @@ _FOLDER_LIKE_PAGE = re.compile(r"(?<=\.html)/", re.IGNORECASE)
 def name_pages(names: Sequence[str]) -> dict[str, str]:
     """Return the path of each preset's page.
 
-    Of names that differ only in case, the later ones get a digest. Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
+    Of names that differ only in case, the later ones get a digest. Folders cannot have the name of
+    a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
     """
     paths = {}
     taken: set[str] = set()

@@ -65,8 +65,8 @@ class Setting:
 def build_settings(config: Config, inherited: dict[Any, Setting]) -> tuple[Setting, ...]:
     """Return all settings of a preset in catalogue order.
 
-    Inherited ones are shared in ``inherited``. They are listed by ancestors and key, since presets with the same ancestors inherit the same,
-    and by id of their history.
+    Inherited ones are shared in ``inherited``. They are listed by ancestors and key, since presets
+    with the same ancestors inherit the same, and by id of their history.
     """
     *ancestors, own = config.lineage
     above = (config.scenario, *[profile.key for profile in ancestors])

@@ -1,6 +1,4 @@
-"""What a change accepts: each newly accepted finding with its reason, those about execution first,
-in every form.
-"""
+"""A change lists each newly accepted finding with its reason, first those about execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs: typed, in the structured form, with cause and reach, in every format."""
+"""Changes of configs: their order, causes and scopes, in every format."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A page of more than there is room for: what is broken or removed shares it fairly, and all of it
-is named or counted.
-"""
+"""A page of more changes than fit lists broken and removed presets first, and counts the rest."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The page of a pull request: counts first, what is broken before what is risky, equal lists told
-once, owners, links, room.
-"""
+"""The page of a pull request: counts, order by risk, merged lists, owners, links, limits."""
 
 from __future__ import annotations
 

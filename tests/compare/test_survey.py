@@ -1,6 +1,4 @@
-"""Two states of a store: parents found without a parser, what is reached, what is called renamed,
-warnings that come and go.
-"""
+"""Two states of a store: affected presets, renames, and warnings that come and go."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What is read of commits: the files they changed against each parent, who wrote them, and where a
-store was before.
-"""
+"""Commits as they are read from git: changed files, authors, and former folders of the store."""
 
 from __future__ import annotations
 
@@ -27,8 +25,9 @@ def open_repository(repo: Repo) -> Repository:
 def describe_changes(
     repo: Repo, commit: Commit
 ) -> list[list[tuple[str | None, str, str | None, str]]]:
-    """Return the changes against each parent: name and text before and after, the mode where it is
-    none of a plain file.
+    """Return the changes against each parent: name and text before and after.
+
+    A text is followed by its mode, unless that is the one of a plain file.
     """
 
     def show(file: Any) -> str:
@@ -80,9 +79,9 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, str], list[tuple[Any, ...]]]]
 }
 
 
-@pytest.mark.parametrize("told", CHANGES)
-def test_a_commit_tells_each_file_before_and_after(tmp_path: Path, told: str) -> None:
-    before, after, expected = CHANGES[told]
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_commit_tells_each_file_before_and_after(tmp_path: Path, case: str) -> None:
+    before, after, expected = CHANGES[case]
     repo = import_graph(tmp_path / "repo", [Node((), before), Node((0,), after)])
     newest, oldest = walk_commits(open_repository(repo), repo.head)
     assert newest.id == repo.head
@@ -144,11 +143,11 @@ HEADERS: dict[str, tuple[bytes, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("told", HEADERS)
+@pytest.mark.parametrize("case", HEADERS)
 def test_author_date_and_subject_of_a_commit_are_read_as_git_shows_them(
-    repo: Repo, told: str
+    repo: Repo, case: str
 ) -> None:
-    raw, expected = HEADERS[told]
+    raw, expected = HEADERS[case]
     repo.commit({"a": ""})
     tree = repo.git("rev-parse", "HEAD^{tree}").encode()
     oid = repo.git(

@@ -1,6 +1,4 @@
-"""The past of resolved values: which commits changed them, through any parent, and who
-wrote each.
-"""
+"""The history of resolved values: the commits that changed them, and who wrote each."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'
 
 
-def read_log(run: Run, *words: str) -> list[dict[str, Any]]:
-    done = run("log", *words, "--format", "json")
+def read_log(run: Run, *arguments: str) -> list[dict[str, Any]]:
+    done = run("log", *arguments, "--format", "json")
     assert done.code == 0, done.err
     found: list[dict[str, Any]] = json.loads(done.out)["commits"]
     return found
@@ -40,8 +38,8 @@ def test_a_change_of_a_parent_is_in_the_history_of_its_heirs(repo: Repo, run: Ru
     ]
 
 
-def read_blame(run: Run, *words: str) -> dict[str, tuple[Any, ...]]:
-    done = run("blame", *words, "--format", "json")
+def read_blame(run: Run, *arguments: str) -> dict[str, tuple[Any, ...]]:
+    done = run("blame", *arguments, "--format", "json")
     assert done.code == 0, done.err
     return {
         item["key"]: (item["value"], item["commit"], item["origin"]["text"])
@@ -61,7 +59,7 @@ def test_blame_reaches_into_pinned_parents(repo: Repo, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ("log base+base", "NP024"),
         ("log -", "NP024"),
@@ -72,10 +70,10 @@ def test_blame_reaches_into_pinned_parents(repo: Repo, run: Run) -> None:
     ],
 )
 def test_log_and_blame_refuse_what_has_no_history(
-    words: str, said: str, repo: Repo, run: Run
+    arguments: str, message: str, repo: Repo, run: Run
 ) -> None:
     repo.commit({"base": BASE.format(1)})
-    assert expect(run(*words.split()), 2, said).startswith("error NP")
+    assert expect(run(*arguments.split()), 2, message).startswith("error NP")
 
 
 def test_explain_tells_the_last_change_where_there_is_a_history(repo: Repo, run: Run) -> None:
@@ -133,7 +131,7 @@ OVERRIDDEN = (
 )
 PLAIN = "[options]\nhccl_timeout = {}\n"
 
-#: The texts of ``base`` at commits one after the other, the key, and what is told of each step,
+#: The texts of ``base`` at commits one after the other, the key, and what is printed of each step,
 #: oldest first.
 SCOPED: dict[str, tuple[list[str], str, list[list[str]]]] = {
     "all that changed": (
@@ -169,11 +167,11 @@ SCOPED: dict[str, tuple[list[str], str, list[list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize("told", SCOPED)
+@pytest.mark.parametrize("case", SCOPED)
 def test_what_only_an_override_changes_is_in_the_history_with_its_scope(
-    repo: Repo, run: Run, told: str
+    repo: Repo, run: Run, case: str
 ) -> None:
-    texts, key, expected = SCOPED[told]
+    texts, key, expected = SCOPED[case]
     for number, text in enumerate(texts):
         repo.commit({"base": text, "leaf": '[profile]\nextends = ["base"]\n'}, f"step {number}")
     done = run("log", "leaf", *([key] if key else []), "--format", "json")
@@ -185,10 +183,10 @@ def test_what_only_an_override_changes_is_in_the_history_with_its_scope(
         for step in json.loads(done.out)["commits"]
     ]
     assert steps[::-1] == expected
-    said = run("log", "leaf", *([key] if key else []))
-    assert ("has never set" in said.err) is (expected == [])
+    log = run("log", "leaf", *([key] if key else []))
+    assert ("has never set" in log.err) is (expected == [])
     for line in (line for step in expected for line in step if ")" in line):
-        assert f"  {line.partition(') ')[0]}) " in said.out
+        assert f"  {line.partition(') ')[0]}) " in log.out
 
 
 def test_the_last_change_of_a_value_is_not_that_of_another_product(repo: Repo, run: Run) -> None:

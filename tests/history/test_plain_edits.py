@@ -1,4 +1,4 @@
-"""Which edits of a text are read without a parser: only what is certain from their lines."""
+"""Edits that are read from lines without a parser, and those that are not."""
 
 from __future__ import annotations
 

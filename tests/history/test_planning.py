@@ -1,6 +1,4 @@
-"""Releases of many presets: what is planned and in which order, all tags or none, notes, and what
-is pushed.
-"""
+"""Releases of several presets: their plan, tags, notes and pushes."""
 
 from __future__ import annotations
 
@@ -38,9 +36,9 @@ def repo(repo: Repo) -> Repo:
     return repo
 
 
-def plan(run: Run, *words: str) -> dict[str, list[str]]:
+def plan(run: Run, *arguments: str) -> dict[str, list[str]]:
     """Return what is planned: step, version and causes of each tag's name."""
-    done = run("release", *words, "--dry-run", "--format", "json")
+    done = run("release", *arguments, "--dry-run", "--format", "json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
     rows = {
@@ -205,7 +203,7 @@ def test_nothing_is_tagged_without_a_yes(repo: Repo, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ([], "release names no preset"),
         (["--changed", "--all"], "two ways"),
@@ -216,9 +214,9 @@ def test_nothing_is_tagged_without_a_yes(repo: Repo, run: Run) -> None:
     ],
 )
 def test_words_without_a_place_are_refused(
-    words: list[str], said: str, repo: Repo, run: Run
+    arguments: list[str], message: str, repo: Repo, run: Run
 ) -> None:
-    expect(run("release", *words), 2, said)
+    expect(run("release", *arguments), 2, message)
     assert repo.git("tag") == ""
 
 
@@ -242,9 +240,9 @@ def test_being_killed_leaves_all_of_the_tags_or_none(
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f'#!/bin/sh\n[ "$1" != {state} ] || kill -9 0\n')
     hook.chmod(0o755)
-    words = [sys.executable, "-m", "npuprof", "release", "--all", "--yes"]
+    command = [sys.executable, "-m", "npuprof", "release", "--all", "--yes"]
     done = subprocess.run(
-        words,
+        command,
         cwd=repo.folder,
         env={**os.environ, **ENVIRONMENT},
         capture_output=True,
@@ -316,9 +314,9 @@ def test_a_rename_is_told_as_one_and_a_removal_is_not(repo: Repo, run: Run) -> N
     assert store["removed"] == ["ranged"]
     assert store["renamed"] == [{"was": "alone", "name": "single"}]
     assert run("release", "--all", "--yes").code == 0
-    told = repo.git("tag", "-l", "--format=%(contents)", "v2.0.0")
-    assert "renamed: alone → single\n" in told
-    assert "removed: alone" not in told
+    record = repo.git("tag", "-l", "--format=%(contents)", "v2.0.0")
+    assert "renamed: alone → single\n" in record
+    assert "removed: alone" not in record
 
 
 def test_a_changelog_is_what_the_tags_say(repo: Repo, run: Run) -> None:
@@ -385,22 +383,22 @@ def test_a_released_preset_that_is_gone_is_told_until_a_version_of_the_store_say
     repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
     repo.git("rm", "-q", "profiles/short.toml", "profiles/never.toml")
     repo.commit(message="rename one, remove two")
-    said = (
+    note = (
         "1 released preset is gone: short@1.0.0; the next "
         "version of the store says so (npuprof release --all)"
     )
-    expect(run("release", "--changed", "--dry-run"), 0, said)
+    expect(run("release", "--changed", "--dry-run"), 0, note)
     assert json.loads(run("release", "--changed", "--dry-run", "--format", "json").out)[
         "removed"
     ] == ["short@1.0.0"]
-    for form, told in (
+    for form, expected in (
         ("text", "was p55 until 1.0.0"),
         ("markdown", "Was `p55 until 1.0.0`."),
         ("json", '"former": "p55 until 1.0.0"'),
     ):
-        expect(run("release", "--changed", "--dry-run", "--format", form), 0, told)
-    assert said in run("release", "--changed", "--yes").err
-    assert said in run("release", "--changed").err, "also where there is nothing to tag"
+        expect(run("release", "--changed", "--dry-run", "--format", form), 0, expected)
+    assert note in run("release", "--changed", "--yes").err
+    assert note in run("release", "--changed").err, "also where there is nothing to tag"
     assert run("release", "--all", "--yes").code == 0
     assert "gone" not in run("release", "--changed").err, (
         "a first version of the store has never had it"
@@ -494,11 +492,11 @@ def test_a_yank_whose_push_failed_is_pushed_when_it_is_said_again(
 ) -> None:
     assert run("release", "base", "--push").code == 0
     hook = refuse_pushes(remote, "true")
-    words = ["yank", "base@1.0.0", "--why", "slow", "--push"]
-    assert run(*words).code == 2
+    arguments = ["yank", "base@1.0.0", "--why", "slow", "--push"]
+    assert run(*arguments).code == 2
     hook.unlink()
     assert "yanked already: slow" in run("yank", "base@1.0.0", "--why", "other", "--push").err
-    assert run(*words).code == 0
+    assert run(*arguments).code == 0
     assert "base/v1.0.0.yanked" in remote.git("tag").split()
 
 
@@ -546,7 +544,7 @@ def test_the_command_to_type_names_the_remote_of_the_branch(
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("ssh://nobody@nowhere/presets.git", "team sent nothing for 1 seconds"),
         ("ext::sh -c touch% {touched}", "over ssh, https and file only, not over ext"),
@@ -554,7 +552,7 @@ def test_the_command_to_type_names_the_remote_of_the_branch(
 )
 def test_a_push_goes_by_ssh_https_or_file_and_is_given_up_where_nothing_comes(
     address: str,
-    said: str,
+    message: str,
     repo: Repo,
     remote: Repo,
     run: Run,
@@ -567,7 +565,7 @@ def test_a_push_goes_by_ssh_https_or_file_and_is_given_up_where_nothing_comes(
     repo.git("remote", "set-url", "team", address.format(touched=touched))
     repo.git("config", "remote.team.receivepack", f"touch {touched}; git-receive-pack")
     repo.git("config", "remote.team.uploadpack", f"touch {touched}; git-upload-pack")
-    expect(run("release", "base", "--push"), 2, said)
+    expect(run("release", "base", "--push"), 2, message)
     assert repo.git("tag") == "base/v1.0.0"
     assert not touched.exists()
 

@@ -1,6 +1,4 @@
-"""Commits judge and describe the tree that they write: whatever else lies in the work tree, the
-index, or a hook's mind.
-"""
+"""Commits contain and describe the checked tree, whatever the work tree, index or hooks have."""
 
 from __future__ import annotations
 
@@ -93,11 +91,11 @@ COMMITTED: dict[str, tuple[dict[str, str | None], list[str], str, list[str]]] = 
 }
 
 
-@pytest.mark.parametrize("told", COMMITTED)
+@pytest.mark.parametrize("case", COMMITTED)
 def test_what_lies_beside_it_neither_stops_a_commit_nor_stands_in_its_message(
-    repo: Repo, run: Run, told: str
+    repo: Repo, run: Run, case: str
 ) -> None:
-    presets, names, headline, files = COMMITTED[told]
+    presets, names, headline, files = COMMITTED[case]
     ignore_draft(repo)
     repo.write(presets)
     tried = run("commit", *names, "--dry-run")
@@ -134,21 +132,21 @@ REFUSED: dict[str, tuple[dict[str, str | None], list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("told", REFUSED)
+@pytest.mark.parametrize("case", REFUSED)
 def test_what_the_commit_would_break_is_refused_and_leaves_no_trace(
-    repo: Repo, run: Run, told: str
+    repo: Repo, run: Run, case: str
 ) -> None:
-    presets, names, said = REFUSED[told]
+    presets, names, messages = REFUSED[case]
     ignore_draft(repo)
     repo.write(presets)
     repo.git("status")  # refreshes the index
     before = describe_state(repo)
-    for words in ((*names, "--dry-run"), names):
-        done = run("commit", *words)
+    for arguments in ((*names, "--dry-run"), names):
+        done = run("commit", *arguments)
         assert done.code == 2
         assert done.out == ""
-        for part in (*said, "NP025"):
-            assert part in done.err, done.err
+        for message in (*messages, "NP025"):
+            assert message in done.err, done.err
         assert describe_state(repo) == before
 
 
@@ -209,18 +207,18 @@ HOOKS: dict[str, tuple[str, tuple[int, int], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("told", HOOKS)
+@pytest.mark.parametrize("case", HOOKS)
 def test_what_a_hook_makes_of_a_commit_is_not_committed_before_it_is_checked(
-    repo: Repo, run: Run, told: str
+    repo: Repo, run: Run, case: str
 ) -> None:
-    hook, codes, value, said = HOOKS[told]
+    hook, codes, value, message = HOOKS[case]
     write_hook(repo, "pre-commit", hook)
     repo.write({"base": BASE.format(2)})
     tries = [run("commit"), run("commit")]
     assert tuple(done.code for done in tries) == codes
     assert codes[0] == 0 or "NP025" in tries[0].err
     assert f"hccl_timeout = {value}" in repo.git("show", "HEAD:profiles/base.toml")
-    assert said in (repo.git("log", "-1", "--format=%B") if 0 in codes else tries[1].err)
+    assert message in (repo.git("log", "-1", "--format=%B") if 0 in codes else tries[1].err)
 
 
 def test_the_other_hooks_and_the_signer_run_as_git_has_them_run(

@@ -1,6 +1,4 @@
-"""Releases that stay: ranges at a commit, what a tag records, older lines, proposals, and verifying
-what was released.
-"""
+"""Releases: ranges at a commit, records of tags, older lines, proposals, verification."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
 
 
-def release(run: Run, name: str, *words: str) -> None:
-    expect(run("release", name, *words), 0)
+def release(run: Run, name: str, *arguments: str) -> None:
+    expect(run("release", name, *arguments), 0)
 
 
 def timeout(spec: str) -> Any:
@@ -33,9 +31,10 @@ def timeout(spec: str) -> Any:
 
 def retag(repo: Repo, tag: str, message: str | None = None, commit: str = "") -> None:
     """Write an annotated tag anew: with another message, or at another commit."""
-    said = repo.git("cat-file", "tag", tag).partition("\n\n")[2] if message is None else message
+    if message is None:
+        _, _, message = repo.git("cat-file", "tag", tag).partition("\n\n")
     repo.git(
-        "tag", "-f", "-a", "--cleanup=verbatim", "-m", said, tag, commit or f"{tag}^{{commit}}"
+        "tag", "-f", "-a", "--cleanup=verbatim", "-m", message, tag, commit or f"{tag}^{{commit}}"
     )
 
 
@@ -294,8 +293,8 @@ def test_an_older_line_is_released_again_and_no_number_twice(repo: Repo, run: Ru
     repo.git("checkout", "-q", "-b", "line", "x/v1.0.0")
     assert run("list").out.split()[2] == "1.0.0"
     repo.commit({"x": BASE.format(204)})
-    for number, said in (("2.0.0", "released already"), ("0.9.0", "would go back")):
-        expect(run("release", "x", number), 2, said)
+    for number, reason in (("2.0.0", "released already"), ("0.9.0", "would go back")):
+        expect(run("release", "x", number), 2, reason)
     assert run("release", "x").out == "x/v1.1.0\n"
     repo.commit({"x": BASE.format(272)})
     repo.git("tag", "-d", "x/v2.0.0")
@@ -327,12 +326,12 @@ def test_a_pre_release_is_only_what_is_named_in_full(repo: Repo, run: Run) -> No
     repo.commit({"x": BASE.format(136)})
     for number in ("1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-rc.10.a"):
         release(run, "x", number)
-    for number, said in (
+    for number, reason in (
         ("1.0.0-rc.9", "would go back"),
         ("1.0.0-rc.10", "released already"),
         ("1.0.0-rc.01", "not a version"),
     ):
-        assert said in run("release", "x", number).err
+        expect(run("release", "x", number), 2, reason)
     assert "first: 1.0.0 is next" in run("release", "x", "--dry-run").out
     release(run, "x")
     assert "would go back" in run("release", "x", "1.0.0-rc.11").err
@@ -367,21 +366,22 @@ ZERO = "0" * 64
 
 
 def spoil(repo: Repo, how: str) -> None:
-    tag, said = "heir/v1.1.0", repo.git("cat-file", "tag", "heir/v1.1.0").partition("\n\n")[2]
-    hexes = dict(re.findall(r"^([\w-]+): ([0-9a-f]{64})$", said, re.MULTILINE))
+    tag = "heir/v1.1.0"
+    _, _, record = repo.git("cat-file", "tag", tag).partition("\n\n")
+    hexes = dict(re.findall(r"^([\w-]+): ([0-9a-f]{64})$", record, re.MULTILINE))
     texts = {
-        "zero digest": said.replace(hexes["Digest"], ZERO),
-        "zero preset digest": said.replace(hexes["Preset-Digest"], ZERO),
+        "zero digest": record.replace(hexes["Digest"], ZERO),
+        "zero preset digest": record.replace(hexes["Preset-Digest"], ZERO),
         "no digest": "heir 1.1.0",
-        "no form": said.replace("Digest-Form: 2\n", ""),
-        "a later form": said.replace("Digest-Form: 2", "Digest-Form: 99"),
-        "no parent": re.sub(r"\nParent: .*", "", said),
-        "two parents": re.sub(r"(\nParent: .*)", r"\1\1", said),
-        "broken parent": said.replace("Parent: base@1 ", "Parent: base "),
-        "a parent too many": f"{said}\nParent: base@2 2.0.0 {repo.head}",
-        "a parent outside its range": said.replace("base@1 1.1.0", "base@1 2.0.0"),
-        "another version of a parent": said.replace("base@1 1.1.0", "base@1 1.0.0"),
-        "a parent that is missing": re.sub(r"1\.1\.0 [0-9a-f]{40}", f"1.1.0 {'12' * 20}", said),
+        "no form": record.replace("Digest-Form: 2\n", ""),
+        "a later form": record.replace("Digest-Form: 2", "Digest-Form: 99"),
+        "no parent": re.sub(r"\nParent: .*", "", record),
+        "two parents": re.sub(r"(\nParent: .*)", r"\1\1", record),
+        "broken parent": record.replace("Parent: base@1 ", "Parent: base "),
+        "a parent too many": f"{record}\nParent: base@2 2.0.0 {repo.head}",
+        "a parent outside its range": record.replace("base@1 1.1.0", "base@1 2.0.0"),
+        "another version of a parent": record.replace("base@1 1.1.0", "base@1 1.0.0"),
+        "a parent that is missing": re.sub(r"1\.1\.0 [0-9a-f]{40}", f"1.1.0 {'12' * 20}", record),
     }
     if how in texts:
         retag(repo, tag, texts[how])
@@ -405,7 +405,7 @@ def spoil(repo: Repo, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "said", "shown"),
+    ("how", "code", "message", "shown"),
     [
         ("nothing", 0, "", 0),
         ("zero digest", 1, "heir 1.1.0 has another digest than its tag records", 0),
@@ -431,12 +431,12 @@ def spoil(repo: Repo, how: str) -> None:
     ],
 )
 def test_a_tag_that_was_tampered_with_is_told(
-    ranged: Repo, run: Run, how: str, code: int, said: str, shown: int
+    ranged: Repo, run: Run, how: str, code: int, message: str, shown: int
 ) -> None:
     spoil(ranged, how)
-    expect(run("verify", "--tags", "heir"), code, said)
-    told = json.loads(run("verify", "--tags", "--format", "json").out)
-    states = {(row["name"], row["version"]): row["status"] for row in told["versions"]}
+    expect(run("verify", "--tags", "heir"), code, message)
+    answer = json.loads(run("verify", "--tags", "--format", "json").out)
+    states = {(row["name"], row["version"]): row["status"] for row in answer["versions"]}
     assert states["heir", "1.0.0"] == "holds"
     worst = {0: "holds", 1: "fails", 2: "unknown"}[code]
     assert worst in states.values()
@@ -456,12 +456,12 @@ def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(
     assert done.code == 0
     assert done.out.split()[::4] == ["base", "base", "heir", "heir"]
     assert done.err == "npuprof: 4 released versions verified: 4 match\n"
-    for words, said in (
+    for arguments, message in (
         ((), "--tags"),
         (("--tags", "nowhere"), "'nowhere'"),
         (("heir",), "--tags"),
     ):
-        expect(run("verify", *words), 2, said)
+        expect(run("verify", *arguments), 2, message)
 
 
 def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwise(
@@ -505,12 +505,12 @@ def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(
     ranged.commit({"base": BASE.format(5)}, "parent later")
     release(run, "base", "2.0.0")
     ranged.git("checkout", "-q", "main")
-    for requested, said in (
+    for requested, message in (
         ("late", "no released version 2 of base is in the history of"),
         ("late@HEAD", "released elsewhere, or later, or merge it first: 2.0.0"),
         ("heir@1.1.0-rc.1", "released are 1.0.0, 1.1.0"),
     ):
-        expect(run("show", requested), 2, "NP011", said)
+        expect(run("show", requested), 2, "NP011", message)
 
 
 def test_numbers_are_read_and_sorted_as_semantic_versioning_has_it() -> None:

@@ -1,6 +1,4 @@
-"""Revisions, versions and trees of a repository: what each names, and the whole of what is said
-where it names nothing.
-"""
+"""Revisions, versions and trees of a repository, and the error of each unknown name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What changes a setting of a preset, in its history: each commit is compared with resolving the
-preset there.
-"""
+"""The changes of a setting at each commit, compared with resolving the preset there."""
 
 from __future__ import annotations
 

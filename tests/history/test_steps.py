@@ -1,6 +1,4 @@
-"""What the history of a preset tells of each commit: what kind of step it was, under which name,
-and what it changed.
-"""
+"""The steps of a preset's history: their kinds, names and changes."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ ONE, TWO, THREE, NONE, BAD = (
 
 
 def tell_steps(repo: Repo, key: str) -> list[str]:
-    """Return the steps as lines, oldest first: the number of the commit, the kind, another name,
-    the changes.
-    """
+    """Return the steps as lines, oldest first: number of the commit, kind, new name, changes."""
     numbers = {
         oid: number
         for number, oid in enumerate(

@@ -1,6 +1,4 @@
-"""What is told of revisions whose sources are not on this machine: that they are not, and where
-they are had; never a guess.
-"""
+"""Revisions with sources that are missing on this machine are unknown, with a hint to get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote a value: where it stood before, and the commit since which it stands as it does."""
+"""The commit that wrote a value, through moved lines and renamed files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Versions that nobody should use any more: said by a tag beside their own, heard by ranges, checks
-and lists.
-"""
+"""Yanked versions are recorded by a tag, and reported by ranges, checks and lists."""
 
 from __future__ import annotations
 
@@ -18,8 +16,9 @@ HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niteration
 
 @pytest.fixture
 def repo(repo: Repo, run: Run) -> Repo:
-    """A base of three versions (1.0.0, 1.1.0, 2.0.0-rc.1 and the store's 5.0.0), and heirs that
-    name them in all ways.
+    """Return a base with versions 1.0.0, 1.1.0 and 2.0.0-rc.1, and presets that extend them.
+
+    The store has version 5.0.0.
     """
     for timeout, number in ((1836, "1.0.0"), (1904, "1.1.0"), (1972, "2.0.0-rc.1")):
         repo.commit({"base": BASE.format(timeout)})

@@ -1,4 +1,4 @@
-"""The library, as the contract shows it."""
+"""The Python API, as its documentation describes it."""
 
 from __future__ import annotations
 

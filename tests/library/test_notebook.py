@@ -1,6 +1,4 @@
-"""The library typed line by line, as in a notebook: what is shown of a value, and what is offered
-after a dot or a bracket.
-"""
+"""The Python API line by line, as in a notebook: shown values and completion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Pages of stores in which all that somebody may write is hostile: read by a parser, opened in
-Chromium; shown, never run.
-"""
+"""Pages of stores with hostile texts, read by a parser and opened in Chromium, run nothing."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 
 @pytest.fixture(scope="module")
 def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of a store in which all that somebody may write is hostile, in presets, beside them,
-    and in commits.
-    """
+    """Return the folder of a site whose presets, other files and commits have hostile texts."""
     from npuprof.__main__ import main
     from npuprof.document.keys import format_key_segment, format_toml_value
 

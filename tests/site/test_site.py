@@ -1,4 +1,4 @@
-"""The static inspector: which pages there are, what stands on them, and what is written where."""
+"""The pages of a site: which there are, and their contents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What ``site`` replaces and removes: files that npuprof wrote there and nobody edited, and files
-that are as in HEAD.
-"""
+"""``site`` replaces and removes only files that npuprof wrote there, and files equal to HEAD."""
 
 from __future__ import annotations
 
