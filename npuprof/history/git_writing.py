@@ -227,7 +227,7 @@ def open_git_commands(repository: Repository) -> git.Git:
 
 def run_git_command(repository: Repository, command: Callable[..., object], *arguments: str) -> str:
     """Run a command and return its output. Raises NpuprofError with git's reason."""
-    import git
+    import git  # after open_git_writer, which has chosen the git that GitPython starts
 
     def run() -> tuple[str, str | None]:
         try:
