@@ -375,8 +375,8 @@ def test_spans_are_those_of_git(repo: Repo, run: Run) -> None:
     assert run("diff", "--name-only").out == "b\n"
     assert run("diff", "--rev", "main..side", "a").out.startswith("a\n  ~ hccl_timeout 2 → 1 s")
     assert run("diff", "--rev", "main..side", "c").code == 2
-    for bad in ("--rev=--output=x..main", "--rev=main..nope", "--rev=-x"):
-        done = run("diff", bad)
+    for unknown in ("--rev=--output=x..main", "--rev=main..nope", "--rev=-x"):
+        done = run("diff", unknown)
         assert done.code == 2
         assert done.out == ""
 

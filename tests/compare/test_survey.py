@@ -297,11 +297,11 @@ def test_warnings_that_a_change_brings_are_told_in_every_form_and_are_no_errors(
         "html": '<p class="doubtful">warns NP378: ',
     }
     for form, mark in marks.items():
-        said = run("diff", "--rev", "HEAD", "--format", form).out
-        assert said.count("warns NP378") == (2 if form == "html" else 1), form
-        assert mark in said
-        assert "INVALID" not in said
-        assert "more errors" not in said
+        shown = run("diff", "--rev", "HEAD", "--format", form).out
+        assert shown.count("warns NP378") == (2 if form == "html" else 1), form
+        assert mark in shown
+        assert "INVALID" not in shown
+        assert "more errors" not in shown
     found = json.loads(run("diff", "--rev", "HEAD", "--format", "json").out)["presets"]
     assert [
         (pair["preset"], [(f["code"], f["severity"]) for f in pair["newly_broken"]])

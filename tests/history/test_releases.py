@@ -6,7 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -404,45 +404,67 @@ def spoil(repo: Repo, how: str) -> None:
         os.unlink(repo.folder / ".git/objects" / oid[:2] / oid[2:])
 
 
-@pytest.mark.parametrize(
-    ("how", "code", "message", "shown"),
-    [
-        ("nothing", 0, "", 0),
-        ("zero digest", 1, "heir 1.1.0 has another digest than its tag records", 0),
-        ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
-        ("no digest", 1, "the tag heir/v1.1.0 has no digest", 0),
-        ("no form", 1, "malformed: Digest-Form is missing", 2),
-        ("a later form", 2, "in form 99, which this npuprof does not know", 0),
-        ("no parent", 1, "does not record the contents of base@1", 0),
-        ("two parents", 1, "malformed: base@1 is recorded twice", 2),
-        ("broken parent", 1, "malformed: Parent: ", 2),
-        ("a parent too many", 1, "records base@2, which nothing in it extends", 0),
-        ("a parent outside its range", 1, "was made with base 2.0.0", 0),
-        ("another version of a parent", 1, "was made with base 1.0.0 at", 0),
-        ("a parent that is missing", 2, "which this repository lacks", 2),
-        ("moved", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
-        ("moved to before it was there", 1, "cannot be resolved: no preset 'heir'", 2),
-        ("lightweight", 1, "heir/v1.1.0 is a lightweight tag", 2),
-        ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0),
-        ("on a tree", 1, "names no commit", 2),
-        ("parent moved", 1, "was made with base 1.1.0 at", 0),
-        ("parent gone", 1, "was made with base 1.1.0, whose tag is gone", 0),
-        ("tag missing", 2, "missing", 2),
-    ],
-)
-def test_a_tag_that_was_tampered_with_is_told(
-    ranged: Repo, run: Run, how: str, code: int, message: str, shown: int
-) -> None:
-    spoil(ranged, how)
-    expect(run("verify", "--tags", "heir"), code, message)
+class TagCase(NamedTuple):
+    """What is done to a tag, and what ``verify`` and ``show`` answer: exit codes and a message."""
+
+    how: str
+    code: int
+    message: str
+    shown: int = 0
+
+
+TAMPERED = [
+    TagCase("nothing", code=0, message=""),
+    TagCase("zero digest", code=1, message="heir 1.1.0 has another digest than its tag records"),
+    TagCase(
+        "zero preset digest",
+        code=1,
+        message="heir 1.1.0 has another preset digest than its tag records",
+        shown=2,
+    ),
+    TagCase("no digest", code=1, message="the tag heir/v1.1.0 has no digest"),
+    TagCase("no form", code=1, message="malformed: Digest-Form is missing", shown=2),
+    TagCase("a later form", code=2, message="in form 99, which this npuprof does not know"),
+    TagCase("no parent", code=1, message="does not record the contents of base@1"),
+    TagCase("two parents", code=1, message="malformed: base@1 is recorded twice", shown=2),
+    TagCase("broken parent", code=1, message="malformed: Parent: ", shown=2),
+    TagCase("a parent too many", code=1, message="records base@2, which nothing in it extends"),
+    TagCase("a parent outside its range", code=1, message="was made with base 2.0.0"),
+    TagCase("another version of a parent", code=1, message="was made with base 1.0.0 at"),
+    TagCase("a parent that is missing", code=2, message="which this repository lacks", shown=2),
+    TagCase(
+        "moved",
+        code=1,
+        message="heir 1.1.0 has another preset digest than its tag records",
+        shown=2,
+    ),
+    TagCase(
+        "moved to before it was there",
+        code=1,
+        message="cannot be resolved: no preset 'heir'",
+        shown=2,
+    ),
+    TagCase("lightweight", code=1, message="heir/v1.1.0 is a lightweight tag", shown=2),
+    TagCase("copied", code=1, message="malformed: it is the tag heir/v1.1.0 under another name"),
+    TagCase("on a tree", code=1, message="names no commit", shown=2),
+    TagCase("parent moved", code=1, message="was made with base 1.1.0 at"),
+    TagCase("parent gone", code=1, message="was made with base 1.1.0, whose tag is gone"),
+    TagCase("tag missing", code=2, message="missing", shown=2),
+]
+
+
+@pytest.mark.parametrize("case", TAMPERED, ids=lambda case: case.how)
+def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run: Run, case: TagCase) -> None:
+    spoil(ranged, case.how)
+    expect(run("verify", "--tags", "heir"), case.code, case.message)
     answer = json.loads(run("verify", "--tags", "--format", "json").out)
     states = {(row["name"], row["version"]): row["status"] for row in answer["versions"]}
     assert states["heir", "1.0.0"] == "holds"
-    worst = {0: "holds", 1: "fails", 2: "unknown"}[code]
+    worst = {0: "holds", 1: "fails", 2: "unknown"}[case.code]
     assert worst in states.values()
     done = run("show", "heir@1.1.0")
-    assert done.code == shown, done.err
-    assert shown or "hccl_timeout = 1904" in done.out
+    assert done.code == case.shown, done.err
+    assert case.shown or "hccl_timeout = 1904" in done.out
     assert run("show", "heir@1.0.0").code == 0
 
 

@@ -403,7 +403,7 @@ def test_only_one_preset_of_the_store_has_a_history(two: Repo, requested: str) -
     else:
         with pytest.raises(NpuprofError) as error:
             Workspace().split_single_spec(requested, "log")
-        said = (
+        message, why, hint = (
             f"log takes one preset of the store, not {requested!r}",
             "Only presets in git under one name have a history.",
             "name one preset",
@@ -411,7 +411,9 @@ def test_only_one_preset_of_the_store_has_a_history(two: Repo, requested: str) -
         assert describe_finding(error.value.findings[0]) == (
             "NP024",
             "error",
-            *said,
+            message,
+            why,
+            hint,
             NOWHERE,
             "",
             (),

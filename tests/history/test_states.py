@@ -204,11 +204,11 @@ HISTORIES: dict[str, tuple[str, str, list[str], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("told", HISTORIES)
+@pytest.mark.parametrize("case", HISTORIES)
 def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
-    tmp_path: Path, told: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key, leaf, versions, expected = HISTORIES[told]
+    key, leaf, versions, expected = HISTORIES[case]
     context = Context("8.0.0", "atlas-a2-training", "atc")
     repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in versions])
     monkeypatch.chdir(repo.folder)

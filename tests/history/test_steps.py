@@ -171,9 +171,9 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("told", STEPS)
-def test_a_commit_is_told_by_what_it_did_to_the_preset(tmp_path: Path, told: str) -> None:
-    key, trees, expected = STEPS[told]
+@pytest.mark.parametrize("case", STEPS)
+def test_a_commit_is_told_by_what_it_did_to_the_preset(tmp_path: Path, case: str) -> None:
+    key, trees, expected = STEPS[case]
     repo = import_versions(
         tmp_path / "repo",
         [{"beside": f"# {number}\n", **tree} for number, tree in enumerate(trees)],
@@ -232,9 +232,9 @@ MERGES: dict[str, tuple[str, tuple[str | None, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("told", MERGES)
-def test_a_merge_is_told_where_it_is_as_in_neither_parent(tmp_path: Path, told: str) -> None:
-    key, texts, expected = MERGES[told]
+@pytest.mark.parametrize("case", MERGES)
+def test_a_merge_is_told_where_it_is_as_in_neither_parent(tmp_path: Path, case: str) -> None:
+    key, texts, expected = MERGES[case]
     trees: list[dict[str, str]] = [
         {"beside": ""} | ({"leaf": text} if text is not None else {}) for text in texts
     ]

@@ -39,37 +39,39 @@ def moved_on(
 
 
 @pytest.mark.parametrize(
-    ("words", "rev"), [("release job", "job/v1.0.0"), ("release --all --yes", "")]
+    ("arguments", "rev"), [("release job", "job/v1.0.0"), ("release --all --yes", "")]
 )
 def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(
-    words: str, rev: str, moved_on: Repo, run: Run
+    arguments: str, rev: str, moved_on: Repo, run: Run
 ) -> None:
     tags = moved_on.git("tag")
-    result = run(*words.split())
-    said = " ".join((result.out + result.err).split())
-    assert result.code == 2, said
-    assert "NP043" in said, said
-    assert "--uncompared" in said, said
-    assert f"npuprof source sync --rev {rev}" in said
+    result = run(*arguments.split())
+    output = " ".join((result.out + result.err).split())
+    assert result.code == 2, output
+    assert "NP043" in output, output
+    assert "--uncompared" in output, output
+    assert f"npuprof source sync --rev {rev}" in output
     assert moved_on.git("tag") == tags
     for step in [rev] if rev else moved_on.git("tag", "-l", "v*").split():
         assert run("source", "sync", "--rev", step).code == 0
-    result = run(*words.split())
+    result = run(*arguments.split())
     assert result.code == 0, result.err
     assert "major" not in result.out + result.err, result.err
 
 
-@pytest.mark.parametrize("words", ["show job@HEAD~1", "diff job@job/v1.0.0 job", "check job@1.0.0"])
+@pytest.mark.parametrize(
+    "arguments", ["show job@HEAD~1", "diff job@job/v1.0.0 job", "check job@1.0.0"]
+)
 def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(
-    words: str, moved_on: Repo, run: Run
+    arguments: str, moved_on: Repo, run: Run
 ) -> None:
-    result = run(*words.split())
-    said = " ".join((result.out + result.err).split())
-    assert result.code == 2, said
-    assert "NP043" in said, said
-    (hint,) = set(re.findall(r"npuprof (source sync(?: --rev \S+| --history)?)", said))
+    result = run(*arguments.split())
+    output = " ".join((result.out + result.err).split())
+    assert result.code == 2, output
+    assert "NP043" in output, output
+    (hint,) = set(re.findall(r"npuprof (source sync(?: --rev \S+| --history)?)", output))
     assert run(*hint.split()).code == 0
-    again = run(*words.split())
+    again = run(*arguments.split())
     assert again.code == 0, again
     assert "NP043" not in again.out + again.err, again
 

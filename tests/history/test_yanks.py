@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,12 @@ def repo(repo: Repo, run: Run) -> Repo:
     }
     repo.commit({name: HEIR.format(parent) for name, parent in spellings.items()})
     return repo
+
+
+def list_yank_findings(run: Run, *presets: str) -> list[dict[str, Any]]:
+    """Return the findings about yanked versions, of some presets or of all."""
+    findings = json.loads(run("check", *presets, "--format", "json").out)["findings"]
+    return [finding for finding in findings if finding["code"] == "NP704"]
 
 
 def timeout(spec: str) -> object:
@@ -78,7 +85,7 @@ def test_a_range_takes_no_yanked_version_unless_there_is_no_other(repo: Repo, ru
 
 
 @pytest.mark.parametrize(
-    ("yanked", "told"),
+    ("yanked", "hints"),
     [
         (["base@1.1.0"], {"exact": 'write "base@1.0.0" in its place'}),
         (["base@1.0.0"], {}),
@@ -92,20 +99,18 @@ def test_a_range_takes_no_yanked_version_unless_there_is_no_other(repo: Repo, ru
     ],
 )
 def test_heirs_of_yanked_versions_are_warned_and_the_newest_that_is_not_yanked_is_named(
-    yanked: list[str], told: dict[str, str], repo: Repo, run: Run
+    yanked: list[str], hints: dict[str, str], repo: Repo, run: Run
 ) -> None:
     repo.git("tag", "-a", "v5.1.0", "-m", "5.1.0")
     for version in yanked:
         assert run("yank", version, "--why", "it is slow").code == 0
-    found = [
-        one
-        for one in json.loads(run("check", "--format", "json").out)["findings"]
-        if one["code"] == "NP704"
-    ]
+    findings = list_yank_findings(run)
     assert {
-        one["path"].removeprefix("profiles/").removesuffix(".toml"): one["hint"] for one in found
-    } == told
-    assert all(one["message"].endswith("in a version that was yanked: it is slow") for one in found)
+        finding["path"].removeprefix("profiles/").removesuffix(".toml"): finding["hint"]
+        for finding in findings
+    } == hints
+    for finding in findings:
+        assert finding["message"].endswith("in a version that was yanked: it is slow")
 
 
 def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> None:
@@ -133,7 +138,7 @@ def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["base@1.1.0"], "Missing option '--why'"),
         (["base@1.1.0", "--why", " "], "--why gives no reason"),
@@ -146,10 +151,10 @@ def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> Non
     ],
 )
 def test_what_cannot_be_yanked_is_refused(
-    words: list[str], said: str, repo: Repo, run: Run
+    arguments: list[str], message: str, repo: Repo, run: Run
 ) -> None:
     before = repo.git("for-each-ref")
-    expect(run("yank", *words), 2, said)
+    expect(run("yank", *arguments), 2, message)
     assert repo.git("for-each-ref") == before
 
 
@@ -166,21 +171,18 @@ def test_whoever_builds_on_a_yanked_version_is_warned_however_far_below(
         }
     )
     assert run("yank", "base@1.1.0", "--why", "it is slow").code == 0
-    told = json.loads(run("check", "--format", "json").out)["findings"]
-    found = {
-        one["message"]: (one["path"], one["profiles"]) for one in told if one["code"] == "NP704"
+    warned = {
+        finding["message"]: (finding["path"], finding["profiles"])
+        for finding in list_yank_findings(run)
     }
-    said = "in a version that was yanked: it is slow"
-    assert found == {
-        f"exact extends base@1.1.0 {said}": ("profiles/exact.toml", ["exact", "leaf"]),
-        f"behind extends range@1.0.0, which builds on base@1 {said}": (
+    reason = "in a version that was yanked: it is slow"
+    assert warned == {
+        f"exact extends base@1.1.0 {reason}": ("profiles/exact.toml", ["exact", "leaf"]),
+        f"behind extends range@1.0.0, which builds on base@1 {reason}": (
             "profiles/behind.toml",
             ["behind", "below"],
         ),
     }
     for requested in ("base@1.1.0", "range@1.0.0", "leaf", "below", "leaf+free"):
-        assert [
-            one["code"]
-            for one in json.loads(run("check", requested, "--format", "json").out)["findings"]
-        ].count("NP704") == 1, requested
+        assert len(list_yank_findings(run, requested)) == 1, requested
     assert "NP704" not in run("check", "free", "base@1.0.0").out

@@ -96,14 +96,14 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
         "(event) => console.error('policy', event.blockedURI))"
     )
     page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(f"{page.url} {message.text}"))
-    page.on("pageerror", lambda error: said.append(f"{page.url} {error}"))
-    page.on("dialog", lambda dialog: said.append(f"{page.url} {dialog.message}"))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(f"{page.url} {message.text}"))
+    page.on("pageerror", lambda error: messages.append(f"{page.url} {error}"))
+    page.on("dialog", lambda dialog: messages.append(f"{page.url} {dialog.message}"))
     page.on(
         "request",
         lambda request: (
-            said.append(request.url)
+            messages.append(request.url)
             if not request.url.startswith(f"file://{hostile_site}/")
             else None
         ),
@@ -151,7 +151,7 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         if path in shown:
             assert shown[path] in page.locator("main p").first.text_content()
-    assert said == []
+    assert messages == []
     context.close()
 
 
@@ -193,17 +193,18 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(
         command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
     )  # it forks
     (record,) = repo.folder.glob("runs/*.run.json")
-    said, scripts = json.loads(record.read_text()), repo.folder / "scripts"
+    record_data, scripts = json.loads(record.read_text()), repo.folder / "scripts"
     scripts.mkdir()
-    words: list[str] = ["--scripts", "scripts"]
+    arguments: list[str] = ["--scripts", "scripts"]
     texts = [text for text in hostile.TEXTS if text.isprintable()][:10]
     for number, text in enumerate(texts):
-        put = put_text(said, text)
-        put["settings"] += [
-            {**put["settings"][0], "key": key} for key in ("dump_path", "env.X", "modify_mixlist")
+        hostile_record = put_text(record_data, text)
+        hostile_record["settings"] += [
+            {**hostile_record["settings"][0], "key": key}
+            for key in ("dump_path", "env.X", "modify_mixlist")
         ]
         name = name_file(text, number)
-        (repo.folder / f"runs/{name}.run.json").write_text(json.dumps(put))
+        (repo.folder / f"runs/{name}.run.json").write_text(json.dumps(hostile_record))
         (repo.folder / f"runs/{name}.log").write_text(
             write_run({"dump_path": text, "ge.exec.dumpPath": text, text: text}, pid=7)
         )
@@ -212,26 +213,26 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(
         )
         for spec in (f"runs/{name}.run.json", f"runs/{name}.log"):
             if run("show", spec).code == 0:  # some texts are no key, and their records none
-                words += ["--also", spec]
-    assert len(words) > 2 + 2 * len(texts)
+                arguments += ["--also", spec]
+    assert len(arguments) > 2 + 2 * len(texts)
     assert run("release", "job", "1.0.0").code == 0
     assert run("yank", "job@1.0.0", "--why", texts[0]).code == 0
-    result = run("site", "public", *words)
+    result = run("site", "public", *arguments)
     assert result.code == 0, result.err
     page = browser.new_page()
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("dialog", lambda dialog: told.append(dialog.message))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("dialog", lambda dialog: messages.append(dialog.message))
     page.on(
         "request",
         lambda request: (
-            told.append(request.url)
+            messages.append(request.url)
             if not request.url.startswith(f"file://{repo.folder}/")
             else None
         ),
     )
-    sides = [word for word in words if word.startswith("runs/")]
+    sides = [word for word in arguments if word.startswith("runs/")]
     for path in (
         "compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]),
         "compatibility.html",
@@ -252,5 +253,5 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(
             assert page.locator("#compared thead th").count() == 2 + len(sides)
         elif path == "presets/job.html":
             assert f"yanked: {texts[0]}" in page.inner_text("dl")
-    assert told == []
+    assert messages == []
     page.close()
