@@ -97,11 +97,8 @@ def test_what_npuprof_toml_asks_of_consumers_is_a_step_of_the_store(
     (repo.folder / "other.txt").write_text("x")
     repo.commit()
     assert plan(run, "--all") == {"@": expected}
-    repo.commit(
-        {
-            "alone": '# text only\n[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'
-        }
-    )
+    text = '[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'
+    repo.commit({"alone": f"# text only\n{text}"})
     assert plan(run, "--all") == {"@": expected, "alone": ["patch", "1.0.1"]}, (
         "nor does it go along as less than it is"
     )
