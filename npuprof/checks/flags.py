@@ -45,16 +45,21 @@ def check_flags(view: View, about: KeyFilter) -> Iterator[Finding]:
                 yield from _check_conflict(view, record, own, excluded, *pair)
         if record is not None and not view.config.abstract:
             yield from _check_requirements(view, record, setters[0], setters_by_flag, about)
-    for flag, excluded in _list_sized_pairs():
-        pair = (
-            [setters_by_flag[flag][0], setters_by_flag[excluded][0]]
-            if flag in setters_by_flag and excluded in setters_by_flag
-            else []
-        )
-        counter, counted = catalog.find_flag(flag), catalog.find_flag(excluded)
-        if counter and counted and pair and all(map(view.is_decided, pair)) and about(pair):
-            text, named = (str(_format_value(view.settings[key], key)) for key in pair)
-            if fault := _find_size_fault(counter, text, counted, named):
+    yield from _check_sizes(view, setters_by_flag, about)
+
+
+def _check_sizes(
+    view: View, setters_by_flag: dict[str, list[str]], about: KeyFilter
+) -> Iterator[Finding]:
+    """Yield flags whose number of elements does not match the flag that they count."""
+    for flag, counted_flag in _list_sized_pairs():
+        if flag not in setters_by_flag or counted_flag not in setters_by_flag:
+            continue
+        pair = [setters_by_flag[flag][0], setters_by_flag[counted_flag][0]]
+        counter, counted = catalog.find_flag(flag), catalog.find_flag(counted_flag)
+        if counter and counted and all(map(view.is_decided, pair)) and about(pair):
+            text, counted_text = (_format_value(view.settings[key], key) for key in pair)
+            if fault := _find_size_fault(counter, text, counted, counted_text):
                 yield view.build_finding(fault, pair[0])
 
 
@@ -91,13 +96,14 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
             theirs = setters.get(second.removeprefix("--").partition("=")[0], ())
             groups |= {frozenset((setter, another)) for setter in ours for another in theirs}
         for requirement in record.requires if record else ():
-            theirs = [
-                key
-                for term in _parse_requirement(requirement)
-                for key in setters.get(term.name, ())
-            ]
-            groups |= {frozenset((setter, *theirs)) for setter in ours}
+            required = _list_term_setters(_parse_requirement(requirement))
+            groups |= {frozenset((setter, *required)) for setter in ours}
     return tuple(groups)
+
+
+def _list_term_setters(terms: tuple[Term, ...]) -> list[str]:
+    """Return the settings that set a flag of any alternative."""
+    return [setter for term in terms for setter in _list_setters().get(term.name, ())]
 
 
 @cache
@@ -120,27 +126,23 @@ class Term(Record):
     barred: bool = False
 
     def __str__(self) -> str:
-        listed = (", " if self.barred else " or ").join(self.values)
-        return (
-            f"another --{self.name} than {listed}"
-            if self.barred
-            else f"--{self.name}{'=' if listed else ''}{listed}"
-        )
+        if self.barred:
+            return f"another --{self.name} than {', '.join(self.values)}"
+        return f"--{self.name}={' or '.join(self.values)}" if self.values else f"--{self.name}"
+
+    def is_met_by(self, text: str) -> bool:
+        """Return whether one of the values is required, or all other values if they are barred."""
+        return (text in self.values) != self.barred
 
 
 @cache
 def _parse_requirement(text: str) -> tuple[Term, ...]:
-    """Return the alternatives of a requirement in the catalogue."""
+    """Return the alternatives of a requirement such as ``--input_format!=ND|NCDHW``."""
     terms = []
     for part in text.split(" or "):
         name, _, listed = part.removeprefix("--").partition("=")
-        terms.append(
-            Term(
-                name.removesuffix("!"),
-                tuple(listed.split("|")) if listed else (),
-                name.endswith("!"),
-            )
-        )
+        values = tuple(listed.split("|")) if listed else ()
+        terms.append(Term(name.removesuffix("!"), values, barred=name.endswith("!")))
     return tuple(terms)
 
 
@@ -154,40 +156,34 @@ def _check_requirements(
         return
     for requirement in flag.requires:
         terms = _parse_requirement(requirement)
-        reads = (key, *(setter for term in terms for setter in _list_setters().get(term.name, ())))
+        reads = (key, *_list_term_setters(terms))
         if about(reads) and not any(_may_be_met(view, term, setters_by_flag) for term in terms):
-            wanted = " or ".join(map(str, terms))
-            why = f"ATC stops{'' if flag.stops_without else ', or ignores the flag'}."
-            fault = Fault(
-                "NP912",
-                f"--{flag.name} needs {wanted}",
-                why,
-                f"give {wanted}, or omit --{flag.name}",
-            )
-            yield view.build_finding(
-                fault._replace(severity="error") if flag.stops_without else fault, key
-            )
+            required = " or ".join(map(str, terms))
+            what = f"--{flag.name} needs {required}"
+            hint = f"give {required}, or omit --{flag.name}"
+            fault = Fault("NP912", what, "ATC stops, or ignores the flag.", hint)
+            if flag.stops_without:
+                fault = fault._replace(why="ATC stops.", severity="error")
+            yield view.build_finding(fault, key)
 
 
 def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -> bool:
     """Return whether a flag is set as required, or may be."""
-    flag = catalog.find_flag(term.name)
     if setters := setters_by_flag.get(term.name):
         return not term.values or any(
-            not view.is_decided(key)
-            or (_format_value(view.settings[key], key) in term.values) != term.barred
+            not view.is_decided(key) or term.is_met_by(_format_value(view.settings[key], key))
             for key in setters
         )
-    if view.may_be_given(
-        _list_setters().get(term.name, ()), of_conversion=flag is not None and flag.required
-    ):
+    flag = catalog.find_flag(term.name)
+    is_required = flag is not None and flag.required
+    if view.may_be_given(_list_setters().get(term.name, ()), of_conversion=is_required):
         return True
+    if not term.values:
+        return False
     default = flag.default if flag else None
-    return (
-        bool(term.values)
-        and (default is not None or term.barred)
-        and (keys.format_plain_value(default) in term.values) != term.barred
-    )
+    if default is None:
+        return term.barred
+    return term.is_met_by(keys.format_plain_value(default))
 
 
 @cache
@@ -208,25 +204,25 @@ def _check_conflict(
     Once, if both records list it.
     """
     name, equals, value = excluded.removeprefix("--").partition("=")
-    if own and not (view.is_decided(key) and _format_value(view.settings[key], key) == own):
+    if own and not _is_certainly(view, key, own):
         return
-    if equals and not (
-        view.is_decided(excluded_key)
-        and _format_value(view.settings[excluded_key], excluded_key) == value
-    ):
+    if equals and not _is_certainly(view, excluded_key, value):
         return
-    back = catalog.find_flag(name)
-    if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
-        return
-    stops = record.stops and back is not None and back.stops
-    what = f"--{record.name}{f'={own}' if own else ''} and {excluded} exclude each other"
-    fault = Fault(
-        "NP912",
-        what,
-        "ATC stops." if stops else "One overrides the other.",
-        f"unset {key} or {excluded_key}",
-    )
-    yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
+    rival = catalog.find_flag(name)
+    if rival is not None and f"--{record.name}" in rival.conflicts and name < record.name:
+        return  # reported at the other flag
+    own_text = f"--{record.name}={own}" if own else f"--{record.name}"
+    what = f"{own_text} and {excluded} exclude each other"
+    hint = f"unset {key} or {excluded_key}"
+    fault = Fault("NP912", what, "One overrides the other.", hint)
+    if record.stops and rival is not None and rival.stops:
+        fault = fault._replace(why="ATC stops.", severity="error")
+    yield view.build_finding(fault, key)
+
+
+def _is_certainly(view: View, key: str, text: str) -> bool:
+    """Return whether a setting has a value in every context of the view, as ATC reads it."""
+    return view.is_decided(key) and _format_value(view.settings[key], key) == text
 
 
 def _check_chip(view: View, about: KeyFilter) -> Iterator[Finding]:
@@ -278,42 +274,40 @@ def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
     )
 
 
-def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault | None:
+def _find_size_fault(flag: Flag, text: str, counted: Flag, counted_text: str) -> Fault | None:
     """Return the fault of two flags if the first lacks elements that the second requires."""
-    count = flag.filled.get(counted.name)
-    if count is not None:
-        where = _DIMENSIONS[count]
-        if "~" in named or _is_filled(named, count):
+    dimensions = flag.filled.get(counted.name)
+    if dimensions is not None:
+        # A range of sizes, as in "1~20", needs no -1.
+        if "~" in counted_text or _has_open_dimensions(counted_text, dimensions):
             return None
+        where = _DIMENSIONS[dimensions]
         what = (
             f"--{flag.name} fills {where}, and --{counted.name} has no -1 there, or one elsewhere"
         )
-        return Fault(
-            "NP382",
-            what,
-            "ATC replaces each -1 with a size.",
-            f"write -1 for {where} in --{counted.name}, and nowhere else",
-        )
-    parts = [part for part in named.split(counted.separator) if part]
+        hint = f"write -1 for {where} in --{counted.name}, and nowhere else"
+        return Fault("NP382", what, "ATC replaces each -1 with a size.", hint)
+    required = len([part for part in counted_text.split(counted.separator) if part])
     count = len(text.split(flag.separator))
-    if count == len(parts):
+    if count == required:
         return None
+    what = f"--{flag.name} is for {count}, and --{counted.name} names {required}"
     why = "There is one for each, in the same order."
-    return Fault(
-        "NP912",
-        f"--{flag.name} is for {count}, and --{counted.name} names {len(parts)}",
-        why,
-        f"write {len(parts)} of them",
-    )
+    return Fault("NP912", what, why, f"write {required} of them")
 
 
-def _is_filled(shapes: str, count: int) -> bool:
-    """Return whether exactly so many dimensions of the shapes are open; if one, the first."""
-    opened = [
-        [place for place, size in enumerate(sizes) if size == "-1"]
-        for shape in shapes.split(";")
-        if "-1" in (sizes := [size.strip() for size in shape.rpartition(":")[2].split(",")])
-    ]
-    return bool(opened) and all(
-        places == [0] if count == 1 else len(places) == count for places in opened
-    )
+def _has_open_dimensions(shapes: str, count: int) -> bool:
+    """Return whether each shape with a -1 has exactly ``count`` of them; if one, it is the first.
+
+    At least one shape must have one. ``shapes`` is a text such as ``"x:-1,3;y:2,3"``.
+    """
+    is_open = False
+    for shape in shapes.split(";"):
+        _, _, sizes = shape.rpartition(":")
+        is_unknown = [size.strip() == "-1" for size in sizes.split(",")]
+        if not any(is_unknown):
+            continue
+        is_open = True
+        if sum(is_unknown) != count or (count == 1 and not is_unknown[0]):
+            return False
+    return is_open

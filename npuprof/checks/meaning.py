@@ -73,43 +73,33 @@ _TYPES = {
     "int": "int",
 }
 _NUMBER_TYPE = lazy_pattern(
-    r"(?<![a-z])(bfloat|bf|float|fp|hifloat|hif|hf|int)(64|32|16|8|4)(?![0-9])"
+    r"(?<![a-z])(?P<type>bfloat|bf|float|fp|hifloat|hif|hf|int)(?P<bits>64|32|16|8|4)(?![0-9])"
 )
 _NEGATION = lazy_pattern(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
 _NUMBER = lazy_pattern(
-    r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)",
+    r"(?P<number>[+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*(?P<unit>[a-zµ%]*)",
     re.IGNORECASE | re.ASCII,
 )
-#: Longer texts are not searched for a number or word.
+#: Longer texts are not searched for a number or name.
 _LONGEST_NOISY = 500
 #: A comment after a value that became part of its text: " // note", " # note", " /* note */", " --
 #: note".
-_REMARK = lazy_pattern(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
+_COMMENT = lazy_pattern(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
 _SUM = lazy_pattern(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {
-    name: seconds
-    for seconds, names in (
-        (1e-6, ("us", "µs")),
-        (1e-3, ("ms",)),
-        (1.0, ("s", "sec", "secs", "second", "seconds")),
-        (60.0, ("m", "min", "mins", "minute", "minutes")),
-        (3600.0, ("h", "hr", "hrs", "hour", "hours")),
-        (86400.0, ("d", "day", "days")),
-    )
-    for name in names
+    **dict.fromkeys(("us", "µs"), 1e-6),
+    **dict.fromkeys(("ms",), 1e-3),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
 _BYTES = {
-    name: float(1024**power)
-    for power, names in enumerate(
-        (
-            ("b", "byte", "bytes"),
-            ("k", "kb", "kib"),
-            ("m", "mb", "mib"),
-            ("g", "gb", "gib"),
-            ("t", "tb", "tib"),
-        )
-    )
-    for name in names
+    **dict.fromkeys(("b", "byte", "bytes"), 1.0),
+    **dict.fromkeys(("k", "kb", "kib"), 1024.0),
+    **dict.fromkeys(("m", "mb", "mib"), 1024.0**2),
+    **dict.fromkeys(("g", "gb", "gib"), 1024.0**3),
+    **dict.fromkeys(("t", "tb", "tib"), 1024.0**4),
 }
 
 
@@ -120,20 +110,17 @@ def strip_noise(value: Any) -> Any:
     """
     if not isinstance(value, str) or len(value) > _LONGEST_NOISY:
         return value
-    plain = _REMARK.sub("", value.strip(), 1).strip()
-    while plain and (
-        plain[-1] in ",;"
-        or plain[0] in "=:"
-        or (len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'`")
-    ):
-        quoted = plain[0] == plain[-1] and plain[0] in "\"'`"
-        plain = (
-            plain[1:-1]
-            if quoted
-            else plain.rstrip(",;")
-            if plain[-1] in ",;"
-            else plain.lstrip("=:")
-        ).strip()
+    plain = _COMMENT.sub("", value.strip(), 1).strip()
+    while plain:
+        if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'`":
+            stripped = plain[1:-1]
+        elif plain[-1] in ",;":
+            stripped = plain.rstrip(",;")
+        elif plain[0] in "=:":
+            stripped = plain.lstrip("=:")
+        else:
+            break
+        plain = stripped.strip()
     return plain
 
 
@@ -144,8 +131,10 @@ def read_truth(value: Any) -> bool | None:
     """
     if isinstance(value, (bool, int, float)):
         return bool(value) if value in (0, 1) else None
-    word = value.strip().lower() if isinstance(value, str) else ""
-    return True if word in _YES else False if word in _NO else None
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if text in _YES:
+        return True
+    return False if text in _NO else None
 
 
 def read_number(value: Any, unit: str = "") -> int | float | None:
@@ -157,36 +146,46 @@ def read_number(value: Any, unit: str = "") -> int | float | None:
         return None
     if isinstance(value, (int, float)):
         return value
-    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    match = _NUMBER.fullmatch(value.strip())
     if match is None:
-        return _read_sum(value, unit) if isinstance(value, str) else None
-    number, suffix = float(re.sub(r"[_,]", "", match[1])), match[2].lower()
+        return _read_sum(value, unit)
+    digits, suffix = match["number"], match["unit"].lower()
+    number = float(re.sub(r"[_,]", "", digits))
     if suffix:
-        table = next(
-            (table for table in (_SECONDS, _BYTES) if unit.lower() in table and suffix in table),
-            None,
-        )
-        if table is None:
+        factor = _find_factor(suffix, unit.lower())
+        if factor is None:
             return None
-        number *= table[suffix] / table[unit.lower()]
+        number *= factor
     if not -(2.0**63) <= number < 2.0**63:
         return None
-    return (
-        int(match[1])
-        if not suffix and re.fullmatch(r"[+-]?\d+", match[1], re.ASCII)
-        else int(number)
-        if number.is_integer()
-        else number
-    )
+    # A float has 53 bits, so a plain integer is read from its digits.
+    if not suffix and re.fullmatch(r"[+-]?\d+", digits, re.ASCII):
+        return int(digits)
+    return int(number) if number.is_integer() else number
+
+
+def _find_factor(suffix: str, unit: str) -> float | None:
+    """Return the factor from one unit of time or size to another, None if they differ in kind."""
+    for units in (_SECONDS, _BYTES):
+        if suffix in units and unit in units:
+            return units[suffix] / units[unit]
+    return None
 
 
 def _read_sum(text: str, unit: str) -> int | float | None:
     """Return the number in a text with several units, ``"1h30m"``; None if it is invalid."""
     parts = _SUM.findall(text) if len(text) < 100 else []
-    numbers = [read_number(part, unit) for part in parts]
-    if len(parts) < 2 or "".join(parts) != text.replace(" ", "") or None in numbers:
+    if len(parts) < 2 or "".join(parts) != text.replace(" ", ""):
         return None
-    return sum(number for number in numbers if number is not None)
+    total: int | float = 0
+    for part in parts:
+        number = read_number(part, unit)
+        if number is None:
+            return None
+        total += number
+    return total
 
 
 def guess_choice(value: Any, choices: Sequence[Any], numbered: bool = False) -> Any:
@@ -196,22 +195,20 @@ def guess_choice(value: Any, choices: Sequence[Any], numbered: bool = False) -> 
     """
     value = strip_noise(value)
     text = str(value).strip()
-    truths = {read_truth(choice) for choice in choices}  # if "1" is not true, "0" is not a choice
-    truth = (
-        read_truth(value)
-        if not numbered and ({True, False} <= truths or len(choices) == 1)
-        else None
+    truths = {read_truth(choice) for choice in choices}
+    truth = None
+    # "1" means true only among choices that also have a false.
+    if not numbered and ({True, False} <= truths or len(choices) == 1):
+        truth = read_truth(value)
+    # The first comparison that exactly one choice passes decides.
+    comparisons: tuple[Callable[[Any], bool], ...] = (
+        lambda choice: str(choice) == text,
+        lambda choice: str(choice).lower() == text.lower(),
+        lambda choice: isinstance(choice, (int, float)) and read_number(value) == choice,
+        lambda choice: truth is not None and read_truth(choice) is truth,
     )
-    for same in (
-        [choice for choice in choices if str(choice) == text],
-        [choice for choice in choices if str(choice).lower() == text.lower()],
-        [
-            choice
-            for choice in choices
-            if isinstance(choice, (int, float)) and read_number(value) == choice
-        ],
-        [choice for choice in choices if truth is not None and read_truth(choice) is truth],
-    ):
+    for is_same in comparisons:
+        same = [choice for choice in choices if is_same(choice)]
         if len(same) == 1:
             return same[0]
     return UNKNOWN
@@ -229,49 +226,39 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
         number = read_number(value, unit)
         if number is None or number != number or number in (float("inf"), -float("inf")):
             return UNKNOWN
-        return (
-            number
-            if kind == "float" or isinstance(number, int)
-            else int(number)
-            if number.is_integer()
-            else UNKNOWN
-        )
-    return (
-        str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else UNKNOWN
-    )
+        if kind == "float" or isinstance(number, int):
+            return number
+        return int(number) if number.is_integer() else UNKNOWN
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return str(value) if is_number else UNKNOWN
 
 
 def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:
     """Return the choices with the number type of a text, else similar ones, except opposites."""
-    words = _list_words(value)
-    types = {word for word in words if _NUMBER_TYPE.fullmatch(word)}
+    parts = _split_value(value)
+    types = _list_number_types(parts)
     if types:
-        same = [
-            choice
-            for choice in choices
-            if types == {word for word in _list_words(choice) if _NUMBER_TYPE.fullmatch(word)}
-        ]
-        return sorted(same, key=lambda choice: len(words & _list_words(choice)), reverse=True)[
-            :count
-        ]
-    return [
-        choice
-        for choice in find_nearest_names(value, choices, count + 2)
-        if not _are_opposite(value, choice)
-    ][:count]
+        same = [choice for choice in choices if _list_number_types(_split_value(choice)) == types]
+        same.sort(key=lambda choice: len(parts & _split_value(choice)), reverse=True)
+        return same[:count]
+    # Opposites are among the nearest names: "enable" and "disable".
+    nearest = find_nearest_names(value, choices, count + 2)
+    return [choice for choice in nearest if not _are_opposite(value, choice)][:count]
 
 
-def _list_words(text: str) -> set[str]:
+def _split_value(text: str) -> set[str]:
     """Return the parts of a value: ``mixed`` and ``bf16`` of ``mixed_bfloat16``.
 
     Number types have their short names.
     """
-    return set(
-        re.split(
-            r"[^a-z0-9]",
-            _NUMBER_TYPE.sub(lambda match: f" {_TYPES[match[1]]}{match[2]} ", text.lower()),
-        )
+    plain = _NUMBER_TYPE.sub(
+        lambda match: f" {_TYPES[match['type']]}{match['bits']} ", text.lower()
     )
+    return set(re.split(r"[^a-z0-9]", plain))
+
+
+def _list_number_types(parts: set[str]) -> set[str]:
+    return {part for part in parts if _NUMBER_TYPE.fullmatch(part)}
 
 
 def _are_opposite(left: str, right: str) -> bool:
@@ -292,16 +279,11 @@ def suggest_value(
     """
     if guess is UNKNOWN:
         return otherwise, None
-    if (
-        isinstance(written, str)
-        and len(written) <= _LONGEST_NOISY
-        and _REMARK.search(written.strip())
-    ):
-        return (
-            f"write {name} = {format_short_value(guess)}, and the comment after # on its line",
-            None,
-        )
-    return f"write {name} = {format_short_value(guess)}", Fix(guess)
+    hint = f"write {name} = {format_short_value(guess)}"
+    is_short = isinstance(written, str) and len(written) <= _LONGEST_NOISY
+    if is_short and _COMMENT.search(written.strip()):
+        return f"{hint}, and the comment after # on its line", None
+    return hint, Fix(guess)
 
 
 def suggest_choice(
@@ -318,12 +300,9 @@ def suggest_choice(
     guess = guess_choice(value, choices, numbered)
     if guess is not UNKNOWN:
         return suggest_value(name, guess, "", value)
-    similar = (
-        find_near_choices(strip_noise(value), [str(choice) for choice in choices])
-        if isinstance(value, str)
-        else []
-    )
-    if similar:
+    if isinstance(value, str) and (
+        similar := find_near_choices(strip_noise(value), list(map(str, choices)))
+    ):
         return f"did you mean {' or '.join(map(format_short_value, similar))}?", None
     return f"write one of {format_choices(listed or choices)}", None
 
