@@ -141,13 +141,16 @@ def find_clean_contexts(
     states = scope.compare_contexts(
         view.scope, tuple(config.list_ranges().items()), config.products, requested
     )
-    is_clean = all(
-        finding.severity == "info" for finding in findings
-    ) and not has_framework_settings(view.names)
-    is_clean &= view.scenario in ("training", "online-inference") and not lineages.has_overrides(
-        config.lineage
+    is_clean = (
+        all(finding.severity == "info" for finding in findings)
+        and not has_framework_settings(view.names)
+        and view.scenario in ("training", "online-inference")
+        and not lineages.has_overrides(config.lineage)
     )
-    return states if is_clean else tuple([state or None for state in states])
+    if is_clean:
+        return states
+    # A context without faults of its own may share those of the preset: only a check can tell.
+    return tuple([state or None for state in states])
 
 
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
@@ -191,9 +194,10 @@ def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
     folded: dict[tuple[object, ...], tuple[Finding, set[str]]] = {}
     for finding in findings:
         origin = finding.origin
-        place = (origin.document.source, origin.path) if origin else finding.where
-        mark = (finding.code, place, finding.key, finding.message)
-        folded.setdefault(mark, (finding, set()))[1].update(finding.profiles)
+        location = (origin.document.source, origin.path) if origin else finding.where
+        identity = (finding.code, location, finding.key, finding.message)
+        _, profiles = folded.setdefault(identity, (finding, set()))
+        profiles.update(finding.profiles)
     return sorted(
         (_put_author_first(finding, names) for finding, names in folded.values()),
         key=_finding_sort_key,

@@ -19,7 +19,7 @@ from npuprof.catalog.written_condition import list_team_reads
 from npuprof.document import keys
 from npuprof.document.policy import Ignore, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
-from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record, did_you_mean
+from npuprof.model import TRUST_CODES, Finding, NpuprofError, Path, Record, did_you_mean
 from npuprof.resolve.config import Config
 from npuprof.system import list_items
 
@@ -72,14 +72,10 @@ class Acceptance:
         if not ignores:
             return None
         documents = list(_list_documents(config, finding))
-        found = (
-            ignore
-            for member, ignore in ignores.values()
-            if self._list_reached(member).issuperset(documents)
-        )
-        return next(
-            (Accepted(finding, ignore, config.settings.get(finding.key)) for ignore in found), None
-        )
+        for member, ignore in ignores.values():
+            if self._list_reached(member).issuperset(documents):
+                return Accepted(finding, ignore, config.settings.get(finding.key))
+        return None
 
     def _list_reached(self, member: Profile) -> set[SourceText]:
         """Return the documents of a member and its ancestors, whose values its entries cover."""
@@ -99,13 +95,12 @@ def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
     own = config.lineage[-1]
     for member in config.lineage:
         yield from ((member, ignore) for ignore in member.ignores)
-        if member is own:
-            policy = config.policy
-        else:
-            policy = None
+        policy = config.policy if member is own else None
+        if member is not own:
             with suppress(NpuprofError):  # reported when that store is checked
                 policy = config.resolver.lookups.find_policy(member)
-        yield from ((member, ignore) for ignore in (policy.ignores if policy else ()))
+        if policy:
+            yield from ((member, ignore) for ignore in policy.ignores)
 
 
 def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
@@ -116,20 +111,24 @@ def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
         if finding.origin is not None:
             yield finding.origin.document
         return
-    for key, tail in (
-        [(key, ()) for key in reads] if reads is not None else [parsed] if parsed else []
-    ):
-        events = config.history(key)
-        if key not in config.settings:
-            yield from (event.origin.document for event in events[-1:])
-            continue
-        leaf = (
-            values.find_value(key, config.traced_value(key), tail)[1]
-            if tail
-            else config.traced_value(key)
-        )
-        leaves = list(_list_leaf_documents(leaf))
-        yield from leaves or (event.origin.document for event in events)
+    if reads is not None:
+        for key in reads:
+            yield from _list_setters(config, key, ())
+    elif parsed is not None:
+        yield from _list_setters(config, *parsed)
+
+
+def _list_setters(config: Config, key: str, tail: Path) -> Iterator[SourceText]:
+    """Yield the documents that set a value, or the part of it at a path, or unset it last."""
+    events = config.history(key)
+    if key not in config.settings:
+        yield from (event.origin.document for event in events[-1:])
+        return
+    leaf = config.traced_value(key)
+    if tail:
+        _, leaf = values.find_value(key, leaf, tail)
+    leaves = list(_list_leaf_documents(leaf))
+    yield from leaves or (event.origin.document for event in events)
 
 
 def _list_leaf_documents(value: object) -> Iterator[SourceText]:
@@ -144,13 +143,10 @@ def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
     known = _list_catalogue_reads().get(code)
     if known is not None:
         return known
-    rule = next(
-        (rule for rule in (config.policy.rules if config.policy else ()) if rule.code == code), None
-    )
-    if rule is None:
-        return None
-
-    return list_team_reads(rule)
+    for rule in config.policy.rules if config.policy else ():
+        if rule.code == code:
+            return list_team_reads(rule)
+    return None
 
 
 @cache
@@ -182,60 +178,48 @@ def check_ignores(config: Config) -> Iterator[Finding]:
 
 def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
     """Return a note for each entry that accepts no finding in any config of a store."""
-    used = {_mark(one.ignore) for one in accepted}
+    used = {_identify_entry(item.ignore) for item in accepted}
     findings = {}
     for config in configs:
         own = config.lineage[-1]
         for ignore in (*own.ignores, *(config.policy.ignores if config.policy else ())):
-            if _mark(ignore) not in used and not find_acceptance_fault(ignore.code):
-                what = f"{ignore.code} is accepted here ({ignore.reason}), and does not occur"
-                why = "An unused entry hides the next finding of its kind."
-                hint, key = (
-                    "take it out",
-                    ".".join(str(part) for part in ignore.origin.path if isinstance(part, str)),
-                )
-                findings[_mark(ignore)] = catalog.build_finding(
-                    "NP705",
-                    what,
-                    why,
-                    hint,
-                    ignore.origin,
-                    key,
-                    (own.name,) if not ignore.presets else (),
-                )
+            identity = _identify_entry(ignore)
+            if identity in used or find_acceptance_fault(ignore.code):
+                continue
+            what = f"{ignore.code} is accepted here ({ignore.reason}), and does not occur"
+            why = "An unused entry hides the next finding of its kind."
+            key = ".".join(part for part in ignore.origin.path if isinstance(part, str))
+            # An entry of npuprof.toml belongs to no preset.
+            profiles = () if ignore.presets else (own.name,)
+            findings[identity] = catalog.build_finding(
+                "NP705", what, why, "take it out", ignore.origin, key, profiles
+            )
     return list(findings.values())
 
 
 def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -> Iterator[Finding]:
     """Yield a note for every glob of npuprof.toml that matches no preset of a store."""
     known = list(names)
+    why = (
+        "A name that was misspelt, or whose preset was renamed or removed, binds "
+        "nothing and looks as if it did."
+    )
+    otherwise = "npuprof list shows the names; * matches within a segment, ** whole segments"
     for table in tables:
-        what = (
-            f"rule {table.code}"
-            if isinstance(table, TeamRule)
-            else f"what is accepted of {table.code}"
-        )
+        if table.origin is None:
+            continue
+        path = table.origin.path
+        subject = f"what is accepted of {table.code}"
+        if isinstance(table, TeamRule):
+            subject = f"rule {table.code}"
         for index, glob in enumerate(table.presets):
-            if table.origin is not None and not any(is_name_meant((glob,), name) for name in known):
-                hint = did_you_mean(
-                    glob,
-                    known,
-                    "npuprof list shows the names; * matches within a segment, ** whole segments",
-                )
-                why = (
-                    "A name that was misspelt, or whose preset was renamed or removed, binds "
-                    "nothing and looks as if it did."
-                )
-                where = table.origin._replace(path=(*table.origin.path, "presets", index))
-                yield catalog.build_finding(
-                    "NP709",
-                    f"presets: {glob!r} of {what} means no preset",
-                    why,
-                    hint,
-                    where,
-                    f"{table.origin.path[0]}.presets",
-                )
+            if any(is_name_meant((glob,), name) for name in known):
+                continue
+            what = f"presets: {glob!r} of {subject} means no preset"
+            hint = did_you_mean(glob, known, otherwise)
+            origin = table.origin._replace(path=(*path, "presets", index))
+            yield catalog.build_finding("NP709", what, why, hint, origin, f"{path[0]}.presets")
 
 
-def _mark(ignore: Ignore) -> tuple[str, object]:
+def _identify_entry(ignore: Ignore) -> tuple[str, object]:
     return ignore.origin.document.source, ignore.origin.path

@@ -56,45 +56,31 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             )
         ]
     if described.is_passed_through:
-        wrong = is_no_number(value) or hasattr(value, "isoformat")
+        if not is_no_number(value) and not hasattr(value, "isoformat"):
+            return find_nul_faults(key, value, "")
         what = (
             f"{key} takes text, a number, true, false, a list or a table, not "
             f"{describe_value_kind(value)}"
         )
-        return (
-            [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
-            if wrong
-            else find_nul_faults(key, value, "")
-        )
+        return [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
     record = catalog.find_setting(section, dotted)
     if record is None:
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
     if record.kind in ("json", "list"):
-        is_taken = isinstance(value, dict if record.kind == "json" else list)
-        wanted = "a table" if record.kind == "json" else "a list"
-        faults = (
-            []
-            if is_taken
-            else [
-                Fault(
-                    "NP202",
-                    f"{key} takes {wanted}, not {describe_value_kind(value)}",
-                    "",
-                    f"write {wanted}",
-                )
-            ]
-        )
+        expected = "a table" if record.kind == "json" else "a list"
+        faults = []
+        if not isinstance(value, dict if record.kind == "json" else list):
+            what = f"{key} takes {expected}, not {describe_value_kind(value)}"
+            faults.append(Fault("NP202", what, hint=f"write {expected}"))
     else:
-        is_number = (
-            described.option_call
-            and not record.call
-            and record.kind == "int"
-            and isinstance(value, str)
-        )
-        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value
-        faults = find_plain_value_faults(key, record, plain) or (
-            find_path_faults(key, value) if record.kind == "path" else []
-        )
+        plain = value
+        # The option call of a framework takes texts, so a number may be written as digits.
+        may_be_text = described.option_call and not record.call and record.kind == "int"
+        if may_be_text and isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
+            plain = int(value)
+        faults = find_plain_value_faults(key, record, plain)
+        if not faults and record.kind == "path":
+            faults = find_path_faults(key, value)
     return [
         fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise)
         for fault in faults
@@ -122,16 +108,14 @@ def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
     for key in touched:
         section, name = keys.split_section_and_name(key)
         for record in catalog.list_settings_below(section, name):
-            partners = (
-                *record.counterparts,
-                *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)),
-            )
-            yield from ((key, _parse_key(partner)[0]) for partner in partners)
+            named = _list_keys(section, (*record.conflicts, *record.requires))
+            for partner in (*record.counterparts, *named):
+                yield key, _parse_key(partner)[0]
 
 
-def _name_key(section: str, name: str) -> str:
-    """Return the key for a name in a section: another setting of the section, or a variable."""
-    return name if name.startswith("env.") else f"{section}.{name}"
+def _list_keys(section: str, names: Iterable[str]) -> list[str]:
+    """Return the keys for names in a section: other settings of the section, or variables."""
+    return [name if name.startswith("env.") else f"{section}.{name}" for name in names]
 
 
 def _parse_key(key: str) -> tuple[str, tuple[str, ...]]:
@@ -151,31 +135,23 @@ def _find_pair_faults(
             and not _do_agree(record, value, partner, partner_value)
         ):
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
-    for partner in (_name_key(section, name) for name in record.conflicts):
-        if _find_value(view, partner)[0]:
+    for partner in _list_keys(section, record.conflicts):
+        is_set, _ = _find_value(view, partner)
+        if is_set:
+            what = f"{key} and {partner} conflict"
             why = catalog.load_sections()[section].conflict or record.otherwise
-            yield (
-                partner,
-                Fault("NP213", f"{key} and {partner} conflict", why, "unset one of the two"),
-            )
-    for partner in (_name_key(section, name) for name in record.requires):
+            yield partner, Fault("NP213", what, why, "unset one of the two")
+    # A child preset may set what an abstract one lacks, and a setting that is off needs nothing.
+    if view.config.abstract or read_truth(value) is False:
+        return
+    for partner in _list_keys(section, record.requires):
         is_set, partner_value = _find_value(view, partner)
-        if (
-            not view.config.abstract
-            and read_truth(value) is not False
-            and (not is_set or read_truth(partner_value) is False)
-        ):
+        if not is_set or read_truth(partner_value) is False:
             needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
-            yield (
-                partner,
-                Fault(
-                    "NP214",
-                    f"{key} has no effect without {partner}",
-                    "",
-                    f"write {partner}{written}, or unset {key}",
-                ),
-            )
+            what = f"{key} has no effect without {partner}"
+            hint = f"write {partner}{written}, or unset {key}"
+            yield partner, Fault("NP214", what, hint=hint)
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
@@ -186,12 +162,10 @@ def _find_value(view: View, key: str) -> tuple[bool, Any]:
 def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> bool:
     """Return whether a setting and its counterpart have equivalent values."""
     agreeing, text = record.counterparts[partner], _format_text(value)
-    if isinstance(agreeing, str):
+    if isinstance(agreeing, str):  # a pattern with {} for the value
         return re.fullmatch(agreeing.replace("{}", re.escape(text)), str(partner_value)) is not None
-    return any(
-        _are_same(item, partner_value, partner)
-        for item in (agreeing.get(text, ()) if agreeing else (_convert(record, value, partner),))
-    )
+    equivalents = agreeing.get(text, ()) if agreeing else (_convert(record, value, partner),)
+    return any(_are_same(item, partner_value, partner) for item in equivalents)
 
 
 def _format_text(value: Any) -> str:
@@ -223,19 +197,16 @@ def _build_counterpart_fault(
     """
     agreeing = record.counterparts[partner]
     choices = getattr(catalog.find_key_record(partner), "choices", ())
-    best = UNKNOWN if agreeing else _convert(record, value, partner)
-    best = (
-        next(iter(agreeing.get(_format_text(value), ())), UNKNOWN)
-        if isinstance(agreeing, dict) and agreeing
-        else best
-    )
-    best = (
-        guess_choice(best, choices)
-        if choices and best is not UNKNOWN
-        else UNKNOWN
-        if isinstance(best, float)
-        else best
-    )
+    if isinstance(agreeing, str):
+        best = UNKNOWN
+    elif agreeing:
+        best = next(iter(agreeing.get(_format_text(value), ())), UNKNOWN)
+    else:
+        best = _convert(record, value, partner)
+    if choices and best is not UNKNOWN:
+        best = guess_choice(best, choices)
+    elif isinstance(best, float):  # conversion of units may leave a fraction
+        best = UNKNOWN
     what = (
         f"{section}.{record.name} = {format_short_value(value)} contradicts {partner} = "
         f"{format_short_value(partner_value)}"
@@ -243,11 +214,9 @@ def _build_counterpart_fault(
     why = f"{section} and the readers of [options] would run with different values."
     if partner.startswith("env."):
         why = "The setting overrides the variable."
-    hint = (
-        "unset one of the two"
-        if best in (UNKNOWN, None)
-        else f"write {partner} = {format_toml_value(best)}, or unset one of the two"
-    )
+    hint = "unset one of the two"
+    if best not in (UNKNOWN, None):
+        hint = f"write {partner} = {format_toml_value(best)}, or {hint}"
     return Fault("NP213", what, why, hint)
 
 
@@ -269,15 +238,11 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
     for home in sections.values():
         name = dotted if home.dotted else leaf
         if home.name not in (section, "estimator", "atc") and home.find(name) is not None:
-            return Fault(
-                "NP212",
-                what,
-                why,
-                (
-                    f"{name} belongs below [{home.name}]; on a command line it is "
-                    f"{home.format_key(name)}"
-                ),
+            hint = (
+                f"{name} belongs below [{home.name}]; on a command line it is "
+                f"{home.format_key(name)}"
             )
+            return Fault("NP212", what, why, hint)
     known = sections[section].names
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")

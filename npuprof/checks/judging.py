@@ -160,13 +160,14 @@ def add_conditions(finding: Finding, places: Sequence[tuple[str, ...]]) -> Findi
     """Return a finding whose message names its conditions, unless it also applies without any."""
     if () in places:
         return finding
+    # Fewer conditions are wider: they cover all that more conditions select.
     widest = [
-        place
-        for place in dict.fromkeys(places)
-        if not any(set(wider) < set(place) for wider in places)
+        conditions
+        for conditions in dict.fromkeys(places)
+        if not any(set(wider) < set(conditions) for wider in places)
     ]
-    conditions = "; ".join(" ".join(place) for place in widest)
-    return finding._replace(message=f"{finding.message} {conditions}")
+    text = "; ".join(" ".join(conditions) for conditions in widest)
+    return finding._replace(message=f"{finding.message} {text}")
 
 
 @cache
@@ -218,13 +219,12 @@ def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tupl
 
 def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> ValueFaults | None:
     """Return the faults of a setting's value in a scope, None if there are none."""
-    plain, scoped = (
-        [SettingFault(key, fault) for fault in faults]
-        for faults in scope.follow_advice(
-            setting_values.find_value_faults(there, key, value),
-            scope.find_scope_faults(there, key, value),
-        )
+    of_value, of_setting = scope.follow_advice(
+        setting_values.find_value_faults(there, key, value),
+        scope.find_scope_faults(there, key, value),
     )
+    plain = [SettingFault(key, fault) for fault in of_value]
+    scoped = [SettingFault(key, fault) for fault in of_setting]
     per_process = sharing.find_frozen_fault(key, value, in_python)
     shared = [SettingFault(key, per_process)] if per_process else []
     unwritable = list(restrictions.find_unwritable_faults(there, key, value))

@@ -111,17 +111,13 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
     option, surface = catalog.find_option(name), targets.find_surface(target)
     assert option is not None
     states = option.surface_states.get(surface, option.states)
-    places = [
-        (name, releases.release_index(name)) for name in list_surface_releases(scope, surface)
-    ]
-    first = targets.find_first_release(
-        surface
-    )  # releases without the surface do not concern the preset
-    late = [
-        name
-        for name, place in places
-        if place >= first and states[place] == "." != option.states[place]
-    ]
+    first = targets.find_first_release(surface)
+    late = []
+    for release in list_surface_releases(scope, surface):
+        index = releases.release_index(release)
+        # Releases without the surface do not concern the preset.
+        if index >= first and states[index] == "." and option.states[index] != ".":
+            late.append(release)
     if not late:
         return None
     span = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
@@ -145,12 +141,13 @@ def check_unrequested_surfaces(view: View, unwritable: Sequence[SettingFault]) -
                 yield view.build_finding(item.fault, item.key)
 
 
-def build_conversion_finding(refused: Finding) -> Finding:
+def build_conversion_finding(rejected: Finding) -> Finding:
     """Return the finding for what ATC rejects, if ATC was not requested."""
-    what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
-    hint = f"set a scenario in [profile] unless it is for ATC; else {refused.hint}"
+    name = rejected.key.split(".")[0]
+    what = f"{name} cannot be written for the target atc: {rejected.message}"
+    hint = f"set a scenario in [profile] unless it is for ATC; else {rejected.hint}"
     return build_finding(
-        "NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles
+        "NP413", what, rejected.why, hint, rejected.origin, rejected.key, rejected.profiles
     )
 
 
@@ -203,7 +200,9 @@ def _find_unwritable_faults(
 
 def _read_choice(option: Option, text: str) -> str | int:
     """Return a value in its preset form."""
-    return int(text) if option.field == "i" else text == "true" if option.field == "b" else text
+    if option.field == "i":
+        return int(text)
+    return text == "true" if option.field == "b" else text
 
 
 def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:

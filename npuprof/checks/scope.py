@@ -208,10 +208,8 @@ def compare_contexts(
     states: list[tuple[str, ...] | None] = []
     for context in contexts:
         codes = [item.fault.code for item in _find_context_faults(ranges, meant, context)]
-        if codes or _contains_context(there, context):
-            states.append(tuple(dict.fromkeys(codes)))
-        else:
-            states.append(None)
+        is_known = codes or _contains_context(there, context)
+        states.append(tuple(dict.fromkeys(codes)) if is_known else None)
     return tuple(states)
 
 

@@ -127,16 +127,12 @@ class StoreReport(Record):
     @cached_property
     def accepted(self) -> list[Finding]:
         """All accepted findings, each fault once."""
-        return fold_findings(one.finding for preset in self.presets for one in preset.accepted)
+        return fold_findings(item.finding for preset in self.presets for item in preset.accepted)
 
     @property
     def count(self) -> int:
         """The number of presets that exist."""
-        found = [preset.findings for preset in self.presets]
-        return sum(
-            not own or any(finding.code != "NP008" or finding.where is not None for finding in own)
-            for own in found
-        )
+        return sum(_does_exist(preset) for preset in self.presets)
 
     @property
     def unreadable(self) -> list[str]:
@@ -149,28 +145,33 @@ class StoreReport(Record):
 
         With any, no statement about all presets is possible.
         """
-        unfit = sum(
-            finding.severity == "error" for finding in self.copies
-        )  # presets, a wheel or an export could not read them
+        # Presets, a wheel or an export could not read these copies.
+        unfit = sum(finding.severity == "error" for finding in self.copies)
         return unfit + len(self.unreadable) + len(self.stray_names) + len(self.faults)
 
     @cached_property
     def coverage(self) -> Coverage:
         """The number of known settings of all resolved presets, and unknown variables."""
-        numbers = Counter(
-            key
-            for preset in self.presets
-            if preset.config is not None
-            for key in preset.config.settings
-        )
-        passed = sum(number for key, number in numbers.items() if is_passed_through(key))
-        variables = [
-            key
-            for key in numbers
-            if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))
-        ]
-        unknown = [key.removeprefix("env.") for key in variables for _ in range(numbers[key])]
+        numbers = Counter[str]()
+        for preset in self.presets:
+            if preset.config is not None:
+                numbers.update(preset.config.settings.keys())
+        passed = 0
+        unknown: list[str] = []
+        for key, number in numbers.items():
+            name = key.removeprefix("env.")
+            if is_passed_through(key):
+                passed += number
+            elif name != key and is_unknown_variable(name):
+                unknown += [name] * number
         return Coverage(numbers.total() - len(unknown) - passed, 0, unknown, passed)
+
+
+def _does_exist(preset: PresetReport) -> bool:
+    """Return whether a preset exists: no finding says that there is none of its name."""
+    return not preset.findings or any(
+        finding.code != "NP008" or finding.where is not None for finding in preset.findings
+    )
 
 
 def check_store(
@@ -218,17 +219,13 @@ def check_store(
         for finding in collect_findings(store.find_kept_faults)
         if finding.message not in reported
     ]
-    duplicates, nested_stores = (
-        [*_find_duplicates(store, names)],
-        collect_findings(store.find_nested_stores),
-    )
     report = StoreReport(
         presets,
-        store.context == Context(),
-        stray_names,
-        duplicates,
-        nested_stores,
-        copies,
+        is_whole=store.context == Context(),
+        stray_names=stray_names,
+        duplicates=list(_find_duplicates(store, names)),
+        nested_stores=collect_findings(store.find_nested_stores),
+        copies=copies,
         faults=faults,
     )
     if not notes or not report.is_whole or report.unresolved:
@@ -285,20 +282,16 @@ def _find_duplicates(store: CheckedStore, names: Sequence[str]) -> Iterator[Find
     """
     first: dict[str, str] = {}
     for name in names:
-        twin = first.setdefault(name.lower(), name)
-        if twin != name:
+        other = first.setdefault(name.lower(), name)
+        if other != name:
             why = (
                 "On file systems without case, as on Windows and "
                 "macOS, a clone contains only one of the two."
             )
+            what = f"the presets {other} and {name} differ in case only"
             where = Place(store.cite_preset(name))
             yield build_finding(
-                "NP016",
-                f"the presets {twin} and {name} differ in case only",
-                why,
-                "rename one of them",
-                where=where,
-                profiles=(name,),
+                "NP016", what, why, "rename one of them", where=where, profiles=(name,)
             )
 
 
@@ -307,6 +300,7 @@ def _find_idle_entries(store: CheckedStore, presets: Sequence[PresetReport]) -> 
     from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
     configs = [preset.config for preset in presets if preset.config is not None]
-    yield from find_idle_ignores(configs, (one for preset in presets for one in preset.accepted))
+    accepted = chain.from_iterable(preset.accepted for preset in presets)
+    yield from find_idle_ignores(configs, accepted)
     own = store.load_own_policy()  # the policy of a source covers its own presets
     yield from find_idle_globs((*own.rules, *own.ignores), [preset.name for preset in presets])

@@ -35,10 +35,13 @@ from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Fix, did_you_mean, find_nearest_names, find_same_name
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_NUMBER_KINDS = {"int": "a whole number", "float": "a number"}
 
 
 @cache
@@ -70,37 +73,18 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         hint = f"write {option} below [options]" if option else "choose another name"
         return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
     variable = catalog.find_variable(name)
-    if isinstance(value, dict) and variable is not None and variable.kind == "pairs":
-        return _find_pairs_faults(variable, value)
     if isinstance(value, dict):
+        if variable is not None and variable.kind == "pairs":
+            return _find_pairs_faults(variable, value)
         return _find_launcher_faults(name, value, variable)
-    if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
+    if not isinstance(value, (str, int, float)):
         what = f"env.{name} takes text or a number, not {describe_value_kind(value)}"
-        return [
-            Fault(
-                "NP202", what, "Environment variables are strings.", _describe_wanted_text(variable)
-            )
-        ]
+        why, hint = "Environment variables are strings.", _describe_expected_text(variable)
+        return [Fault("NP202", what, why, hint)]
     if faults := find_nul_faults(f"env.{name}", value, "No environment can hold one."):
         return faults
     if isinstance(value, bool):
-        word = verify_guess(
-            _find_truth_word(value, variable), lambda word: find_variable_faults(name, word)
-        )
-        why = (
-            "Environment variables are strings, and programs "
-            "differ in the words for true and false."
-        )
-        hint, fix = suggest_value(name, word, _describe_wanted_text(variable))
-        return [
-            Fault(
-                "NP202",
-                f"env.{name} takes text or a number, not {format_short_value(value)}",
-                why,
-                hint,
-                fix=fix,
-            )
-        ]
+        return [_build_truth_fault(name, value, variable)]
     if variable is None:
         return _find_unknown_faults(name, str(value))
     if (reading := find_reading(variable)).others:
@@ -112,35 +96,35 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     return [fault._replace(why=why) for fault in faults] if why else faults
 
 
+def _build_truth_fault(name: str, value: bool, variable: catalog.Variable | None) -> Fault:
+    text = verify_guess(
+        _find_truth_text(value, variable), lambda text: find_variable_faults(name, text)
+    )
+    what = f"env.{name} takes text or a number, not {format_short_value(value)}"
+    why = "Environment variables are strings, and programs differ in the words for true and false."
+    hint, fix = suggest_value(name, text, _describe_expected_text(variable))
+    return Fault("NP202", what, why, hint, fix=fix)
+
+
 def _find_unknown_faults(name: str, text: str) -> list[Fault]:
     """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
-    section = next(
-        (section for section in catalog.load_sections() if catalog.find_setting(section, name)), ""
-    )
-    if section and catalog.find_option(name) is None:
-        what, why = (
-            f"{name} is an option of {section}, not an environment variable",
-            "Nothing reads a variable of that name.",
-        )
-        return [
-            Fault(
-                "NP206",
-                what,
-                why,
-                f"{name} belongs below [{section}]; on a command line it is {section}.{name}",
-            )
-        ]
+    if catalog.find_option(name) is None:
+        for section in catalog.load_sections():
+            if catalog.find_setting(section, name):
+                what = f"{name} is an option of {section}, not an environment variable"
+                why = "Nothing reads a variable of that name."
+                hint = f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
+                return [Fault("NP206", what, why, hint)]
     if faults := find_option_faults(name, "it belongs below [options]"):
         return faults
     hint, fix, meant = _suggest_variable(name)
     if hint and not is_known_variable(name):
         return [build_misspelt_fault(name, hint, fix, meant)]
-    return (
-        _find_unexpanded_paths(name, text) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
-    )
+    is_path = name.endswith(("PATH", "DIR", "HOME", "FILE"))
+    return _find_unexpanded_paths(name, text) if is_path else []
 
 
-def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
+def _find_truth_text(value: bool, variable: catalog.Variable | None) -> Any:
     """Return the text that means true or false to a variable."""
     if variable is None or variable.kind == "flag":
         return str(int(value))
@@ -156,26 +140,26 @@ def _find_switch_faults(
 
     A warning if the intent is unclear.
     """
-    truth, state = read_truth(text) if text else False, reading.read_switch(text)
-    meant = "" if truth is None else "on" if truth else "off"
-    if state == meant or text in variable.choices:
+    truth = read_truth(text) if text else False
+    intended = {True: "on", False: "off", None: ""}[truth]
+    state = reading.read_switch(text)
+    if state == intended or text in variable.choices:
         return []
-    done = {
+    effects = {
         "on": "switches it on",
         "off": "switches it off",
         "ignored": "is ignored",
         "fails": "is not accepted",
-    }[state]
-    word = reading.find_text(meant, variable.choices) if meant else None
-    known = filter(None, (reading.find_text(side, variable.choices) for side in ("on", "off")))
-    hint, fix = suggest_value(
-        name, word or UNKNOWN, "unset it" if meant == "off" else f"write {' or '.join(known)}", text
-    )
-    severity = "error" if meant or state in ("fails", "ignored") else "warning"
-    what = f"env.{name} = {format_short_value(text)} {done}"
-    return [
-        Fault("NP203", what, variable.otherwise or reading.why, hint, severity=severity, fix=fix)
-    ]
+    }
+    what = f"env.{name} = {format_short_value(text)} {effects[state]}"
+    texts = {side: reading.find_text(side, variable.choices) for side in ("on", "off")}
+    otherwise = f"write {' or '.join(filter(None, texts.values()))}"
+    if intended == "off":
+        otherwise = "unset it"
+    hint, fix = suggest_value(name, texts.get(intended) or UNKNOWN, otherwise, text)
+    severity = "error" if intended or state in ("fails", "ignored") else "warning"
+    why = variable.otherwise or reading.why
+    return [Fault("NP203", what, why, hint, severity=severity, fix=fix)]
 
 
 def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -199,12 +183,9 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
 
 def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault:
     if variable.choices:
-        return build_choice_fault(
-            f"env.{name}",
-            text,
-            variable,
-            (_describe_wanted_text(variable), None) if variable.separator else None,
-        )
+        # A list of choices is not similar to a single one.
+        suggestion = (_describe_expected_text(variable), None) if variable.separator else None
+        return build_choice_fault(f"env.{name}", text, variable, suggestion)
     texts = catalog.find_record_texts("env", name)
     why = f"Its form is {texts['format']}." if "format" in texts else ""
     hint = f"write text like {keys.format_toml_value(texts['example'])}"
@@ -248,19 +229,16 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
     ]
 
 
-def _describe_wanted_text(variable: catalog.Variable | None) -> str:
+def _describe_expected_text(variable: catalog.Variable | None) -> str:
     """Return the hint that describes a variable's values."""
     if variable is not None and variable.choices:
         return f"write one of {format_choices(variable.choices)}"
     if variable is None or variable.kind not in ("int", "float"):
         return "write text"
-    bounded = variable.minimum is not None or variable.maximum is not None
-    more = (
-        f", {keys.format_range(variable.minimum, variable.maximum, variable.unit)}"
-        if bounded
-        else ""
-    )
-    return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
+    hint = f"write {_NUMBER_KINDS[variable.kind]}"
+    if variable.minimum is None and variable.maximum is None:
+        return hint
+    return f"{hint}, {keys.format_range(variable.minimum, variable.maximum, variable.unit)}"
 
 
 def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: str = "") -> Fault:
@@ -268,13 +246,10 @@ def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: st
 
     It is an error if the catalogue is complete for its prefix.
     """
-    severity, what = (
-        "error" if has_complete_prefix(name) else "warning",
-        f"no known environment variable {name!r}",
-    )
+    severity = "error" if has_complete_prefix(name) else "warning"
     return Fault(
         "NP206",
-        what,
+        f"no known environment variable {name!r}",
         "The catalogue does not contain it.",
         hint,
         severity=severity,
@@ -288,28 +263,16 @@ def find_option_faults(name: str, advice: str) -> list[Fault]:
 
     ``advice`` is where a session option belongs.
     """
-    of, call = list_option_calls().get(name, ("", ""))
+    framework, call = list_option_calls().get(name, ("", ""))
     if call:
-        what = f"{name} is an option of {of}, not an environment variable"
-        return [
-            Fault(
-                "NP206",
-                what,
-                "Nothing reads a variable of that name.",
-                f"write {call} in the script",
-            )
-        ]
+        what = f"{name} is an option of {framework}, not an environment variable"
+        why = "Nothing reads a variable of that name."
+        return [Fault("NP206", what, why, f"write {call} in the script")]
     if catalog.find_option(name) is None:
         return []
+    what = f"no known environment variable {name!r}"
     why = "The adapter does not read it from the environment."
-    return [
-        Fault(
-            "NP206",
-            f"no known environment variable {name!r}",
-            why,
-            f"{name} is a session option: {advice}",
-        )
-    ]
+    return [Fault("NP206", what, why, f"{name} is a session option: {advice}")]
 
 
 def is_misspelt(name: str) -> bool:
@@ -327,45 +290,37 @@ def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
         return "", None, ""
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same), ""
-    similar = find_nearest_names(
-        name, catalog.record_names("env"), 1, 0.85
-    )  # JOB_NAME is not a misspelt POD_NAME
+    # JOB_NAME is not a misspelt POD_NAME, so names must be very similar.
+    similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)
     meant = similar[0] if similar else find_rewritten_name(name)
     return (f"did you mean {meant!r}?", None, meant) if meant not in ("", name) else ("", None, "")
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
-    try:
-        number = int(text) if variable.kind == "int" else float(text)
-        if isinstance(number, float) and not isfinite(number):
-            raise ValueError
-    except ValueError:
-        wanted = "a whole number" if variable.kind == "int" else "a number"
+    number = _parse_number(text, variable.kind)
+    if number is None:
         guess = guess_plain_value(text, variable.kind, variable.unit)
         guess = verify_guess(guess, lambda guess: _find_number_faults(name, str(guess), variable))
-        hint, fix = suggest_value(name, guess, _describe_wanted_text(variable), text)
-        return [
-            Fault(
-                "NP202",
-                f"env.{name} takes {wanted}, not {format_short_value(text)}",
-                "",
-                hint,
-                fix=fix,
-            )
-        ]
+        hint, fix = suggest_value(name, guess, _describe_expected_text(variable), text)
+        expected = _NUMBER_KINDS[variable.kind]
+        what = f"env.{name} takes {expected}, not {format_short_value(text)}"
+        return [Fault("NP202", what, hint=hint, fix=fix)]
     if faults := find_range_faults(f"env.{name} = {text}", number, variable):
         return faults
     step = variable.multiple_of
     if step > 1 and number % step:
-        return [
-            Fault(
-                "NP203",
-                f"env.{name} = {text} is no multiple of {step}",
-                "",
-                f"write a multiple of {step}",
-            )
-        ]
+        what = f"env.{name} = {text} is no multiple of {step}"
+        return [Fault("NP203", what, hint=f"write a multiple of {step}")]
     return []
+
+
+def _parse_number(text: str, kind: str) -> int | float | None:
+    """Return the finite number in a text, None if there is none."""
+    try:
+        number = int(text) if kind == "int" else float(text)
+    except ValueError:
+        return None
+    return number if isinstance(number, int) or isfinite(number) else None
 
 
 def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
@@ -375,11 +330,7 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) 
     """
     from npuprof.catalog.key_value_pairs import find_pair_faults
 
-    nested = (
-        {key for key, item in value.items() if isinstance(item, (dict, list))}
-        if isinstance(value, dict)
-        else set[str]()
-    )
+    nested = {key for key, item in list_items(value) if isinstance(item, (dict, list))}
     faults = []
     for fault in find_pair_faults(variable, value):
         is_error = variable.unknown == "fails" or not nested.isdisjoint(fault.path)
@@ -401,24 +352,19 @@ def _find_launcher_faults(
 ) -> list[Fault]:
     from npuprof.catalog.launchers import FACTS, NUMBERS
 
+    """Return the fault of a table in place of a text, ``{ launcher = "rank" }``."""
     if set(value) != {"launcher"}:
-        fact = variable.launcher if variable is not None else "rank"
-        taken = variable is None or bool(fact)
-        hint = (
-            f'write {name} = {{ launcher = "{fact}" }}'
-            if taken
-            else _describe_wanted_text(variable)
-        )
-        return [
-            Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", hint)
-        ]
+        expected = variable.launcher if variable is not None else "rank"
+        hint = _describe_expected_text(variable)
+        if expected:
+            hint = f'write {name} = {{ launcher = "{expected}" }}'
+        what = f"env.{name} takes text, a number or {{ launcher = ... }}"
+        return [Fault("NP204", what, hint=hint)]
     fact = value["launcher"]
     if not isinstance(fact, str) or fact not in FACTS:
-        what, hint = (
-            f"env.{name}: unknown launcher fact {format_short_value(fact)}",
-            f"known are {', '.join(FACTS)}",
-        )
-        return [Fault("NP203", what, "", did_you_mean(str(fact), FACTS, hint), ("launcher",))]
+        what = f"env.{name}: unknown launcher fact {format_short_value(fact)}"
+        hint = did_you_mean(str(fact), FACTS, f"known are {', '.join(FACTS)}")
+        return [Fault("NP203", what, "", hint, ("launcher",))]
     return _find_misplaced_facts(variable, fact, fact in NUMBERS) if variable is not None else []
 
 
@@ -431,11 +377,8 @@ def _find_misplaced_facts(variable: catalog.Variable, fact: str, is_number: bool
         if {meant, fact} == {"rank", "local-rank"}:
             why = "The two are equal on the first server only."
             return [Fault("NP205", what, why, hint, ("launcher",))]
-        return [
-            Fault(
-                "NP203", what, f"It is the {meant} of the process or the job.", hint, ("launcher",)
-            )
-        ]
+        why = f"It is the {meant} of the process or the job."
+        return [Fault("NP203", what, why, hint, ("launcher",))]
     if variable.choices or (variable.kind in ("int", "float") and not is_number):
-        return [Fault("NP203", what, "", _describe_wanted_text(variable), ("launcher",))]
+        return [Fault("NP203", what, "", _describe_expected_text(variable), ("launcher",))]
     return []
