@@ -1,5 +1,6 @@
-"""Values and overrides judged together: held equal to judging, in every single context, what the
-preset is there.
+"""Values and overrides judged together give the findings of each single context.
+
+The reference resolves and checks the preset in every context.
 """
 
 from __future__ import annotations
@@ -60,9 +61,7 @@ def test_a_value_and_an_override_are_judged_together(text: str, expected: str | 
 
 
 def lists(*overrides: str, profile: str = f'products = ["{A2}", "{A3}"]') -> str:
-    """Return a preset with a list for a mixed precision mode, and overrides, each
-    ``match: value``.
-    """
+    """Return a preset with a list for mixed precision, and overrides, each ``match: value``."""
     blocks = "".join(
         f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode_v2 = "{value}" }}\n'
         for match, _, value in (one.partition(": ") for one in overrides)

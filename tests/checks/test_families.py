@@ -12,9 +12,7 @@ OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 
 
 def list_codes(text: str) -> set[str]:
-    """Return the codes of the errors and warnings of a preset, but for those of who may set a
-    variable.
-    """
+    """Return the codes of errors and warnings, except those about who may set a variable."""
     return {finding.code for finding in findings(text) if finding.severity != "info"} - {
         "NP501",
         "NP602",

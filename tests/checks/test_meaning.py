@@ -110,33 +110,36 @@ ODD: list[Any] = [
 
 
 def read_hint(hint: str, name: str) -> tuple[bool, list[Any]]:
-    """Return the values that a hint names, and whether each is the whole value of the setting or
-    what stands at the place of the fault.
+    """Return whether a hint replaces the whole setting or its faulty part, and the values it names.
+
+    A hint in words names none.
     """
-    if whole := re.fullmatch(
-        rf"write (?:{re.escape(name)} = (.*)|text like (.*?)(?:, or .*)?)", hint
-    ):
-        return True, [tomllib.loads(f"v = {whole[1] or whole[2]}")["v"]]
-    if meant := re.fullmatch(r"did you mean (.*)\?", hint):
-        return False, [tomllib.loads(f"v = {text}")["v"] for text in meant[1].split(" or ")]
-    one_of = re.fullmatch(r"write one of (.*)", hint)
+    assignment = re.fullmatch(rf"write {re.escape(name)} = (.*)", hint)
+    example = re.fullmatch(r"write text like (.*?)(?:, or .*)?", hint)
+    if whole := assignment or example:
+        return True, [parse_value(whole[1])]
+    if similar := re.fullmatch(r"did you mean (.*)\?", hint):
+        return False, [parse_value(text) for text in similar[1].split(" or ")]
+    choices = re.fullmatch(r"write one of (.*)", hint)
     try:
-        found = (
-            tomllib.loads(f"v = [{one_of[1]}]")["v"]
-            if one_of
-            else [tomllib.loads(f"v = {hint.removeprefix('write ')}")["v"]]
-        )
+        if choices:
+            return False, parse_value(f"[{choices[1]}]")
+        return False, [parse_value(hint.removeprefix("write "))]
     except tomllib.TOMLDecodeError:
-        return False, []  # it says in words what to do
-    return False, found
+        return False, []
 
 
-def replace_at(value: Any, place: tuple[Any, ...], new: Any) -> Any:
-    """Return a value with another at a place below it."""
-    if not place:
+def parse_value(text: str) -> Any:
+    return tomllib.loads(f"value = {text}")["value"]
+
+
+def replace_at(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """Return a value with another at a path below it."""
+    if not path:
         return new
     copy = list(value) if isinstance(value, list) else dict(value)
-    copy[place[0]] = replace_at(copy[place[0]], place[1:], new)
+    first, *rest = path
+    copy[first] = replace_at(copy[first], tuple(rest), new)
     return copy
 
 

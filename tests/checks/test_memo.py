@@ -1,6 +1,4 @@
-"""The memo of judged values: it saves work where presets share values, and must never change what
-is found.
-"""
+"""The memo of judged values: it saves work where presets share values, and changes no finding."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ ALIKE: list[Any] = [
 
 @st.composite
 def stores(draw: st.DrawFn) -> dict[str, str]:
-    """Draw presets made of examples, some of them with the same ones, that inherit from
-    one another.
-    """
+    """Draw presets that inherit from one another; some share examples of values."""
     texts: dict[str, str] = {}
     shared = draw(st.lists(st.sampled_from(EXAMPLES), min_size=1, max_size=4))
     for number in range(draw(st.integers(2, 6))):

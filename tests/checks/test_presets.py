@@ -1,5 +1,6 @@
-"""The presets that npuprof ships: each alone, each behind each, and each written down for every
-target of its scenario.
+"""The shipped presets: each alone, each composed with each, each rendered for every target.
+
+The targets are those of its scenario.
 """
 
 from __future__ import annotations
@@ -79,9 +80,7 @@ def test_an_overlay_behind_a_model_is_clean_or_truly_refused_and_clean_behind_so
 
 
 def has_place(name: str, target: str) -> bool:
-    """Return whether a preset is of the scenario of a target that has a place for each
-    of its options.
-    """
+    """Return whether a target is of the preset's scenario and supports each of its options."""
     config, surface = STORE.resolve(name, target=target), renderers.load_target(target).surface
     if (config.scenario == "offline-inference") != (target in OFFLINE) and target not in (
         "toml",

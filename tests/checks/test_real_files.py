@@ -1,5 +1,6 @@
-"""What is right in public launch scripts and conversions, and was an error here once: each line
-with who reads it, and how.
+"""Correct lines of public launch scripts and conversions that were once reported as errors.
+
+Each names its reader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What the checks call clean renders: to every target of its scenario that has a place for each of
-its options.
-"""
+"""Presets without findings render to every target of their scenario that supports each option."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ TRIED = {
 
 
 def list_clean_presets(section: str, name: str) -> list[Config]:
-    """Return presets of one setting with its values, and with any others, of which the checks have
-    nothing to say.
-    """
+    """Return presets of one setting, with documented and other values, that have no findings."""
     record: Any = catalog.find_record(section, name)
     example = catalog.find_record_texts(section, name).get("example")
     values = [

@@ -15,9 +15,7 @@ OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 
 
 def list_codes(text: str, cann: str | None = None, target: str | None = None) -> set[str]:
-    """Return the codes of the errors and warnings of a preset in a context, but for those of
-    deprecated options.
-    """
+    """Return the codes of errors and warnings in a context, except for deprecated options."""
     workspace = spec.Workspace(None, spec.build_context(cann, None, target))
     profile = Profile(parse_document("<text>", "<text>", text), key="text:")
     found = npuprof.check(workspace.resolver.resolve_profile(profile))

@@ -1,6 +1,4 @@
-"""Rules between settings, next to what their own examples show: old names of a value, other places
-of the same fact.
-"""
+"""Rules between settings, beyond their own examples: old names of values, equivalent settings."""
 
 from __future__ import annotations
 

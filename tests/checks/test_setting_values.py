@@ -1,6 +1,4 @@
-"""Values of single settings: paths, names that count to the letter, what is inside structured
-values, and who supports it.
-"""
+"""Values of single settings: paths, exact names, structured values, and who supports them."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ LISTED = '[options]\nop_select_implmode = "high_precision"\noptypelist_for_implm
 
 
 def list_codes(text: str) -> set[str]:
-    """Return the codes of the errors and warnings of a preset, but for those of
-    deprecated options.
-    """
+    """Return the codes of errors and warnings, except for deprecated options."""
     return {finding.code for finding in findings(text) if finding.severity != "info"} - {
         "NP501",
         "NP604",

@@ -1,6 +1,4 @@
-"""The check of a whole store: the library, the command and every other consumer of a store's
-findings report the same.
-"""
+"""The check of a whole store: the library, the command and all others report the same findings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Rules of a team in npuprof.toml: read with all their faults, judged wherever the catalogue's are,
-from the tree that is judged.
+"""Team rules in npuprof.toml: their faults, and their evaluation wherever rules are checked.
+
+They are read from the tree that is checked.
 """
 
 from __future__ import annotations

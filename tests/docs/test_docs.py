@@ -1,6 +1,4 @@
-"""The documentation is true: what its pages show is what the commands print, and what they name is
-there.
-"""
+"""The documentation is true: commands print what its pages show, and what they name exists."""
 
 from __future__ import annotations
 
@@ -131,9 +129,7 @@ def test_what_a_page_shows_is_what_happens(
 
 
 def is_marked_as_failing(parts: list[str]) -> bool:
-    """Return whether a page says above its last block that a command in it cannot do what it is
-    asked for.
-    """
+    """Return whether a page says above its last block that a command in it fails."""
     return len(parts) > 1 and parts[-2].endswith("<!-- fails -->\n")
 
 
@@ -183,9 +179,7 @@ def test_blocks_are_of_a_language_that_is_tried_and_can_be_read(page: str) -> No
 
 
 def list_commands(page: str) -> Iterator[str]:
-    """Yield the commands of npuprof that a page names and that no test runs: in its prose, and in
-    its ``sh`` blocks.
-    """
+    """Yield the npuprof commands in the prose and ``sh`` blocks of a page, which no test runs."""
     text = read(page)
     for part, prose in docs.split_code(text):
         if prose:

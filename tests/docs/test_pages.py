@@ -1,6 +1,4 @@
-"""Pages that are made, or that point at tests: they say what the code says, and what they point at
-is there.
-"""
+"""Generated pages, and pages that point at tests, match the code; what they point at exists."""
 
 from __future__ import annotations
 

@@ -66,8 +66,13 @@ def test_the_recording_is_what_the_commands_print(
 def test_the_recording_shows_code_within_two_seconds_and_loops(browser: Any, scheme: str) -> None:
     page = browser.new_page()
     page.goto(f"file://{PICTURES}/terminal-{scheme}.svg")
-    shown = """(ms) => { for (const one of document.getAnimations()) { one.pause(); one.currentTime = ms; }
-        const seen = [...document.querySelectorAll("g")].filter((one) => getComputedStyle(one).opacity === "1");
+    shown = """(ms) => {
+        for (const animation of document.getAnimations()) {
+            animation.pause();
+            animation.currentTime = ms;
+        }
+        const groups = [...document.querySelectorAll("g")];
+        const seen = groups.filter((group) => getComputedStyle(group).opacity === "1");
         return seen.map((one) => one.textContent).join(" "); }"""
     assert "parameter_map" not in page.evaluate(shown, 1000)
     assert "precision_mode_v2" in page.evaluate(shown, 0)

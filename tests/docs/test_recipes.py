@@ -1,6 +1,4 @@
-"""The recipes: beside what all pages promise, that a job for Kubernetes is one, and
-starts as it says.
-"""
+"""The recipes: a job for Kubernetes is valid, and starts as its recipe says."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
 def expand(text: str, known: dict[str, str]) -> str:
-    """Return what a kubelet makes of a value, a command or an argument: what it knows is put in, $$
-    is $, all else stays.
+    """Return a value, command or argument as a kubelet expands it.
+
+    It replaces references to known variables and turns ``$$`` into ``$``; all else stays.
     """
     return REFERENCE.sub(
         lambda match: "$" if match[0] == "$$" else known.get(match[1], match[0]), text
@@ -32,8 +31,9 @@ def expand(text: str, known: dict[str, str]) -> str:
 def start_container(
     container: dict[str, Any], config_maps: dict[str, dict[str, str]], path: str
 ) -> str:
-    """Start a container's command as a kubelet does: ``envFrom`` first, then ``env`` over it, then
-    references in the command.
+    """Start a container's command as a kubelet does.
+
+    ``env`` overrides ``envFrom``, and then references in the command are expanded.
     """
     found: dict[str, str] = {}
     for one in container.get("envFrom", []):

@@ -1,6 +1,4 @@
-"""Messages name the arguments of whoever reads them: options on a command line,
-arguments in Python.
-"""
+"""Messages name the arguments of their reader: options on a command line, or in Python."""
 
 from __future__ import annotations
 

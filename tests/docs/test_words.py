@@ -1,6 +1,4 @@
-"""A hundred mistakes that people make, and the words that help: what is wrong, where,
-and what to do.
-"""
+"""A hundred common mistakes, each with its message: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 

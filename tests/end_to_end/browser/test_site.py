@@ -53,7 +53,9 @@ def make_site(folder: Path, presets: dict[str, str]) -> Path:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     presets = {
-        "base/one": 'profile.scenario = "training"\n[options]\nhccl_timeout = 1836\ndeterministic = 1\n',
+        "base/one": (
+            'profile.scenario = "training"\n[options]\nhccl_timeout = 1836\ndeterministic = 1\n'
+        ),
         "base/two": 'profile.extends = ["base/one"]\n[options]\nhccl_timeout = 1904\n',
         "hostile": (
             f"[profile]\ndescription = '''{HOSTILE}'''\n"
@@ -253,9 +255,13 @@ def read_comparison(page: Any) -> list[tuple[str, ...]]:
     read = """[...document.querySelectorAll("#compared tbody tr")].flatMap((row) => {
         const key = row.cells[0].firstChild.textContent, cells = [...row.cells].slice(1);
         const columns = cells.map((cell) => [...cell.querySelectorAll(".scopes > div")]);
-        const scopes = (columns.find((those) => those.length) || [null]).map((column) => column && column.firstChild.textContent);
+        const scoped = columns.find((list) => list.length) || [null];
+        const scopes = scoped.map((column) => column && column.firstChild.textContent);
         const find = (cell) => cell.querySelector(".value, .quiet").textContent;
-        return scopes.map((scope, place) => [key, place ? scope : "", ...cells.map((cell, side) => find(columns[side][place] || cell))]);
+        return scopes.map((scope, index) => {
+            const values = cells.map((cell, side) => find(columns[side][index] || cell));
+            return [key, index ? scope : "", ...values];
+        });
     })"""
     # What is the same everywhere is there for what differs somewhere.
     return [tuple(row) for row in page.evaluate(read) if row[1] or len(set(row[2:])) > 1]
@@ -544,8 +550,11 @@ def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(
         "(all) => all.map((one) => [one.dataset.name, one.querySelector('text').textContent])"
     )
     assert all(name == text for name, text in names)
-    outside = """(all) => all.filter((one) => { const text = one.getBBox(), box = one.closest("g").querySelector("rect").getBBox();
-        return text.x < box.x || text.x + text.width > box.x + box.width; }).length"""
+    outside = """(labels) => labels.filter((label) => {
+        const text = label.getBBox();
+        const box = label.closest("g").querySelector("rect").getBBox();
+        return text.x < box.x || text.x + text.width > box.x + box.width;
+    }).length"""
     assert page.locator("#family text").evaluate_all(outside) == 0
     page.get_by_role("button", name="Zoom in").press("Enter")
     assert page.evaluate(measured) == pytest.approx(opened * 1.25, abs=1)
@@ -645,9 +654,14 @@ def test_all_that_can_be_used_is_reached_by_the_tab_key_and_shows_that(
     open_page(page, site, path)
     page.wait_for_timeout(200)
     usable = page.evaluate(
-        """() => { const all = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
-          .filter((one) => one.checkVisibility() && one.tabIndex >= 0);
-          all.forEach((one, place) => { one.dataset.place = place; }); return all.length; }"""
+        """() => {
+            const selector = "a[href], button, input, select, summary, [tabindex='0']";
+            const usable = [...document.querySelectorAll(selector)].filter(
+                (element) => element.checkVisibility() && element.tabIndex >= 0
+            );
+            usable.forEach((element, index) => { element.dataset.place = index; });
+            return usable.length;
+        }"""
     )
     seen, unmarked = set(), []
     for _ in range(usable + 12):
@@ -846,9 +860,8 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
     result = run("site", "public", *words)
     assert result.code == 0, result.err
     page = browser.new_page()
-    page.goto(
-        f"file://{repo.folder}/public/compare.html#{'&'.join(quote(one, safe='') for one in ('job', *sides))}"
-    )
+    fragment = "&".join(quote(side, safe="") for side in ("job", *sides))
+    page.goto(f"file://{repo.folder}/public/compare.html#{fragment}")
     page.locator("#compared thead th").nth(len(sides) + 1).wait_for()
     assert page.locator("#compared thead th").all_inner_texts() == ["setting", "job", *sides]
     row = page.locator("#compared tbody tr").filter(has_text="hccl_timeout")
