@@ -171,50 +171,45 @@ def test_a_flag_that_lacks_another_one_is_told(
     assert list_messages(options, atc, "training") == list_messages(options, atc, "") == []
 
 
-def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() -> None:
-    records = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
-    needed = [
-        (one, term)
-        for one in records
-        for text in one.requires
-        for term in flags._parse_requirement(text)
-    ]
-    assert len(needed) > 15
-    for one, term in needed:
-        other = catalog.find_flag(term.name)
-        assert other is not None, (one.name, term.name)
-        assert {*term.values} <= {str(choice) for choice in other.choices}, (one.name, term.name)
-        assert all(
-            re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text)
-            for text in one.requires_unless
-        )
+REQUIREMENTS = [
+    (flag.name, requirement)
+    for flag in catalog.list_records(catalog.Flag, "atc")
+    for requirement in flag.requires
+]
+
+
+def test_the_catalogue_has_requirements() -> None:
+    assert len(REQUIREMENTS) > 12
+
+
+@pytest.mark.parametrize(("name", "requirement"), REQUIREMENTS)
+def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are(
+    name: str, requirement: str
+) -> None:
+    for term in flags._parse_requirement(requirement):
+        required = catalog.find_flag(term.name)
+        assert required is not None, term.name
+        assert {*term.values} <= set(map(str, required.choices)), term.name
+    flag = catalog.find_flag(name)
+    assert flag is not None
+    accepted = flag.pattern or "|".join(map(str, flag.choices))
+    for text in flag.requires_unless:
+        assert re.fullmatch(accepted, text)
 
 
 def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
     found = []
     for option in filter(None, map(catalog.find_option, catalog.record_names())):
-        flag = (
-            catalog.find_flag(option.spelling["atc"].removeprefix("--"))
-            if "atc" in option.spelling
-            else None
-        )
-        for value in (*option.choices, *option.choices_until) if flag and flag.choices else ():
-            assert flag is not None
+        flag = catalog.find_flag(option.flag)
+        if flag is None or not flag.choices:
+            continue
+        for value in (*option.choices, *option.choices_until):
             carried, written = option.write_on("atc", value)
             text = str(written).lower() if isinstance(written, bool) else str(written)
             if carried and text not in map(str, flag.choices):
-                config = npuprof.loads(
-                    toml(
-                        {
-                            "profile": {"scenario": "offline-inference"},
-                            "options": {option.name: value},
-                        }
-                    )
-                )
+                profile = {"scenario": "offline-inference"}
+                config = npuprof.loads(toml({"profile": profile, "options": {option.name: value}}))
+                errors = [item for item in npuprof.check(config) if item.severity == "error"]
                 found.append((option.name, value))
-                assert [
-                    one
-                    for one in npuprof.check(config)
-                    if one.severity == "error" and one.key == option.name
-                ], (option.name, value)
+                assert option.name in {error.key for error in errors}, (option.name, value)
     assert len(found) > 1

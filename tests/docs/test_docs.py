@@ -199,28 +199,29 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
     }
     flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
     for command in list_commands(page):
-        found = re.search(r"(?:^|[ /(])npuprof ((?:[a-z-]+|VERB).*)", command)
+        found = re.search(r"(?:^|[ /(])npuprof (?P<arguments>(?:[a-z-]+|VERB).*)", command)
         if found is None:
             if re.fullmatch(r"--[a-z][\w-]*([ =].*)?", command):
                 assert re.split(r"[ =]", command)[0] in flags, f"{page}: {command}"
             continue
-        words = shlex.split(re.split(r" [|>&;] ?|\)\"?$|;", found[1])[0].replace("...", ""))
-        if words[0] in ("VERB", "--help") or words[0].startswith("--"):
+        text = re.split(r" [|>&;] ?|\)\"?$|;", found["arguments"])[0]
+        arguments = shlex.split(text.replace("...", ""))
+        if arguments[0] in ("VERB", "--help") or arguments[0].startswith("--"):
             continue
-        known = load_verb(words)
+        known = load_verb(arguments)
         if known is None:
-            assert words[0] in {names[0] for names, _ in list_verb_names()}, (
-                f"{page}: no verb: {command}"
-            )
-            assert len(words) == 1, f"{page}: no verb: {command}"
+            groups = {names[0] for names, _ in list_verb_names()}
+            assert arguments[0] in groups, f"{page}: no verb: {command}"
+            assert len(arguments) == 1, f"{page}: no verb: {command}"
             continue
-        own = {*known.verb.spellings, "--help"}
-        for argument in known.arguments:
-            if argument == "--":
-                break
+        names, verb, rest = known
+        own = {flag for parameter in verb.parameters.values() for flag in parameter.flags}
+        if "--" in rest:  # the rest belongs to another command
+            rest = rest[: rest.index("--")]
+        for argument in rest:
             if argument.startswith("-") and argument != "-":
-                assert argument.partition("=")[0] in own, (
-                    f"{page}: {' '.join(known.names)} has no {argument}: {command}"
+                assert argument.partition("=")[0] in own | {"--help"}, (
+                    f"{page}: {' '.join(names)} has no {argument}: {command}"
                 )
 
 

@@ -17,49 +17,47 @@ ADDITIONS: dict[str, dict[str, Any]] = tomllib.loads(
 )
 
 
-class Said(NamedTuple):
-    """A command, what it is given, and what its answer holds, or does not."""
+class Expectation(NamedTuple):
+    """A command line and its input, and a text in its output, with the exit code.
 
-    words: str
+    It is a row of additions.toml.
+    """
+
+    command: str
     stdin: str
-    holds: str
+    text: str
     code: int = 0
 
 
 @pytest.mark.parametrize("what", rest_at_night(3, ADDITIONS))
 def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     addition = ADDITIONS[what]
-    shows, before, new_files = (
-        [Said(*row) for row in addition["shows"]],
-        addition.get("before", ""),
-        addition.get("new_files", {}),
-    )
+    shown = [Expectation(*row) for row in addition["shows"]]
+    hidden = [Expectation(*row) for row in addition.get("hides", ())]
+    before = addition.get("before", "")
     (checkout.folder / "old.toml").write_text('[options]\nwork_path = "./x"\n')
     (checkout.folder / "script.newsh").write_text("\n")
     for name, content in addition.get("scripts", {}).items():
         (checkout.folder / name).parent.mkdir(exist_ok=True)
         (checkout.folder / name).write_text(content)
-    for said in shows:
-        then = checkout.start(*said.words.split(), stdin=said.stdin)
-        assert said.holds not in then.stdout or said.code != then.returncode, (
-            f"{said.words} says so already"
-        )
+    for row in shown:
+        result = checkout.start(*row.command.split(), stdin=row.stdin)
+        is_shown = row.text in result.stdout and row.code == result.returncode
+        assert not is_shown, f"{row.command} says so already"
     path = checkout.package / addition["file"]
     path.parent.mkdir(exist_ok=True)
     text = path.read_text() if path.exists() else ""
     assert text.count(before) == 1 or not before
-    head, mark, tail = text.partition(before) if before else (text, "", "")
-    path.write_text(head + addition["text"] + mark + tail)
-    for name, content in new_files.items():
+    index = text.index(before) if before else len(text)
+    path.write_text(text[:index] + addition["text"] + text[index:])
+    for name, content in addition.get("new_files", {}).items():
         (checkout.package / name).write_text(content)
-    for said in shows:
-        assert said.holds in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), (
-            said.words
-        )
-    for said in (Said(*row) for row in addition.get("hides", ())):
-        assert said.holds not in checkout.run(
-            *said.words.split(), stdin=said.stdin, code=said.code
-        ), said.words
-    for words, file, holds in addition.get("writes", ()):
-        checkout.run(*words.split())
-        assert holds in (checkout.folder / file).read_text(), words
+    for row in shown:
+        output = checkout.run(*row.command.split(), stdin=row.stdin, code=row.code)
+        assert row.text in output, row.command
+    for row in hidden:
+        output = checkout.run(*row.command.split(), stdin=row.stdin, code=row.code)
+        assert row.text not in output, row.command
+    for command, file, content in addition.get("writes", ()):
+        checkout.run(*command.split())
+        assert content in (checkout.folder / file).read_text(), command
