@@ -485,12 +485,12 @@ def test_a_remote_that_lists_nothing_any_more_takes_nothing_away(repo: Repo, hub
 def test_a_password_that_the_users_git_puts_into_an_address_is_not_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    output = {
+    settings = {
         "COUNT": "1",
         "KEY_0": "url.https://ada:secret@localhost:1/.insteadOf",
         "VALUE_0": "https://team/",
     }
-    for name, value in output.items():
+    for name, value in settings.items():
         monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
     code, output = read_failure(lambda: fetch_source("https://team/x.git"))
     assert code == "NP045"
