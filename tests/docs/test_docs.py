@@ -214,14 +214,13 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
             assert arguments[0] in groups, f"{page}: no verb: {command}"
             assert len(arguments) == 1, f"{page}: no verb: {command}"
             continue
-        names, verb, rest = known
-        own = {flag for parameter in verb.parameters.values() for flag in parameter.flags}
-        if "--" in rest:  # the rest belongs to another command
-            rest = rest[: rest.index("--")]
-        for argument in rest:
+        own = {*known.verb.spellings, "--help"}
+        for argument in known.arguments:
+            if argument == "--":  # the rest belongs to another command
+                break
             if argument.startswith("-") and argument != "-":
-                assert argument.partition("=")[0] in own | {"--help"}, (
-                    f"{page}: {' '.join(names)} has no {argument}: {command}"
+                assert argument.partition("=")[0] in own, (
+                    f"{page}: {' '.join(known.names)} has no {argument}: {command}"
                 )
 
 
