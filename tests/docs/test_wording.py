@@ -87,23 +87,33 @@ STORE = {
 }
 
 
-@pytest.mark.parametrize(("call", "in_python", "words", "on_command_line"), CALLS)
+def read_error(call: Callable[[], Any]) -> str:
+    """Return the findings of the error that a call raises, empty if it raises none."""
+    try:
+        call()
+    except npuprof.NpuprofError as error:
+        return "\n".join(
+            f"{finding.message}\n{finding.why}\n{finding.hint}" for finding in error.findings
+        )
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("call", "in_python", "arguments", "on_command_line"),
+    [pytest.param(*row, id=f"{row[2][0]}: {row[3]}") for row in CALLS],
+)
 def test_a_message_names_the_arguments_of_who_reads_it(
     call: Callable[[], Any],
     in_python: str,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     on_command_line: str,
     tmp_path: Path,
     run: Run,
 ) -> None:
     build_store(tmp_path / "profiles", STORE)
-    for _ in range(2):  # the one does not speak like the other because that spoke before
-        told = ""
-        try:
-            call()
-        except npuprof.NpuprofError as error:
-            told = "\n".join(f"{one.message}\n{one.why}\n{one.hint}" for one in error.findings)
-        assert in_python in told
-        assert not _BARE.search(re.sub(r"npuprof [a-z]+[^;:(]*", "", told)), told
-        answer = run(*words)
+    for _ in range(2):  # neither interface changes the messages of the other
+        text = read_error(call)
+        assert in_python in text
+        assert not _BARE.search(re.sub(r"npuprof [a-z]+[^;:(]*", "", text)), text
+        answer = run(*arguments)
         assert on_command_line in answer.err + answer.out
