@@ -1,6 +1,4 @@
-"""The built forms of packages in a wheel: those of the catalogue, the render targets
-and the verbs.
-"""
+"""The built forms of packages in a wheel: the catalogue, render targets, and verbs."""
 
 from __future__ import annotations
 
@@ -13,8 +11,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class BuiltFormHook(BuildHookInterface):
-    """Adds ``_built`` to each package with a module ``build``, except for editable installs, which
-    build it themselves.
+    """Adds ``_built`` to each package with a module ``build``.
+
+    Editable installs build it themselves.
     """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -1,5 +1,4 @@
-"""What the package says of its home, once it has one: the addresses, and in the README links that
-lead somewhere from an index as well.
+"""The addresses in the metadata of the package, and links of the README that work elsewhere.
 
 Where a release is made, ``NPUPROF_HOME`` is the address of the repository and ``NPUPROF_REVISION``
 the commit. Without them no address is made up: there is none, and what leads into the repository is

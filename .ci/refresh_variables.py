@@ -1,5 +1,4 @@
-"""Compare the environment variables that the sources of a framework read with its file of the
-catalogue.
+"""Compare the variables that the sources of a framework read with its file of the catalogue.
 
 Run ``python .ci/refresh_variables.py FRAMEWORK CHECKOUT [FOLDER...]``: FRAMEWORK is a folder of
 ``npuprof/catalog/frameworks``, CHECKOUT a clone of its repository, FOLDER the parts of it to read.
@@ -32,9 +31,7 @@ _READS |= dict.fromkeys((".cc", ".h", ".hpp"), _READS[".cpp"])
 
 
 def find_reads(folders: list[Path]) -> dict[str, str]:
-    """Return the variables that sources read, each with its default as it is written, an empty text
-    for none.
-    """
+    """Return the variables that sources read, each with its default as written, empty for none."""
     found: dict[str, str] = {}
     for path in sorted(
         path

@@ -396,7 +396,8 @@ def test_a_pool_of_devices_gives_each_run_one_of_its_own(
     store({name: preset(name, more=ask_launcher) for name in ("good", "bad")})
     script = (
         'echo "$ASCEND_DEVICE_ID $DEVICE $RANK_ID" >> devices; mkdir "busy$DEVICE" || exit 125; '
-        'for i in $(seq 200); do [ "$(sort -u devices | wc -l)" -gt 1 ] && break; sleep 0.05; done; '
+        'for i in $(seq 200); do [ "$(sort -u devices | wc -l)" -gt 1 ] && break; '
+        "sleep 0.05; done; "
         'rmdir "busy$DEVICE"'
     )
     script += '; [ "$SET_B" = good ]'

@@ -517,7 +517,7 @@ def test_a_shallow_checkout_is_deepened(
 
 
 @pytest.mark.parametrize("address", ["", "ssh://127.0.0.1:9/x", "http://127.0.0.1:{port}/x"])
-def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with_the_header_of_its_job(
+def test_a_checkout_is_deepened_with_the_header_of_its_job_and_no_program_of_its_repository(
     address: str,
     github: GitHub,
     change: Repo,

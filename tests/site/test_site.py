@@ -97,9 +97,7 @@ def site(repo: Repo, run: Run) -> Path:
     return repo.folder / "public"
 
 
-def test_settings_are_the_same_whether_another_preset_that_inherits_them_was_there_before_or_not() -> (
-    None
-):
+def test_settings_are_the_same_whether_a_preset_that_inherits_them_came_before() -> None:
     workspace = spec.Workspace(str(REPOSITORY / "profiles"))
     inherited: dict[Any, Setting] = {}
     kept: list[Any] = []

@@ -78,7 +78,9 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
             "env.HCCL_ALGO": "a b",
             "env.ASCEND_WORK_PATH": "<depends on $HOME>",
             "env.HCCL_IF_IP": "$HOME",
-            "env.HCCL_RDMA_TC": "<programs that read such files take its backslashes, or # behind it, differently>",
+            "env.HCCL_RDMA_TC": (
+                "<programs that read such files take its backslashes, or # behind it, differently>"
+            ),
         },
     ),
     "a file of variables that is a script": (
@@ -196,7 +198,9 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         "  b:\n    environment: {HCCL_ALGO: tree}\n  c: {image: x}\n  d: *a\n",
         {
             "env.HCCL_BUFFSIZE": "200",
-            "env.HCCL_ALGO": '<containers differ: the service a says "ring", the service b says "tree">',
+            "env.HCCL_ALGO": (
+                '<containers differ: the service a says "ring", the service b says "tree">'
+            ),
             "env.HCCL_IF_IP": "<depends on HCCL_IF_IP>",
         },
     ),

@@ -360,7 +360,7 @@ def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -
     assert read_failure(lambda: fetch_commit(url, "1" * 40))[0] == "NP045"
 
 
-def test_a_commit_that_no_ref_leads_to_is_rejected_while_the_remote_has_it_and_reported_as_lost_later(
+def test_a_commit_without_a_ref_is_rejected_while_the_remote_has_it_and_is_lost_later(
     repo: Repo, hub: Path, tmp_path: Path
 ) -> None:
     repo.git("push", "-q", "-f", "hub", "old:main", ":refs/tags/base/v1.1.0")

@@ -207,7 +207,8 @@ def _say_geop(played: Played, requested: Mapping[str, str | None]) -> None:
         f"jit_compile: {requested['jit_compile'] or '2'}, is_dynamic_input: 0, "
         "getnext_inputs_shape_range: , "
         "data_inputs_shape_range: "
-        f"{(requested['dynamic_inputs_shape_range'] or '').removeprefix('data:')}, is_train_graph: 0, "
+        f"{(requested['dynamic_inputs_shape_range'] or '').removeprefix('data:')}, "
+        "is_train_graph: 0, "
         "is_dynamic_getnext: 0, placeholder_index: , compile_dynamic_mode: "
         f"{requested['compile_dynamic_mode'] or '0'}, "
         f"shape_generalization_mode: {requested['shape_generalization_mode'] or 'STRICT'}",
