@@ -42,7 +42,9 @@ def test_an_object_is_taken_where_its_class_says() -> None:
 
 def test_what_is_written_for_an_option_is_taken_and_read_back() -> None:
     judged = 0
-    for path, name in catalog.options_by_spelling("global_options").items():
+    cases = catalog.options_by_spelling("global_options")
+    assert cases
+    for path, name in cases.items():
         option = catalog.find_option(name)
         assert option is not None
         for choice in option.choices or ((True, False) if option.field == "b" else ()):

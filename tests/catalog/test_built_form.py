@@ -105,7 +105,9 @@ def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
 def test_the_index_of_verbs_has_the_texts_of_the_imported_verbs() -> None:
     purposes, groups = dict(list_verb_names()), list_groups()
     assert len(purposes) > 40
-    for path in COMMANDS.rglob("*.py"):
+    cases = [*COMMANDS.rglob("*.py")]
+    assert cases
+    for path in cases:
         words = [
             part.rstrip("_").replace("_", "-")
             for part in path.relative_to(COMMANDS).with_suffix("").parts

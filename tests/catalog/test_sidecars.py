@@ -42,7 +42,9 @@ def mixlist(roles: Any, operator: str = "A") -> dict[str, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("count", range(1, 7))
 def test_the_combinations_of_roles_are_those_the_parser_takes(count: int) -> None:
-    for roles in itertools.combinations(ROLES, count):
+    cases = [*itertools.combinations(ROLES, count)]
+    assert cases
+    for roles in cases:
         short = {f"{name[:-5]}{'+' if action == 'to-add' else '-'}" for name, action in roles}
         faults = SIDECARS["mixlist"].faults(mixlist(roles))
         assert bool(faults) == (short not in ACCEPTED), roles
@@ -132,6 +134,7 @@ def test_a_name_is_written_where_the_parser_reads_it_back_and_is_a_fault_elsewhe
         ("op-precision", {"ByNodeName": {name: "high_precision"}}, modes),
         ("custom-dtypes", {name: {"InputDtype": ["float16"]}}, types),
     )
+    assert written
     for kind, value, fits in written:
         side = SIDECARS[kind]
         assert bool(side.faults(value)) is not fits, kind

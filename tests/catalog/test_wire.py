@@ -22,7 +22,9 @@ def test_every_option_has_a_row_and_every_row_an_option() -> None:
 
 
 def test_a_form_fits_the_field_that_the_adapter_reads() -> None:
-    for name, row in load_wires().items():
+    cases = load_wires()
+    assert cases
+    for name, row in cases.items():
         option = catalog.find_option(name)
         assert option is not None
         assert row.form in FORMS[option.field], name
@@ -32,7 +34,9 @@ def test_a_form_fits_the_field_that_the_adapter_reads() -> None:
 
 def test_names_of_other_rows_are_rows_and_keys_are_of_one_option() -> None:
     owners: dict[tuple[str, str], str] = {}
-    for name, row in load_wires().items():
+    cases = load_wires()
+    assert cases
+    for name, row in cases.items():
         assert all(
             other in load_wires() for other in (*row.needs, *filter(None, [row.overridden_by]))
         ), name
@@ -46,6 +50,7 @@ def test_the_attribute_of_tensorflow_2_is_the_one_that_the_option_is_spelled_as(
         option: path for path, option in catalog.options_by_spelling("global_options").items()
     }
     assert {name for name, row in load_wires().items() if row.tf2} == set(by_option)
+    assert by_option
     for name, path in by_option.items():
         assert load_wires()[name].tf2["leaf"] == path.rpartition(".")[2]
 

@@ -125,7 +125,9 @@ def test_the_shipped_presets_are_clean_where_they_are_meant_for(
     product: str | None, cann: str | None
 ) -> None:
     workspace, judged = spec.Workspace("builtin:", spec.build_context(cann, product)), 0
-    for name in workspace.store.names():
+    cases = [*workspace.store.names()]
+    assert cases
+    for name in cases:
         config = workspace.resolve_spec(name)
         meant = not product or any(
             products.is_product_covered(p, product) or products.is_product_covered(product, p)

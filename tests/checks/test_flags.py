@@ -199,7 +199,9 @@ def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are(
 
 def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
     found = []
-    for option in filter(None, map(catalog.find_option, catalog.record_names())):
+    cases = [*filter(None, map(catalog.find_option, catalog.record_names()))]
+    assert cases
+    for option in cases:
         flag = catalog.find_flag(option.flag)
         if flag is None or not flag.choices:
             continue

@@ -148,7 +148,9 @@ def test_whatever_a_hint_writes_out_is_taken_and_never_reverses(
     section: str, keys: list[str]
 ) -> None:
     judged = 0
-    for key, value in product(keys, ODD):
+    cases = [*product(keys, ODD)]
+    assert cases
+    for key, value in cases:
         for fault in find_setting_faults(key, value):
             whole, named = read_hint(fault.hint, key.rpartition(".")[2])
             for new in named if "unknown key" not in fault.message else ():

@@ -127,7 +127,9 @@ def test_a_preset_is_judged_alike_whatever_was_judged_before(
     folder = build_store(tmp_path / hashlib.sha256(repr(texts).encode()).hexdigest(), texts)
     context = spec.build_context(cann, product)
     common = spec.Workspace(str(folder), context)
-    for name in dice.choices(sorted(texts), k=2 * len(texts)):
+    cases = [*dice.choices(sorted(texts), k=2 * len(texts))]
+    assert cases
+    for name in cases:
         fresh = spec.Workspace(str(folder), context)
         fresh.resolver.judged = Forgetful()
         with pytest.MonkeyPatch.context() as patch:
@@ -157,6 +159,7 @@ def test_a_value_that_many_inherit_is_judged_once(
         "_judge_value",
         lambda there, key, *given: (judged.append(key), real(there, key, *given))[1],
     )
+    assert texts
     for name in texts:
         assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
     assert judged == ["stranger"]
@@ -206,7 +209,9 @@ def test_what_is_clean_for_all_that_a_preset_claims_is_clean_for_each_of_it(
     scenario: str, claimed: tuple[str, list[str]]
 ) -> None:
     clean = 0
-    for name in catalog.record_names():
+    cases = [*catalog.record_names()]
+    assert cases
+    for name in cases:
         option = catalog.find_option(name)
         assert option is not None
         example = catalog.find_record_texts("options", name).get("example")

@@ -200,6 +200,7 @@ def test_an_empty_argument_is_refused_by_name(
         for argument in (one.flags[0], "x")
     ]
     judged = 0
+    assert parameters
     for parameter in parameters.values():
         if parameter.flags and parameter.kind in ("text", "many"):
             result = run(*names, *needed, *flags, f"{parameter.flags[0]}=")
@@ -287,6 +288,7 @@ def test_nothing_that_was_written_moves_a_cursor(store: Store, run: Run) -> None
         ["env", "a", "--shell", ESCAPES],
         ["show", "a", "--cann", ESCAPES, "--product", ESCAPES],
     ]
+    assert arguments
     for line in arguments:
         result = run(*line)
         assert "bug in npuprof" not in result.err, line

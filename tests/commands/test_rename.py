@@ -205,6 +205,7 @@ def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, r
         "pin.sh": "base/old@HEAD",
         "apart.sh": "mix",
     }
+    assert blocks
     for name, spec in blocks.items():
         (project / name).write_text(SCRIPT.format(spec=spec, end=f" {spec}"))
         assert run("inject", name, spec).code == 0
@@ -214,6 +215,7 @@ def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, r
     repo.git("add", "-A")
     result = run("rename", "base/old", "new")
     assert result.code == 0, result.err
+    assert blocks
     for name, spec in blocks.items():
         assert (
             f"# >>> npuprof {spec if '@' in spec else spec.replace('base/old', 'new')} >>>"

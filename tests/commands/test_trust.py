@@ -104,6 +104,7 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
     assert len(names) > 700
     assert sorted(names) == sorted(set(names)), "no name is in two rows"
     assert not set(names) & set(rows)
+    assert others
     for row in others:
         assert row["executes"] is False or len(row["executes"]) > 10, row
         assert row["source"], row

@@ -296,6 +296,7 @@ def test_warnings_that_a_change_brings_are_told_in_every_form_and_are_no_errors(
         "markdown": "\n**2 presets**: `warns NP378: ",
         "html": '<p class="doubtful">warns NP378: ',
     }
+    assert marks
     for form, mark in marks.items():
         shown = run("diff", "--rev", "HEAD", "--format", form).out
         assert shown.count("warns NP378") == (2 if form == "html" else 1), form

@@ -87,7 +87,9 @@ def test_what_a_page_shows_is_what_happens(
     world = World(tmp_path, made or "true")
     parts: list[str] = []
     printed: list[str] = []
-    for (part, prose), block in match_parts(text):
+    cases = [*match_parts(text)]
+    assert cases
+    for (part, prose), block in cases:
         parts.append(part)
         printed.append(part)
         if prose or block is None:
@@ -198,7 +200,9 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
         flag for _, verb in list_verbs() for one in verb.parameters.values() for flag in one.flags
     }
     flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
-    for command in list_commands(page):
+    cases = [*list_commands(page)]
+    assert cases
+    for command in cases:
         found = re.search(r"(?:^|[ /(])npuprof (?P<arguments>(?:[a-z-]+|VERB).*)", command)
         if found is None:
             if re.fullmatch(r"--[a-z][\w-]*([ =].*)?", command):

@@ -139,6 +139,7 @@ def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(
 ) -> None:
     paths = [path for path, _, _ in expected] + [("not", "there"), ("a", "not there")]
     known = Positions(text)
+    assert paths
     for first in paths:
         requested = parse_document("a", "a.toml", text)
         for path in (first, first, *paths, first):

@@ -713,6 +713,7 @@ def test_what_fails_the_job_is_on_the_page(
     result = run("review")
     assert result.code == code, result.err
     (body,) = github.list_bodies(BOT)
+    assert output
     for text in output:
         assert text in body
     assert (

@@ -65,6 +65,7 @@ def test_every_public_name_is_what_it_says_after_everything_was_imported() -> No
     for module in pkgutil.walk_packages(npuprof.__path__, "npuprof."):
         if not module.name.endswith("__main__") and "_built" not in module.name:
             import_module(module.name)
+    assert npuprof.__all__
     for name in npuprof.__all__:
         found = getattr(npuprof, name)
         assert not isinstance(found, ModuleType), f"a module hides npuprof.{name}"

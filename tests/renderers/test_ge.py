@@ -66,7 +66,9 @@ def test_the_table_has_all_options_with_a_key() -> None:
 def test_each_value_is_text_at_a_level_that_the_engine_takes_its_key_at(
     name: str, key: str, documented: str, listed: str
 ) -> None:
-    for value in list_values(name):
+    cases = [*list_values(name)]
+    assert cases
+    for value in cases:
         ((level, options),) = render({name: value}).items()
         assert options == {key: options[key]}
         assert documented == "-" or level in documented

@@ -138,6 +138,7 @@ def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(
         made = [execute(render_unchecked(preset, target))["session_config"]() for target in WHOLE]
         made.append(run_bare_lines(tensorflow, preset))
     made.append(apply_unchecked(preset, tensorflow.compat.v1.ConfigProto()))
+    assert made
     for found in made:
         assert parameter_map(found) == expect_parameter_map(preset)
         rewrite = found.graph_options.rewrite_options
@@ -402,6 +403,7 @@ def test_each_section_is_written_or_said_to_be_left_out(
         "estimator": "save_checkpoints_steps",
         "atc": "soc_version",
     }
+    assert values
     for section, name in values.items():
         read_by_the_code = (target, section) == ("env-loader", "env")
         assert (name in result.out or read_by_the_code) != (

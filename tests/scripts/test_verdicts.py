@@ -150,7 +150,9 @@ def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str)
 
 def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
     judged = 0
-    for name in catalog.record_names("env"):
+    cases = [*catalog.record_names("env")]
+    assert cases
+    for name in cases:
         variable = catalog.find_variable(name)
         assert variable is not None
         if variable.common_name:  # in a script it may be a name of the script's own

@@ -93,6 +93,7 @@ def test_each_key_comes_back_from_a_script_a_module_and_the_rendered_file(name: 
         "run.py": f"LLM('m', additional_config={table!r})",
         "config.yaml": npuprof.render(config(toml({"vllm_ascend": table})), "vllm")["config.yaml"],
     }
+    assert files
     for file, text in files.items():
         assert imported(file, text)["vllm_ascend"] == table, file
 

@@ -101,7 +101,9 @@ def test_settings_are_the_same_whether_a_preset_that_inherits_them_came_before()
     workspace = spec.Workspace(str(REPOSITORY / "profiles"))
     inherited: dict[Any, Setting] = {}
     kept: list[Any] = []
-    for config in map(workspace.resolve_spec, workspace.listed_store.names()):
+    cases = [*map(workspace.resolve_spec, workspace.listed_store.names())]
+    assert cases
+    for config in cases:
         first, again = build_settings(config, inherited), build_settings(config, {})
         assert [(one.rows, one.fields) for one in first] == [
             (one.rows, one.fields) for one in again
@@ -290,6 +292,7 @@ def test_the_page_of_a_preset_tells(
     run("trust", "profiles")  # presets with faults in them cannot be trusted
     assert run("site", "public").code == 0
     text = Page(tmp_path / "public/presets/job.html").text
+    assert told
     for said in told:
         assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
 
@@ -371,7 +374,9 @@ def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
     repo.commit({**PRESETS, "job": PRESETS["job"] + override})
     (repo.folder / "train.py").write_text('custom_op.parameter_map["op_debug_level"].i = 1\n')
     assert run("site", "public", "--scripts", "train.py").code == 0
-    for path in (repo.folder / "public").rglob("*.html"):
+    cases = [*(repo.folder / "public").rglob("*.html")]
+    assert cases
+    for path in cases:
         text = path.read_text()
         regions = re.findall(r'role="region" aria-label="([^"]*)"', text)
         regions += [
@@ -426,6 +431,7 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
         for link in listed.links
         if f"{link}".startswith("../docs/") and link != "../docs/index.html"
     ] == [f"../docs/{topic.name}.html" for topic in topics]
+    assert topics
     for topic in topics:
         text = (site / f"docs/{topic.name}.html").read_text(encoding="utf-8")
         assert f"<h1>{topic.title}</h1>" in html.unescape(text)
@@ -601,6 +607,7 @@ def test_no_two_boxes_overlap_and_parents_stand_to_the_left() -> None:
     family = draw_family(parents)
     home = {name: box for box in family.boxes for name in box.names}
     assert set(home) == set(parents)
+    assert family.boxes
     for place, one in enumerate(family.boxes):
         for other in family.boxes[place + 1 :]:
             apart = (

@@ -493,6 +493,7 @@ def test_kinds_and_frameworks_of_the_own_presets_are_badges(
         "bert-offline": ["offline-inference", "ATC"],
         "mixins/torch-low-memory": ["torch_npu"],
     }
+    assert badges
     for name, said in badges.items():
         assert (
             shared_page.locator(f"#presets tr:has(a:text-is('{name}')) .badge").all_inner_texts()

@@ -100,7 +100,9 @@ def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> N
     assert "npuprof = npuprof.integrations.pytest_plugin" in entries
     assert "npuprof = npuprof.__main__:script" in entries
     assert built[".whl"].stat().st_size < 2_500_000
-    for page in (REPOSITORY / "npuprof/docs").rglob("*.md"):
+    cases = [*(REPOSITORY / "npuprof/docs").rglob("*.md")]
+    assert cases
+    for page in cases:
         assert str(page.relative_to(REPOSITORY)) in there
 
 
@@ -232,13 +234,17 @@ def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publ
     assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     assert publish["steps"][-1]["with"] == {"attestations": True}
     assert not re.search(r"secrets|password|(?<!id-)token", repr(said))
-    for step in list_steps(REPOSITORY / ".github/workflows/release.yml"):
+    cases = [*list_steps(REPOSITORY / ".github/workflows/release.yml")]
+    assert cases
+    for step in cases:
         assert "${{" not in step.get("run", ""), "what a tag is called is no part of a command"
 
 
 def test_the_container_is_made_of_what_is_there() -> None:
     said = (REPOSITORY / ".ci/Containerfile").read_text()
-    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", said, re.MULTILINE):
+    cases = [*re.findall(r"^COPY (?!--from)(.+) \S+$", said, re.MULTILINE)]
+    assert cases
+    for line in cases:
         for path in line.split():
             assert (REPOSITORY / path).exists(), path
     needed = {

@@ -804,6 +804,7 @@ def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
     ours: dict[str, str], theirs: dict[str, str], clean: bool, tmp_path: Path, run: Run
 ) -> None:
     paths = [tmp_path / name for name in ("base", "ours", "theirs")]
+    assert paths
     for path, changes in zip(paths, ({}, ours, theirs), strict=True):
         text = LOCKED
         for before, after in changes.items():
