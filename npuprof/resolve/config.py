@@ -456,7 +456,8 @@ class Config(Mapping[str, "Any"]):
         if parsed is None:
             raise MissingSettingError(key, self)
         full, tail = parsed
-        if full not in self.settings and not self.history(full) and self._is_misspelt(full):
+        is_known = full in self.settings or self.history(full) or catalog.find_key_record(full)
+        if not is_known and suggest_config_key(self, full):
             raise MissingSettingError(key, self)
         origins = []
         for event in reversed(self.history(full)):
@@ -466,9 +467,6 @@ class Config(Mapping[str, "Any"]):
             if present:
                 origins.append(_find_inner_origin(event, full, tail))
         return origins
-
-    def _is_misspelt(self, key: str) -> bool:
-        return catalog.find_key_record(key) is None and bool(suggest_config_key(self, key))
 
     def traced_value(self, key: str) -> Any:
         """Return the effective value with every leaf as ``values.Leaf``, which has its origin."""

@@ -19,6 +19,7 @@ from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, list_commits, list_configs, load_index
 from npuprof.runs.run_records import list_asked, list_texts, read_versions
+from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
 from npuprof.store.gitstore.commits import Commit, load_commits
 from npuprof.store.gitstore.repository import find_former_names
@@ -244,7 +245,7 @@ class Identifier:
         ):
             return None
         commit, name = commits.pop(), str(request.get("spec", ""))
-        if commit not in self._order and self._repository.git.read_objects([commit])[0] is None:
+        if commit not in self._order and self._repository.git.read_object(commit) is None:
             return None
         try:
             context = clue.record.get("context") or {}
@@ -281,7 +282,7 @@ class Identifier:
         """Return a match with its differences from the current preset, in the same context."""
         if match.in_work_tree:
             return match
-        name = match.name.partition("@")[0] if "+" not in match.name else match.name
+        name = strip_revision(match.name) if "+" not in match.name else match.name
         known = set(self._list_names())
         parts = [
             part if part in known else self._new_names.get(part, "") for part in name.split("+")

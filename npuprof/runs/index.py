@@ -123,7 +123,7 @@ def list_commits(repository: StoreRepository) -> dict[str, int]:
 
     The newest is first.
     """
-    head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
+    head = ["HEAD"] if repository.git.read_object("HEAD") is not None else []
     out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
     return {oid: index for index, oid in enumerate(out.decode().split())}
 
@@ -181,7 +181,7 @@ class _Builder:
         for _ in range(_MOST_MOVES):
             locations |= self._look_up(missing, prefix)
             missing = [commit for commit in missing if commit not in locations]
-            head = self._repository.git.read_objects(["HEAD"])[0]
+            head = self._repository.git.read_object("HEAD")
             if not missing or head is None:
                 break
             newer = commits[commits.index(missing[-1]) + 1 :][:1] or [head.oid]
@@ -217,7 +217,7 @@ class _Builder:
 
     def _leads_outside(self, project: str) -> bool:
         if project not in self._outside:
-            read = self._repository.git.read_objects([project])[0]
+            read = self._repository.git.read_object(project)
             self._outside[project] = (
                 read is not None and read.type == "blob" and bool(read_globs(read.content))
             )

@@ -63,14 +63,18 @@ Converted = tuple[Any, str]
 
 def find_position(text: str, offset: int) -> Position:
     """Return the line and column of an offset in a text."""
-    starts = _find_line_starts(text)
+    starts = _find_last_line_starts(text)
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1] + 1
 
 
-@lru_cache(1)  # a text is asked for many offsets, one after the other
-def _find_line_starts(text: str) -> list[int]:
+def find_line_starts(text: str) -> list[int]:
+    """Return the offset of each line of a text."""
     return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
+#: Callers look up many offsets of one text in a row.
+_find_last_line_starts = lru_cache(1)(find_line_starts)
 
 
 def are_exclusive(branches: Branches, other: Branches) -> bool:

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import groupby
 
+from npuprof.scripts.script_records import find_line_starts
+
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
     |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<plain>[\w.-]+))
@@ -179,7 +181,7 @@ class _Lexer:
         self.text = text
         self.at = 0
         self.first = line, column
-        self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.lines = find_line_starts(text)
         self.delimiters: list[str] = []  #: of the here-documents that begin on the next line
         self.command = Command()
         self.join = ""

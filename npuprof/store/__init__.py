@@ -25,7 +25,7 @@ _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 def is_source_reference(text: str) -> bool:
     """Return whether a spec or reference names a preset of a source: ``team:base/training@2``."""
-    source, colon, _ = text.partition("@")[0].partition(":")
+    source, colon, _ = strip_revision(text).partition(":")
     return (
         bool(colon)
         and source != "builtin"
@@ -40,6 +40,11 @@ def read_revision(reference: str) -> str:
     An empty string if there is none.
     """
     return reference.partition("@")[2].strip("\"'")
+
+
+def strip_revision(reference: str) -> str:
+    """Return a reference without its revision: ``NAME`` of ``NAME@1.2``."""
+    return reference.partition("@")[0]
 
 
 @lru_cache(1 << 15)  # asked of a name wherever it comes from

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report import format_option
+from npuprof.store import strip_revision
 from npuprof.system.files import UnfitFileError, describe_os_error
 
 #: The command that lists the existing names.
@@ -49,7 +50,7 @@ def build_bad_name_finding(
     names = [] if not plain else list(known)
     hint = f'write "{plain}"' if plain in names else did_you_mean(plain, names, LIST_ADVICE)
     if requested is not None and name.startswith("builtin:"):
-        plain = name.removeprefix("builtin:").partition("@")[0]
+        plain = strip_revision(name.removeprefix("builtin:"))
         hint = (
             "copy the shipped preset into this store and extend the copy: npuprof copy "
             f"{name.partition('@')[0]} {plain}"

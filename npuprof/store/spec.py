@@ -18,7 +18,7 @@ from npuprof.model import Context, Finding, NpuprofError, Step, build_error, did
 from npuprof.report import format_option
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import BUILTIN, is_profile_name, is_source_reference
+from npuprof.store import BUILTIN, is_profile_name, is_source_reference, strip_revision
 from npuprof.store.base import CachedStore, ComposedParts
 from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import expand_home, find_repository_top, format_relative_path
@@ -483,7 +483,7 @@ def _is_one_file(spec: str) -> bool:
     if not _is_file_spec(spec):
         return False
     first = spec.partition("+")[0]
-    is_spec = first == "-" or _is_file_spec(first) or is_profile_name(first.partition("@")[0])
+    is_spec = first == "-" or _is_file_spec(first) or is_profile_name(strip_revision(first))
     return not is_spec or os.path.isfile(spec)
 
 
@@ -585,7 +585,10 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     try:
         raw = read_plain_file(path)
     except FileNotFoundError:
-        hint = _suggest_for_file(path, home)
+        name = path.removesuffix(".toml")
+        hint = "give a path to a TOML file, or a preset's name"
+        if isinstance(home, Folder) and name in home.names():
+            hint = f"did you mean the preset {name!r}? It is named without .toml"
         raise build_error("NP008", f"there is no file {path!r}", "", hint) from None
     except (OSError, ValueError) as error:
         from npuprof.store import problems
@@ -594,13 +597,6 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     return Profile(
         document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home
     )
-
-
-def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
-    name = path.removesuffix(".toml")
-    if isinstance(home, Folder) and name in home.names():
-        return f"did you mean the preset {name!r}? It is named without .toml"
-    return "give a path to a TOML file, or a preset's name"
 
 
 def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:

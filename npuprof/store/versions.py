@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from npuprof.model import Record, has_only_digits
+from npuprof.store import strip_revision
 
 # Strings, compiled on first use: many commands import this, few read versions.
 _PART = r"(?:0|[1-9]\d{0,8})"
@@ -139,7 +140,7 @@ class ParentRecord(Record):
     @property
     def name(self) -> str:
         """The name of the parent."""
-        return self.reference.partition("@")[0]
+        return strip_revision(self.reference)
 
     @property
     def own_view(self) -> str:
@@ -331,15 +332,12 @@ def _parse_parent(text: str) -> ParentRecord | None:
     if match is None:
         return None
     version = match["version"] if match["version"] != "-" else ""
-    return ParentRecord(match["view"] or "", _unquote(match["reference"]), version, match["commit"])
+    reference = match["reference"]
+    if "%" in reference:
+        from urllib.parse import unquote
 
-
-def _unquote(text: str) -> str:
-    if "%" not in text:
-        return text
-    from urllib.parse import unquote
-
-    return unquote(text)
+        reference = unquote(reference)
+    return ParentRecord(match["view"] or "", reference, version, match["commit"])
 
 
 def _find_record_lines(message: str) -> list[tuple[str, str]]:

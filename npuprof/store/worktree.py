@@ -94,7 +94,7 @@ def find_converted_files(
 
     No filters are run.
     """
-    head = repository.git.read_objects(["HEAD"])[0]
+    head = repository.git.read_object("HEAD")
     if head is None:
         return set()
     layout, last = repository.find_layout(head.oid), repository.list_profile_files(head.oid)

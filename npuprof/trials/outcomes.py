@@ -145,13 +145,9 @@ def parse_tolerance(text: str, of: float) -> float:
         raise build_usage_error(
             f"--tolerance {text!r} is not a tolerance", "write 1%, or a number like 0.05"
         ) from None
-    return (
-        abs(of) * share / 100
-        if text.endswith("%") and math.isfinite(of)
-        else 0.0
-        if text.endswith("%")
-        else share
-    )
+    if not text.endswith("%"):
+        return share
+    return abs(of) * share / 100 if math.isfinite(of) else 0.0
 
 
 def compile_pattern(text: str) -> str:

@@ -388,7 +388,7 @@ class Home:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     path = self.modules.locate(self.path, node.module or "", node.level)
-                    return self._find_in_module(path, alias.name) if path else None
+                    return self._find_in_module(path, alias.name)
         return None
 
     def find_starred(self, name: str, bindings: Sequence[Binding]) -> Resolved | None:
@@ -399,7 +399,7 @@ class Home:
             node = binding.node
             if isinstance(node, ast.ImportFrom):
                 path = self.modules.locate(self.path, node.module or "", node.level)
-                resolved = self._find_in_module(path, name, starred=True) if path else None
+                resolved = self._find_in_module(path, name, starred=True)
                 if resolved is not None:
                     return resolved
         return None
@@ -407,8 +407,8 @@ class Home:
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> Resolved | None:
         modules = self.modules
         request = path, name
-        if request in modules.requested or len(modules.requested) > _DEEPEST:
-            return None  # an import cycle, or a long chain
+        if not path or request in modules.requested or len(modules.requested) > _DEEPEST:
+            return None  # outside the tree, an import cycle, or a long chain
         if modules.index is not None and name in modules.index.stored:
             return None
         data = modules.read(path)

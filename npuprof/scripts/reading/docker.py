@@ -39,10 +39,6 @@ class _Stage(Record):
     texts: dict[str, str]
     positions: set[Position]
 
-    def copy(self) -> _Stage:
-        """Return a stage that is based on this one."""
-        return _Stage({**self.texts}, {*self.positions})
-
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
     """Return the settings of the last stage's image, and its other settings."""
@@ -54,7 +50,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
         instruction, begin = match["name"].upper(), match.start("arguments")
         if instruction == "FROM" and (image := _FROM.match(match["arguments"])):
             base = stages.get(image["base"].lower(), _Stage({}, set()))
-            stage = base.copy()
+            stage = _Stage({**base.texts}, {*base.positions})
             stages[(image["name"] or str(len(stages))).lower()] = stage
         elif instruction == "ENV":
             position = find_position(text, begin)

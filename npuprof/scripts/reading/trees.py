@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.script_records import Position
+from npuprof.scripts.script_records import Position, find_line_starts
 
 #: A value or opening bracket, and a closing bracket; separators need no match.
 _TOKEN = re.compile(r'(?P<begin>[{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|(?P<end>[}\]])')
@@ -95,7 +95,7 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
 
 def _build_json_tree(text: str) -> Node:
     """Return the tree of a valid JSON text, without recursion."""
-    starts = [0, *(end.end() for end in re.finditer("\n", text))]
+    starts = find_line_starts(text)
     levels: list[list[Node]] = [[]]  # the nodes of each open object or list, innermost last
     for token in _TOKEN.finditer(text):
         if token["end"]:

@@ -227,7 +227,7 @@ def _find_store_move(
     inside = [change for change in changed if not _is_outside(change)]
     if not inside or any(change.was is not None for change in inside):
         return None
-    commit_object = repository.git.read_objects([commit])[0]
+    commit_object = repository.git.read_object(commit)
     if commit_object is None:
         return None
     # git log simplifies parents to those that touched the store; the object has the real ones
@@ -236,7 +236,7 @@ def _find_store_move(
     if len(parents) != 1:  # merged from several stores
         return None
     parent = parents[0].decode()
-    if not repository.git.read_objects([parent])[0]:  # missing in a shallow clone
+    if not repository.git.read_object(parent):  # missing in a shallow clone
         return None
     if repository.list_profile_files(parent, Layout(repository.prefix)):
         return None  # the commit added files to an existing store

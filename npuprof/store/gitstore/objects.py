@@ -201,6 +201,10 @@ class Git:
         size = int(digits)
         return GitObject(oid.decode(), kind.decode(), self._replies.read(size + 1)[:size])
 
+    def read_object(self, name: str) -> GitObject | None:
+        """Return one object by name, None if it does not exist. Raises NpuprofError."""
+        return self.read_objects([name])[0]
+
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of objects by full id, read together.
 
@@ -276,17 +280,14 @@ class Git:
         Raises NpuprofError only if git is missing.
         """
         process = self._start_process(*arguments, is_asked=stdin is not None)
-        output, complaint = self._finish(process, stdin)
+        patience = 1 if self.profile is READ else 10  # hooks and remotes may take longer
+        try:
+            output, complaint = processes.finish(process, stdin, patience)
+        except SilentError as error:
+            raise self._build_silence(error) from None
         if b"warning: ignoring broken ref" in complaint:
             self.build_refusal(complaint.replace(b"warning: ignoring", b"error: it ignores a"))
         return GitResult(process.returncode, output, complaint)
-
-    def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
-        patience = 1 if self.profile is READ else 10  # hooks and remotes may take longer
-        try:
-            return processes.finish(process, stdin, patience)
-        except SilentError as error:
-            raise self._build_silence(error) from None
 
     def stream_output(self, *arguments: str) -> Iterator[bytes]:
         """Yield the output of a command in blocks. Raises NpuprofError if it fails."""
@@ -642,7 +643,12 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         hint = f"if you trust its owner: git config --global --add safe.directory {top or folder}"
         return Finding("NP021", what, "", hint)
     if top and "not a git repository" in text:
-        return _build_unusable_finding(top)
+        inside = os.path.join(top, ".git")
+        why = "It is not whole, or no repository at all."
+        if not os.access(inside, os.R_OK | os.X_OK):
+            why = "It may not be read."
+        hint = f"for details: git -C {top} status"
+        return Finding("NP021", f"git cannot use {inside}", why, hint)
     if "must be run in a work tree" in text:
         what = f"the repository of {folder} has no work tree"
         return Finding("NP021", what, "", "do it in a clone")
@@ -663,27 +669,16 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         return Finding("NP022", what, "", hint)
     if match := re.search(_LOCKED, text):
         config = os.path.realpath(os.path.join(folder, match["config"] or ""))
-        return _build_lock_finding(match["lock"] or f"{config}.lock")
+        lock = match["lock"] or f"{config}.lock"
+        import shlex
+
+        why = "Another git works in this repository, or one that was killed has left it."
+        hint = f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}"
+        return Finding("NP022", f"{lock} is there", why, hint)
     if any(phrase in text for phrase in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
     cause = _find_first_error(text) or "it said nothing"
     return Finding("NP022", f"git failed: {cause}", "", "run git in the same folder to see more")
-
-
-def _build_unusable_finding(top: str) -> Finding:
-    inside = os.path.join(top, ".git")
-    why = "It is not whole, or no repository at all."
-    if not os.access(inside, os.R_OK | os.X_OK):
-        why = "It may not be read."
-    return Finding("NP021", f"git cannot use {inside}", why, f"for details: git -C {top} status")
-
-
-def _build_lock_finding(lock: str) -> Finding:
-    import shlex
-
-    why = "Another git works in this repository, or one that was killed has left it."
-    hint = f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}"
-    return Finding("NP022", f"{lock} is there", why, hint)
 
 
 def _find_first_error(text: str) -> str:

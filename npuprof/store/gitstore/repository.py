@@ -109,9 +109,9 @@ class Repository(ReleaseTags):
     def _find_commit(self, revision: str) -> str:
         if not revision or revision.startswith("-") or "\n" in revision or "\0" in revision:
             return ""  # git would parse a flag, or several names
-        named = self.git.read_objects([revision])[0]
+        named = self.git.read_object(revision)
         if named is not None and named.type == "tag":
-            named = self.git.read_objects([f"{named.oid}^{{commit}}"])[0]
+            named = self.git.read_object(f"{named.oid}^{{commit}}")
         return named.oid if named is not None and named.type == "commit" else ""
 
     def has_commit(self, revision: str) -> bool:
@@ -127,7 +127,7 @@ class Repository(ReleaseTags):
             hint = "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
         elif revision.startswith("-"):
             why = "A revision cannot start with '-'."
-        elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
+        elif not self.git.read_object("HEAD") and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
         else:
             listed = self.git.run_command(
@@ -280,7 +280,7 @@ class Repository(ReleaseTags):
 
         The trees of one depth are read together. ``state`` is what is left of the globs there.
         """
-        root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
+        root = self.git.read_object(f"{commit}:{layout.base.rstrip('/')}")
         if root is None or root.type != "tree":
             return {}
         files = {}

@@ -64,7 +64,7 @@ class StoreRepository(Repository):
         """
         if commit not in self._revisions:
             revision = Revision(self, commit)
-            head = None if revision.has_store else self.git.read_objects(["HEAD"])[0]
+            head = None if revision.has_store else self.git.read_object("HEAD")
             if head and head.oid != commit:
                 from npuprof.store.gitstore.commits import find_former_folder
 
@@ -122,7 +122,7 @@ class StoreRepository(Repository):
         name, _, revision = reference.partition("@")
         recorded = release.record.find_parent(view, reference) if release else None
         if release and recorded:
-            if self.git.read_objects([recorded.commit])[0] is None:
+            if self.git.read_object(recorded.commit) is None:
                 raise NpuprofError(
                     _build_lost_parent_finding(release, reference, recorded.commit, requested)
                 )

@@ -119,7 +119,7 @@ class ReleaseTags:
         if tag not in self._yanks:
             from npuprof.store import versions as version_texts
 
-            mark = self.git.read_objects([f"refs/tags/{tag}{version_texts.YANKED}"])[0]
+            mark = self.git.read_object(f"refs/tags/{tag}{version_texts.YANKED}")
             self._yanks[tag] = _read_yank_reason(mark) if mark else ""
         return self._yanks[tag]
 
@@ -184,7 +184,7 @@ class ReleaseTags:
             if kind != "tag" or tag.endswith(version_texts.YANKED):
                 continue
             text = version_texts.parse_version_text(tag)
-            if text is not None and (tag_object := self.git.read_objects([oid])[0]):
+            if text is not None and (tag_object := self.git.read_object(oid)):
                 ref = version_texts.TagRef("", text, oid)
                 versions.append(version_texts.parse_tag_object(ref, tag_object.content))
         return sorted(versions, key=lambda version: version.text.order)
@@ -205,7 +205,7 @@ class ReleaseTags:
         """
         if request.is_range:
             if not at:
-                head = self.git.read_objects(["HEAD"])[0]
+                head = self.git.read_object("HEAD")
                 at = head.oid if head else ""
             return self.find_newest_version(name, request, at) if at else None
         from npuprof.store import versions as version_texts

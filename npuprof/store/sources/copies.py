@@ -8,7 +8,7 @@ from contextlib import suppress
 from shlex import quote
 
 from npuprof.model import NpuprofError, Place, Record, build_error
-from npuprof.store import is_source_reference
+from npuprof.store import is_source_reference, strip_revision
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.project import Source, find_copy_fault
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -145,7 +145,7 @@ class _CopyFiles:
         store = part.store.find_version(reference, is_own=True)
         version = _Part(store, part.top, f"{part.top}{VERSIONS}/{store.commit}/")
         self._add_folder(version)
-        self._add_preset(version, reference.partition("@")[0])
+        self._add_preset(version, strip_revision(reference))
         return store
 
 
@@ -212,7 +212,7 @@ def reject_foreign_files(
         if current == text:
             continue
         if git.top:
-            staged = git.read_objects([f":{os.path.normpath(os.path.join(prefix, name))}"])[0]
+            staged = git.read_object(f":{os.path.normpath(os.path.join(prefix, name))}")
             if staged and current == staged.content.replace(b"\r\n", b"\n"):
                 continue
         shown = os.path.relpath(path, base)
@@ -257,7 +257,11 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for name in texts:
                 if _is_link(top, name):
-                    raise _build_link_error(os.path.join(top, name))
+                    path = os.path.join(top, name)
+                    what = f"{path} leads to {os.path.realpath(path)} by a link"
+                    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+                    hint = f"remove the link: rm {path}"
+                    raise build_error("NP941", what, why, hint, where=Place(path))
             for path in files:
                 created = [*writing.make_folder_below(os.path.dirname(path), top), *created]
             _replace_copy(top, files)
@@ -288,12 +292,6 @@ def _write_below(top: str, files: Mapping[str, bytes | None]) -> None:
     writing.write_planned_files(
         [PlannedWrite(path, text, below=top) for path, text in files.items()]
     )
-
-
-def _build_link_error(path: str) -> NpuprofError:
-    what = f"{path} leads to {os.path.realpath(path)} by a link"
-    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
-    return build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
 
 
 def _is_link(top: str, name: str) -> bool:

@@ -334,7 +334,9 @@ class Talker:
         return self._talk(partial(self._open_line(git).fetch, requested))
 
     def _open_line(self, git: MirrorGit) -> Line:
-        return Line(git.bare, _write_address(self.url), self._timeout, progress=True)
+        # a path in a form that cannot be an option or a bundle
+        address = f"file://{quote(self.url)}" if self.url.startswith("/") else self.url
+        return Line(git.bare, address, self._timeout, progress=True)
 
     def _talk(self, ask: Callable[[], Talk]) -> Talk:
         try:
@@ -370,14 +372,9 @@ def read_timeout(label: str) -> float:
     raise build_fetch_error(label, why, "write one above 0, or unset it")
 
 
-def _write_address(url: str) -> str:
-    """Return a URL as an argument for git; a path in a form that cannot be an option or bundle."""
-    return url if not url.startswith("/") else "file://" + quote(url)
-
-
 def has_complete_history(git: MirrorGit, commit: str) -> bool:
     """Return whether a commit is in a mirror. Raises NpuprofError (NP054) if it is incomplete."""
-    commit_object = git.read_objects([commit])[0]
+    commit_object = git.read_object(commit)
     if commit_object is None and f"{LOCKED}{commit}" not in list_refs(git):
         return False
     if commit_object is not None and commit_object.type != "commit":

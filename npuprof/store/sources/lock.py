@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, build_error
-from npuprof.store import LOCK_FILE, read_revision
+from npuprof.store import LOCK_FILE, read_revision, strip_revision
 from npuprof.store.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
 
@@ -63,14 +63,14 @@ def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> L
     """
     if reference in versions:
         return versions[reference]
-    name = reference.partition("@")[0]
+    name = strip_revision(reference)
     number = parse_version_text(read_revision(reference))
     if number is None:
         return None
     pins = [
         pin
         for spelled, pin in versions.items()
-        if spelled.partition("@")[0] == name and parse_version_text(pin.version) == number
+        if strip_revision(spelled) == name and parse_version_text(pin.version) == number
     ]
     return pins[0] if len({pin.commit for pin in pins}) == 1 else None
 

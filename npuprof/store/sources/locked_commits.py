@@ -8,6 +8,7 @@ from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
+from npuprof.store import strip_revision
 from npuprof.store.project import Source
 from npuprof.store.sources import fetching
 from npuprof.store.sources.fetching import Fetched
@@ -233,7 +234,7 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
         with suppress(NpuprofError):  # the reader reports it
             target = open_reference(home, reference)
             version = f"{target.source} {target.commit} {target.shown}"
-            name = reference.rpartition(":")[2].partition("@")[0]
+            name = strip_revision(reference.rpartition(":")[2])
             if (version, name) in seen_presets:
                 continue
             if version not in seen_versions:

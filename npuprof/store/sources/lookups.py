@@ -9,7 +9,7 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import RELEASED, is_source_reference, read_revision
+from npuprof.store import RELEASED, is_source_reference, read_revision, strip_revision
 from npuprof.store.base import CachedStore
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
@@ -106,7 +106,7 @@ class Lookups:
         Raises NpuprofError.
         """
         store = self.find_source_store(home, reference, requested)
-        name = reference.partition(":")[2].partition("@")[0]
+        name = strip_revision(reference.partition(":")[2])
         if not store.has_text(name) and store.released:
             self.require_unchanged(store.revision, store.released, requested)
         profile = store.profile(name, requested)

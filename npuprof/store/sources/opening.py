@@ -87,23 +87,21 @@ def _find_copy_at_head(
     None if there is none, or the mirror exists. A repository that vendors its source can show its
     history without the mirror.
     """
-    head = repository.git.read_objects(["HEAD"])[0]
+    head = repository.git.read_object("HEAD")
     if os.path.isdir(find_mirror_folder(locked.url)) or head is None or head.oid == commit:
         return None
     with suppress(NpuprofError):
         later = read_sources_at(repository, head.oid, prefix, head.oid)
         for name, source in later.project.sources.items():
             known = later.lock.sources.get(name)
-            if not source.vendor or known is None or not _is_same_store(known, locked):
+            if not source.vendor or known is None:
+                continue
+            if (known.url, known.path, known.commit) != (locked.url, locked.path, locked.commit):
                 continue
             copy = later.find_copy(name, known)
             if copy is not None and _has_versions(copy, locked):
                 return copy
     return None
-
-
-def _is_same_store(first: LockedSource, second: LockedSource) -> bool:
-    return first.url == second.url and first.path == second.path and first.commit == second.commit
 
 
 def _has_versions(copy: CopyPlace, locked: LockedSource) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from npuprof.model import NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
 from npuprof.resolve.digests import digest_bytes
+from npuprof.store import strip_revision
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
@@ -110,7 +111,8 @@ def read_cached_tags(locked: LockedSource) -> list[ReleasedTag] | None:
     text = _open_cache(locked).read_text(_name_kept(locked))
     if text is None:
         return None
-    tags = _parse(text)
+    pairs = (line.partition(" ") for line in text.decode(errors="surrogateescape").splitlines())
+    tags = [ReleasedTag(tag, commit) for commit, _, tag in pairs]
     return tags if seal_released_tags(tags) == locked.releases else None
 
 
@@ -202,7 +204,7 @@ def find_named_commit(repository: Repository, locked: str, revision: str) -> str
 
 def build_unknown_error(source: str, reference: str, tags: list[ReleasedTag]) -> NpuprofError:
     """Return the error for a reference with an @ that a source's lock cannot resolve."""
-    name, first = reference.partition("@")[0], source.partition("/")[0]
+    name, first = strip_revision(reference), source.partition("/")[0]
     numbers = [str(text) for text in sorted(_list_numbers(tags, name), reverse=True)]
     what = f"{source}:{reference} is neither a version nor a commit that the lock of {source} knows"
     why = "A source is read as of its locked commit; branches and later releases are not available."
@@ -234,8 +236,3 @@ def _name_kept(locked: LockedSource) -> str:
 def _format(tags: list[ReleasedTag]) -> bytes:
     lines = [f"{released.commit} {released.tag}\n" for released in tags]
     return "".join(lines).encode(errors="surrogateescape")
-
-
-def _parse(text: bytes) -> list[ReleasedTag]:
-    pairs = (line.partition(" ") for line in text.decode(errors="surrogateescape").splitlines())
-    return [ReleasedTag(tag, commit) for commit, _, tag in pairs]

@@ -11,7 +11,7 @@ from functools import cached_property
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
-from npuprof.store import FILE, is_profile_name, read_revision
+from npuprof.store import FILE, is_profile_name, read_revision, strip_revision
 from npuprof.store import project as projects
 from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.gitstore.revisions import Pin, Revision
@@ -71,7 +71,7 @@ class SourceStore(CachedStore):
         self.has_pins = bool(locked.versions) and pin is None
         self.commit = pin.commit if pin else locked.commit
         self.yanked = pin.yanked if pin else locked.yanked  #: why it was yanked
-        self.shown = pin.format_shown(reference.partition("@")[0]) if pin else locked.shown
+        self.shown = pin.format_shown(strip_revision(reference)) if pin else locked.shown
         self.copy = copy  #: the place of its vendored copy, if there is one
         self._copy = self._require_copy(copy) if copy is not None else None
         #: its identity for trust, independent of its local name
@@ -150,9 +150,9 @@ class SourceStore(CachedStore):
         if self._home is None or self._pin is None:
             mirror = open_mirror(self.source, self.locked.url, self.locked.path)
             return load_mirror_revision(mirror, self.source, self.commit), None
-        repository, name = self._home.revision.repository, self._reference.partition("@")[0]
+        repository, name = self._home.revision.repository, strip_revision(self._reference)
         tag = f"refs/tags/{name}/v{self._pin.version}"
-        target = repository.git.read_objects([f"{tag}^{{commit}}"])[0]
+        target = repository.git.read_object(f"{tag}^{{commit}}")
         if target is None or target.oid != self.commit:
             # the lock has precedence over moved and deleted tags
             return load_mirror_revision(repository, self.source, self.commit), None
@@ -248,7 +248,7 @@ class SourceStore(CachedStore):
     def find_own_parent(self, reference: str, requested: Origin | None) -> Profile:
         """Return the preset of a reference with an @ between its presets. Raises NpuprofError."""
         return self.find_version(reference, requested, is_own=True).profile(
-            reference.partition("@")[0], requested
+            strip_revision(reference), requested
         )
 
     def _read_profile(self, name: str, requested: Origin | None) -> Profile:
@@ -349,7 +349,7 @@ class SourceStore(CachedStore):
 
         Raises NpuprofError.
         """
-        name, revision = reference.partition("@")[0], read_revision(reference)
+        name, revision = strip_revision(reference), read_revision(reference)
         try:
             commit = ""
             if not _is_number(revision):
@@ -397,7 +397,7 @@ class SourceStore(CachedStore):
 
     def advise_yanked(self, reference: str) -> str:
         """Return the hint for a reference to a yanked version, as far as known here."""
-        source, _, name = reference.partition("@")[0].partition(":")
+        source, _, name = strip_revision(reference).partition(":")
         update = f"npuprof source update {source.partition('/')[0]}"
         if not self.is_version:
             return f"{update}, with a rev in npuprof.toml that allows a newer version"

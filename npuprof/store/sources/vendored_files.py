@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import FORM
-from npuprof.store import RELEASED, is_source_reference
+from npuprof.store import RELEASED, is_source_reference, strip_revision
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.lookups import Lookups
@@ -52,7 +52,7 @@ class KeptFiles:
             if not pinned.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
-            name, folder = reference.partition("@")[0], f"{parent_folder}{reference}/"
+            name, folder = strip_revision(reference), f"{parent_folder}{reference}/"
             digest = self._lookups.digest_pinned_profile(pinned.profile)
             record = KeptRecord(name, pinned.version, pinned.commit, digest, FORM)
             self.files[f"{folder}{RECORD}"] = str(record).encode()
