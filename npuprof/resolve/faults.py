@@ -78,10 +78,8 @@ def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
     ring = chain[keys.index(parent.key) :]
     start = min(range(len(ring)), key=lambda place: ring[place].key)
     ring = ring[start:] + ring[:start]
-    removed, place = (
-        (ring[1] if len(ring) > 1 else ring[0]).name,
-        ring[0].origin("profile", "extends"),
-    )
+    removed = (ring[1] if len(ring) > 1 else ring[0]).name
+    place = ring[0].origin("profile", "extends")
     links = " -> ".join(
         [*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name]
     )

@@ -32,7 +32,7 @@ class Package(Record):
 
     name: str
     path: str
-    version: str = ""
+    version: str
 
 
 class Adapter(Record):

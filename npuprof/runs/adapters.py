@@ -79,11 +79,9 @@ def logs_unset_options(wire: Wire, process: Process) -> bool:
 
 #: Variables that make the next run log the adapter's blocks, keep the start of the log, and dump
 #: graphs.
-BLOCKS, KEEP, DUMPS = (
-    "ASCEND_MODULE_LOG_LEVEL=FMK=1",
-    "ASCEND_HOST_LOG_FILE_NUM=1000",
-    "PRINT_MODEL=1",
-)
+BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"
+KEEP = "ASCEND_HOST_LOG_FILE_NUM=1000"
+DUMPS = "PRINT_MODEL=1"
 
 
 def explain_missing(wire: Wire, epoch: Epoch) -> str:

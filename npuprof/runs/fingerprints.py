@@ -155,10 +155,8 @@ def _read_variables(place: str, raw: bytes) -> list[Clue]:
         for name, variable in _VARIABLES.items()
     }
     if not fields["digest"] and not fields["preset_digest"]:
-        what, why = (
-            f"{place} has no NPUPROF_DIGEST",
-            "npuprof run and npuprof env set it for the commands they start.",
-        )
+        what = f"{place} has no NPUPROF_DIGEST"
+        why = "npuprof run and npuprof env set it for the commands they start."
         raise build_error(
             "NP962",
             what,
@@ -202,10 +200,8 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     text = raw.decode(errors="replace").replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
     if not clues:
-        what, why = (
-            f"{path} says no digest",
-            "Files that npuprof renders, exports and records name their preset.",
-        )
+        what = f"{path} says no digest"
+        why = "Files that npuprof renders, exports and records name their preset."
         hint = (
             "npuprof import reads the settings of a file that npuprof has not written, and diff "
             "compares them with a preset"

@@ -58,7 +58,7 @@ class Identified(Record):
 
     clue: Clue
     matches: tuple[Match, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 class Identifier:

@@ -81,10 +81,8 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
         and len({ranks.identify_record(read[record_path]) for record_path in newest}) == 1
     ):
         return run_records.build_profile(newest[0], read[newest[0]])
-    what, why = (
-        f"{path} contains the records of {len(read)} processes",
-        "Their settings differ, so name one of them.",
-    )
+    what = f"{path} contains the records of {len(read)} processes"
+    why = "Their settings differ, so name one of them."
     hint = f"name one, such as {newest[0]}; npuprof diff {path} compares them"
     raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path)), *damaged])
 
@@ -160,7 +158,7 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
     return _EVIDENCE_KIND if path != "-" or is_log(head) else None
 
 
-def read_as_profile(path: str, unread: list[Finding] | None = None) -> Profile | None:
+def read_as_profile(path: str, unread: list[Finding] | None) -> Profile | None:
     """Return a run's file or folder as a profile, None if it has no kind.
 
     Unreadable parts are added to ``unread``.
@@ -179,10 +177,8 @@ def reject_run_file(path: str) -> Profile | None:
     kind = find_kind(path)
     if kind is None:
         return None
-    what, why = (
-        f"{path} is {kind.noun}, and no preset",
-        "It is a record of a past run; only commands that show, compare and check read it.",
-    )
+    what = f"{path} is {kind.noun}, and no preset"
+    why = "It is a record of a past run; only commands that show, compare and check read it."
     hint = (
         f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
     )

@@ -249,7 +249,7 @@ class Outcome(Record):
     """
 
     says: str
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...]
     note: str = ""
     unset: bool = False
     engine: bool = False

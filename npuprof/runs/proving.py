@@ -96,13 +96,9 @@ class _Proof:
 
         1 if a setting was not effective, 2 if nothing could be determined, else 0.
         """
-        return (
-            1
-            if any(state in NOT_IN_FORCE for state in self.states)
-            else 2
-            if {*self.states} <= {CANNOT_TELL}
-            else 0
-        )
+        if any(state in NOT_IN_FORCE for state in self.states):
+            return 1
+        return 2 if {*self.states} <= {CANNOT_TELL} else 0
 
     def _group(self, number: int) -> list[tuple[Verdict, list[Process]]]:
         """Return the different verdicts on a setting, each with its processes."""
@@ -226,17 +222,15 @@ class _Proof:
         for number, (name, value) in enumerate(self.judged.items()):
             place = self.config.origin(name), name, (self.config.name,)
             for verdict, processes in self._group(number):
-                where, description = (
-                    name_processes(processes),
-                    escape_controls(_describe(verdict, value)),
-                )
+                where = name_processes(processes)
+                description = escape_controls(_describe(verdict, value))
                 if verdict.state in NOT_IN_FORCE:
                     what = f"{name} was {verdict.state} in {where}: {description}"
                     yield Finding("NP971", what, "", _HINTS[verdict.state], *place)
                 elif verdict.state == CANNOT_TELL:
-                    what = f"it is unknown whether {name} was effective in {where}" + (
-                        f": {description}" if description else ""
-                    )
+                    what = f"it is unknown whether {name} was effective in {where}"
+                    if description:
+                        what += f": {description}"
                     tells = dict.fromkeys(
                         verdicts[number].tell
                         for process, verdicts in self.runs

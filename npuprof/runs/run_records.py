@@ -175,11 +175,9 @@ def parse_record(path: str, raw: bytes) -> Fields:
             else _find_fault(fields)
         )
     except json.JSONDecodeError as error:
-        fields, fault, where = (
-            {},
-            f"{error.msg[:1].lower()}{error.msg[1:]}",
-            Place(path, error.lineno, error.colno),
-        )
+        fields = {}
+        fault = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        where = Place(path, error.lineno, error.colno)
     except (ValueError, RecursionError):
         fields, fault = {}, "it is not UTF-8, or nested too deeply"
     if fault:

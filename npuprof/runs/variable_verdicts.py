@@ -5,7 +5,7 @@ The lines have the variables that a process read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -63,45 +63,35 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
     shown = tuple(dict.fromkeys(text.text for text in texts))
     unknown = partial(Verdict, key, CANNOT_TELL, shown)
     if not texts:
-        return (
-            unknown("no line of it: torch_npu logs a variable when it reads it")
-            if variables
-            else unknown("", SHOWN)
-        )
-    if expected is None or "\n" in expected:
-        return unknown(
-            "each process has a value of its own"
-            if expected is None
-            else "the log has one line of it"
-        )
+        if variables:
+            return unknown("no line of it: torch_npu logs a variable when it reads it")
+        return unknown("", SHOWN)
+    if expected is None:
+        return unknown("each process has a value of its own")
+    if "\n" in expected:
+        return unknown("the log has one line of it")
     says = {_judge_text(name, expected, text) for text in texts}
     if says == {SAME}:
         return Verdict(key, IN_FORCE)
     if says == {OTHER}:
         return Verdict(key, ABSENT if shown == (_UNSET,) else CHANGED, shown)
-    return unknown(
-        "its line is damaged, or may be cut"
-        if UNSURE in says
-        else "it was read with different values"
-    )
+    if UNSURE in says:
+        return unknown("its line is damaged, or may be cut")
+    return unknown("it was read with different values")
 
 
 def _judge_text(name: str, expected: str, shown: Text) -> str:
     """Return the comparison of a text with the expected one; the order of pairs does not matter."""
     if shown.cut:
-        return (
-            UNSURE if expected.startswith(shown.text) or shown.text.startswith(expected) else OTHER
-        )
+        is_start = expected.startswith(shown.text) or shown.text.startswith(expected)
+        return UNSURE if is_start else OTHER
+    if shown.text == expected:
+        return SAME
     if is_unreadable(shown.text):
-        return SAME if shown.text == expected else UNSURE
+        return UNSURE
     form = find_pairs_form(name)
     pairs = form.parse(expected) if form else None
-    return (
-        SAME
-        if shown.text == expected
-        or (form and pairs is not None and pairs == form.parse(shown.text))
-        else OTHER
-    )
+    return SAME if form and pairs is not None and pairs == form.parse(shown.text) else OTHER
 
 
 def choose_log_modules(environment: Mapping[str, str]) -> str:
@@ -109,10 +99,8 @@ def choose_log_modules(environment: Mapping[str, str]) -> str:
 
     Without one, torch reads TORCH_LOGS.
     """
-    modules: Iterable[str] = (
-        environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or ""
-    ).split(",")
-    known = [module for module in modules if module]
-    return ",".join(
-        known if any(module.strip().lstrip("+") == "env" for module in known) else [*known, "env"]
-    )
+    text = environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or ""
+    modules = [module for module in text.split(",") if module]
+    if not any(module.strip().lstrip("+") == "env" for module in modules):
+        modules.append("env")
+    return ",".join(modules)

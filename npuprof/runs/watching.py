@@ -26,7 +26,7 @@ class WatchedCommand(Record):
     command: Sequence[str]
     variables: dict[str, str]
     environment: dict[str, str]
-    with_arguments: bool = False
+    with_arguments: bool
 
     def run(
         self, folder: str | None, proving: bool, explain: Callable[[str, OSError], Answer]

@@ -44,7 +44,7 @@ class Adopted(Record):
     presets: tuple[str, ...]
     data: bytes
     known: bytes
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 class Adoption(Record):

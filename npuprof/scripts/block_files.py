@@ -22,8 +22,8 @@ from npuprof.system.writing import PlannedWrite
 class Writing(Record):
     """How blocks are written: also over edited ones (``force``), or not at all (``dry_run``)."""
 
-    force: bool = False
-    dry_run: bool = False
+    force: bool
+    dry_run: bool
 
 
 class FileBlocks(Record):

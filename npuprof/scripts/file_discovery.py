@@ -64,10 +64,8 @@ def read_script_file(file: str, among_others: bool) -> bytes | Finding:
     try:
         return read_plain_file(file)
     except OSError as error:
-        what, why = (
-            f"cannot read the file: {describe_os_error(error, file)}",
-            "The other files were read." if among_others else "",
-        )
+        what = f"cannot read the file: {describe_os_error(error, file)}"
+        why = "The other files were read." if among_others else ""
         return build_finding("NP801", what, why, _suggest_path(file), where=Place(file))
 
 

@@ -24,7 +24,7 @@ _MOST_FILES = 5000
 _PASSED_OVER = frozenset(("node_modules", "__pycache__"))
 
 
-def open_modules(folders: Sequence[str] = (), with_sourced: bool = True) -> Modules:
+def open_modules(folders: Sequence[str], with_sourced: bool = True) -> Modules:
     """Return the modules of scripts' trees, below one of the folders or in a repository.
 
     Without ``with_sourced``, shell scripts are read without their sourced files.

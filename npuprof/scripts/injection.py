@@ -53,10 +53,8 @@ def inject_block(requested: Asked, injector: Injector, how: Writing, replacing: 
     """
     file = requested.file
     if not is_visible(requested.spec) or not re.fullmatch(r"\S+", requested.spec):
-        what, why = (
-            f"{requested.spec!r} cannot be used in the mark of a block",
-            "A mark contains one word of visible characters.",
-        )
+        what = f"{requested.spec!r} cannot be used in the mark of a block"
+        why = "A mark contains one word of visible characters."
         raise _build_place_error(
             file, what, why, "give the preset a name without blanks and hidden characters"
         )
@@ -90,10 +88,8 @@ def _inject_into_file(requested: Asked, injector: Injector, how: Writing, data: 
     place = _find_place(requested, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
-        what, why = (
-            f"line {line + 1} is inside the block of {around[0].spec}",
-            "A block inside another could never be refreshed.",
-        )
+        what = f"line {line + 1} is inside the block of {around[0].spec}"
+        why = "A block inside another could never be refreshed."
         raise _build_place_error(file, what, why, "name a line outside, or omit --line to refresh")
     new = open_blocks(data, [place])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)

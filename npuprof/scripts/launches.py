@@ -33,7 +33,7 @@ class Launch(Record):
     scope: str
     surface: str
     settings: tuple[ScriptSetting, ...]
-    environment: tuple[ScriptSetting, ...] = ()
+    environment: tuple[ScriptSetting, ...]
     site: Site | None = None
     entry: AddedEntry | None = None
 

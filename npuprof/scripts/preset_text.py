@@ -174,7 +174,9 @@ def explain_nothing(
     if users:
         return users
     if notes := [note for draft in drafts for note in draft.notes]:
-        return _summarize_notes(notes)
+        reasons = list(dict.fromkeys(note.why for note in notes))
+        more = f"; and for {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
+        return f"{format_count(len(notes), 'setting')}: {'; '.join(reasons[:2])}{more}"
     if imported.passed_over:
         return imported.passed_over
     if is_named and imported.other_variables:
@@ -190,12 +192,6 @@ def explain_nothing(
     if any(site.surface == "session" for site in imported.sites):
         return "an optimizer entry without a setting"
     return "no setting in it" if is_named else ""
-
-
-def _summarize_notes(notes: Sequence[Note]) -> str:
-    reasons = list(dict.fromkeys(note.why for note in notes))
-    more = f"; and for {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
-    return f"{format_count(len(notes), 'setting')}: {'; '.join(reasons[:2])}{more}"
 
 
 def _format_written(value: object) -> str:

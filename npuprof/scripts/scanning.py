@@ -57,7 +57,7 @@ def scan_scripts(
     paths: list[str],
     context: Context,
     store: str | None,
-    survey: Survey | None = None,
+    survey: Survey | None,
     with_docs: bool = False,
 ) -> Scanned:
     """Return the findings about the scripts below paths; their content is also counted in a survey.
@@ -281,10 +281,8 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
     unread = sum(
         scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
     )  # with settings it was read
-    survey.files, survey.unread = (
-        result.files,
-        unread + len({fault.path for fault in result.faults}),
-    )
+    survey.files = result.files
+    survey.unread = unread + len({fault.path for fault in result.faults})
 
 
 def _load_team_rules(store: str | None) -> list[TeamRule]:

@@ -111,7 +111,9 @@ def build_family(
     cite = _build_citation(result.leaves)
     dependents = Counter(leaf.base for leaf in result.leaves)
     for name, facts in result.bases.items():
-        result.files[name] = _format_base(facts, dependents[name])
+        topics = describe_topics(facts.items())
+        shown = f"{topics}, what {dependents[name]} of the imported presets have in common"
+        result.files[name] = _format_facts({"description": shown}, facts, {"abstract": True})
     for name, switch in result.switches.items():
         result.files[name] = _format_mixin(switch, cite)
     for leaf in result.leaves:
@@ -245,14 +247,6 @@ def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
         f"{file}: {', '.join(functions)}" if functions else file
         for file, functions in functions_of.items()
     ]
-
-
-def _format_base(facts: dict[str, Any], dependents: int) -> str:
-    description = (
-        f"{describe_topics(facts.items())}, what "
-        f"{dependents} of the imported presets have in common"
-    )
-    return _format_facts({"description": description}, facts, {"abstract": True})
 
 
 def _format_mixin(switch: Switch, cite: Citation) -> str:

@@ -208,7 +208,7 @@ class _UnfitError(Exception):
     """Raised for a value that no preset can contain."""
 
 
-def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
+def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str]) -> list[Step]:
     """Return changes given as Python values as steps.
 
     Raises NpuprofError for invalid keys and values.

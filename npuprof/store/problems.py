@@ -99,7 +99,7 @@ def make_preset_name(text: str) -> str:
     return "/".join(filter(None, segments)).removesuffix(".toml")
 
 
-def build_no_store_finding(in_python: bool = False) -> Finding:
+def build_no_store_finding(in_python: bool) -> Finding:
     """Return the finding for a missing store in this folder and its parents."""
     return Finding(
         "NP010",
@@ -129,9 +129,7 @@ def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Fi
     return Finding("NP010", f"the store {store!r} is not a folder", why, hint)
 
 
-def build_project_folder_finding(
-    requested: str, is_option: bool, in_python: bool = False
-) -> Finding:
+def build_project_folder_finding(requested: str, is_option: bool, in_python: bool) -> Finding:
     """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(requested, "profiles").removeprefix("./")
     what = f"{requested!r} is not a store of presets: the store is in {inner}"
@@ -152,9 +150,7 @@ def build_missing_finding(
     return Finding("NP101", what, why, hint, requested, "profile.extends", (requested.profile,))
 
 
-def build_clash_finding(
-    name: str, paths: tuple[str, str], requested: Origin | None = None
-) -> Finding:
+def build_clash_finding(name: str, paths: tuple[str, str], requested: Origin | None) -> Finding:
     """Return the finding for a file outside the store with the name of a preset in it."""
     what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
     why = (
@@ -166,7 +162,7 @@ def build_clash_finding(
 
 
 def build_outside_finding(
-    source: str, name: str, requested: Origin | None, outside: bool = False
+    source: str, name: str, requested: Origin | None, outside: bool
 ) -> Finding:
     """Return the finding for a preset file that is a link out of the store.
 

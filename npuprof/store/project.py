@@ -110,10 +110,11 @@ class _Reader:
     def read_project(self) -> Project:
         """Return the project, without faulty parts."""
         good = self._read_table(self._document.data, (), _KEYS)
-        sources = {}
-        for name, table in good.get("sources", {}).items():
-            if source := self._read_source(name, table):
-                sources[name] = source
+        sources = {
+            name: source
+            for name, table in good.get("sources", {}).items()
+            if (source := self._read_source(name, table))
+        }
         self._require_distinct((name, ("sources", name)) for name in sources)
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(

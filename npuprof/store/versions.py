@@ -158,10 +158,10 @@ class ParentRecord(Record):
 class ReleaseRecord(Record):
     """The record of a tag; missing facts are empty strings and None, ``faults`` invalid lines."""
 
-    digest: str = ""
-    preset_digest: str = ""
-    form: int | None = None
-    parents: tuple[ParentRecord, ...] = ()
+    digest: str
+    preset_digest: str
+    form: int | None
+    parents: tuple[ParentRecord, ...]
     faults: tuple[str, ...] = ()
 
     def find_parent(self, view: str, reference: str) -> ParentRecord | None:
@@ -386,7 +386,7 @@ class Bound(Record):
 
     operator: str
     parts: tuple[int, ...]
-    pre: str = ""
+    pre: str
 
     @property
     def text(self) -> VersionText:

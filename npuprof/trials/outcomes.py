@@ -47,10 +47,10 @@ class Judgement(Record):
     any.
     """
 
-    hang: str = UNKNOWN
-    signal: str = ""
-    repeat: int = 1
-    metric: str = ""
+    hang: str
+    signal: str
+    repeat: int
+    metric: str
     effect: Effect | None = None
 
     def judge_run(self, result: Result) -> str:

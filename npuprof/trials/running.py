@@ -46,12 +46,12 @@ class Setup(Record):
     """
 
     command: tuple[str, ...]
-    target: str = "session"
-    jobs: int = 1
-    devices: tuple[str, ...] = ()
-    timeout: float | None = None
-    most: int | None = None
-    metrics: dict[str, str] = {}
+    target: str
+    jobs: int
+    devices: tuple[str, ...]
+    timeout: float | None
+    most: int | None
+    metrics: dict[str, str]
 
     def render_code(self, config: Config) -> dict[str, str]:
         """Return the rendered file of a config and its sidecar files, by name.
@@ -148,7 +148,9 @@ class Runner:
         name = f"{self._number:04}-{config.digest[:12]}"
         environment = self._build_environment(config, device)
         command = self._write_code(name, config)
-        log = self._open_log(name)
+        tree, path = self.journal.tree, f"logs/{name}.log"
+        with require_writable(tree.find_path(path), _NEEDED):
+            log = tree.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             self._pool.start(name, command, environment, log, self.setup.timeout)
         except OSError as error:
@@ -160,12 +162,6 @@ class Runner:
             os.close(log)
         self.made += 1
         self._started[name] = config, device
-
-    def _open_log(self, name: str) -> int:
-        """Return the open log file of a run. Raises NpuprofError."""
-        path = f"logs/{name}.log"
-        with require_writable(self.journal.tree.find_path(path), _NEEDED):
-            return self.journal.tree.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return the environment that ``npuprof run`` would pass to a command."""

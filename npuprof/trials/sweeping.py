@@ -46,7 +46,7 @@ class Choice(Record):
     """One value of an axis: its display form, and the steps or preset that it adds."""
 
     shown: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
     mixin: str = ""
 
 
@@ -65,8 +65,8 @@ class Combination(Record):
 
     choices: tuple[Choice, ...]
     config: Config | None
-    errors: tuple[Finding, ...] = ()
-    same_as: int | None = None
+    errors: tuple[Finding, ...]
+    same_as: int | None
 
     @property
     def is_allowed(self) -> bool:
@@ -308,7 +308,7 @@ def _import_result(
     return True
 
 
-def import_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
+def import_results(journal: Journal, metrics: dict[str, str], timeout: float | None) -> int:
     """Import the results of scheduler jobs from the results folder; return their number."""
     imported = 0
     for end in _list_ends(journal.tree):
@@ -325,7 +325,7 @@ def import_pod_logs(
     metrics: dict[str, str],
     text: str,
     digests: Sequence[str],
-    timeout: float | None = None,
+    timeout: float | None,
 ) -> int:
     """Import the output of an Indexed Job's pods; return the number of results for ``digests``.
 

@@ -38,7 +38,7 @@ class Reader(Protocol):
 
 
 def scan_stream(
-    stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None
+    stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None
 ) -> None:
     """Pass the relevant lines of a stream to a reader; at most ``most`` bytes are read."""
     rest = b""

@@ -82,12 +82,9 @@ def _build_refused_fault(setting: ScriptSetting, requested: Context) -> Fault:
     taken = list_attribute_values(setting.name, requested.cann)
     value = format_literal(setting.assigned.written)
     listed = ", ".join(map(format_literal, taken))
-    alike = {type(choice) for choice in taken} == {type(setting.assigned.written)}
-    code, what = (
-        ("NP203", f"{value} is none of {listed}")
-        if alike
-        else ("NP202", f"it takes {listed}, not {value}")
-    )
+    code, what = "NP202", f"it takes {listed}, not {value}"
+    if {type(choice) for choice in taken} == {type(setting.assigned.written)}:
+        code, what = "NP203", f"{value} is none of {listed}"
     why = "The class accepts only these values and raises TypeError or ValueError for any other."
     hint = "omit the line" if setting.assigned.written is None else f"write one of {listed}"
     return Fault(code, f"global_options().{setting.name}: {what}", why, hint)

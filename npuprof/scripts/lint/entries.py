@@ -95,10 +95,8 @@ def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
         )
         what = f"{idle.name} has an entry for the adapter, and nothing is given {idle.name}"
         what = f"{what}: {idle.session}(...) is made without it in line {idle.session_line}"
-        why, hint = (
-            "Its settings have no effect on that session.",
-            f"write {idle.session}(config={idle.name})",
-        )
+        why = "Its settings have no effect on that session."
+        hint = f"write {idle.session}(config={idle.name})"
         places: list[LocatedRecord | ScriptSetting] = [
             *entries,
             *settings,

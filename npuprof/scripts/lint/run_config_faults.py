@@ -99,28 +99,19 @@ def _find_unknown_argument_faults(cls: ConfigClass, name: str, requested: Contex
     if gone and is_before(requested, gone):
         return []
     option = catalog.find_option(name)
-    is_session_option = option is not None and option.field is not None
-    hint = (
-        "set it in the session_config"
-        if is_session_option
-        else did_you_mean(name, list_class_arguments(cls.name), "remove it")
-    )
+    known = list_class_arguments(cls.name)
     what = f"{cls.name} of the current adapter takes no argument {name!r}"
-    if name in list_class_arguments(cls.name):
-        what, hint = (
-            f"{cls.name} of CANN {requested.cann} takes no argument {name!r}",
-            f"omit it: it was added in CANN {cls.since[name]}",
-        )
+    if name in known:
+        what = f"{cls.name} of CANN {requested.cann} takes no argument {name!r}"
+        hint = f"omit it: it was added in CANN {cls.since[name]}"
     elif gone:
         hint = f"remove it: CANN {gone} took it away; scan --cann judges by an older release"
-    return [
-        Fault(
-            "NP812",
-            what,
-            "Python raises TypeError for an argument that the class does not have.",
-            hint,
-        )
-    ]
+    elif option is not None and option.field is not None:
+        hint = "set it in the session_config"
+    else:
+        hint = did_you_mean(name, known, "remove it")
+    why = "Python raises TypeError for an argument that the class does not have."
+    return [Fault("NP812", what, why, hint)]
 
 
 def _find_missing_value_faults(config_class: ConfigClass, name: str) -> list[Fault]:
@@ -208,8 +199,6 @@ def _check_call(call: GivenCall, requested: Context) -> list[Fault]:
         name for name in config_class.required if _is_argument_known(config_class, name, requested)
     )
     missing = [name for name in required if name not in call.arguments and not call.open]
-    what, why = (
-        f"{call.name} lacks {', '.join(missing)}",
-        "Python raises TypeError: the call does not fit the class.",
-    )
+    what = f"{call.name} lacks {', '.join(missing)}"
+    why = "Python raises TypeError: the call does not fit the class."
     return [Fault("NP819", what, why, f"give {' and '.join(missing)} as well")] if missing else []

@@ -10,6 +10,9 @@ from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.expressions import Unknown, get_last_name, name_callee
 from npuprof.scripts.python.scopes import Scope
 
+#: The functions of absl that define numbers, with their types.
+_NUMBERS = {"DEFINE_integer": "int", "DEFINE_float": "float"}
+
 
 def collect_flag_defaults(
     tree: ast.Module, calls: list[ast.Call], attributes: list[ast.Attribute]
@@ -27,20 +30,23 @@ def collect_flag_defaults(
             for keyword in call.keywords:
                 if keyword.arg:
                     overridden[keyword.arg] = _fold_or_none(keyword.value, scope)
-        elif name == "add_argument":
+            continue
+        if name == "add_argument":
             flag, default = _parse_add_argument(call)
-            value = _fold_default(flag, default, scope)
-            if value is not None:
-                declared.setdefault(flag, []).append(_convert_argument(call, value))
         elif name.startswith("DEFINE_"):
             flag, default = _parse_definition(call)
-            value = _fold_default(flag, default, scope)
-            if value is not None:
-                declared.setdefault(flag, []).append(_convert_definition(name, value))
-    certain = {}
-    for flag, values in declared.items():
-        if len(set(map(repr, values))) == 1:
-            certain[flag] = values[0]
+        else:
+            continue
+        value = _fold_or_none(default, scope) if flag and default is not None else None
+        if value is not None:
+            if name == "add_argument":
+                value = _convert_argument(call, value)
+            elif name in _NUMBERS:
+                value = _convert_number(_NUMBERS[name], value)
+            declared.setdefault(flag, []).append(value)
+    certain = {
+        flag: values[0] for flag, values in declared.items() if len(set(map(repr, values))) == 1
+    }
     assigned = _list_assigned(attributes)
     defaults = certain | overridden
     return {flag: value for flag, value in defaults.items() if flag not in assigned}
@@ -55,10 +61,6 @@ def _list_assigned(attributes: list[ast.Attribute]) -> set[str]:
     }
 
 
-def _fold_default(flag: str, default: ast.expr | None, scope: Scope) -> Any:
-    return _fold_or_none(default, scope) if flag and default is not None else None
-
-
 def _convert_argument(call: ast.Call, value: Any) -> Any:
     """Return a text default as argparse parses it, by ``type``; None if that is not known."""
     for keyword in call.keywords:
@@ -68,13 +70,6 @@ def _convert_argument(call: ast.Call, value: Any) -> Any:
                 return _convert_number(kind, value)
             return value if kind in ("str", "bool") or not isinstance(value, str) else None
     return value
-
-
-def _convert_definition(name: str, value: Any) -> Any:
-    """Return a text default as absl parses it."""
-    if name == "DEFINE_integer":
-        return _convert_number("int", value)
-    return _convert_number("float", value) if name == "DEFINE_float" else value
 
 
 def _convert_number(kind: str, value: Any) -> Any:

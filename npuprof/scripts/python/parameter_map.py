@@ -265,10 +265,11 @@ SURFACE = Surface(_MARKERS, _read_call, _read_assignment, _read_statement)
 
 def find_commented_settings(module: Module) -> list[ScriptSetting]:
     """Return the parameter-map lines in separate comment lines."""
-    matches: dict[int, re.Match[str]] = {}
-    for number, line in enumerate(module.script.lines, 1):
-        if "parameter_map" in line and (match := _COMMENTED.fullmatch(line)):
-            matches[number] = match
+    matches = {
+        number: match
+        for number, line in enumerate(module.script.lines, 1)
+        if "parameter_map" in line and (match := _COMMENTED.fullmatch(line))
+    }
     if not matches:
         return []
     inside_texts: set[int] = set()

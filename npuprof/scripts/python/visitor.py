@@ -718,12 +718,8 @@ def _get_called_name(entry: PendingFunction) -> str:
 _LocationKey = tuple[ScriptLocation, str, str, str]
 
 
-def _get_location_key(setting: ScriptSetting) -> _LocationKey:
-    return setting.location, setting.surface, setting.scope, setting.name
-
-
-def _get_target(setting: ScriptSetting) -> tuple[str, str]:
-    return setting.scope, setting.name
+_get_location_key = attrgetter("location", "surface", "scope", "name")
+_get_target = attrgetter("scope", "name")
 
 
 def _are_dead(settings: list[ScriptSetting]) -> bool:

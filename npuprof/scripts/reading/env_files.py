@@ -27,8 +27,12 @@ class _Entry(Record):
     reason: str = ""
 
 
-#: A quoted value, and its backslash escapes.
-Quotes = tuple[re.Pattern[str], re.Pattern[str]]
+class Quotes(Record):
+    """A quoted value, and its backslash escapes."""
+
+    pattern: re.Pattern[str]
+    escape: re.Pattern[str]
+
 
 #: The variable by which an export is recognized; the quote of its value shows the format.
 _EXPORT = re.compile(r"^[ \t]*NPUPROF_DIGEST=(?P<quote>.)", re.MULTILINE)
@@ -42,11 +46,13 @@ _CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "
 #: The format of an export, by the quote around its digest: systemd, or python-dotenv and similar
 #: readers.
 _UNIT: dict[str, Quotes] = {
-    '"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))
+    '"': Quotes(re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))
 }
 _DOTENV: dict[str, Quotes] = {
-    "'": (re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
-    '"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r"""\\([\\'"abfnrtv])""")),
+    "'": Quotes(re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
+    '"': Quotes(
+        re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r"""\\([\\'"abfnrtv])""")
+    ),
 }
 
 
@@ -99,20 +105,17 @@ def _read_quoted_entry(
     name, start = head["name"], head.start("name")
     begin = head.end()
     quote = text[begin : begin + 1]
-    if quote not in quotes:
-        end = _find_line_end(text, begin)
-        value = _COMMENT.sub("", text[begin:end])
-        return _Entry(name, start, value, end, _find_caveat(value, quotes, is_export))
-    pattern, escape = quotes[quote]
-    quoted = pattern.match(text, begin)
+    quoted = quotes[quote].pattern.match(text, begin) if quote in quotes else None
     if quoted is None:
         end = _find_line_end(text, begin)
         value = _COMMENT.sub("", text[begin:end])
-        return _Entry(name, start, value, end, "its quotes are not closed")
+        is_open = quote in quotes
+        caveat = "its quotes are not closed" if is_open else _find_caveat(value, quotes, is_export)
+        return _Entry(name, start, value, end, caveat)
     end = _find_line_end(text, quoted.end())
     if text[quoted.end() : end].strip()[:1] not in ("", "#"):
         return None
-    value = escape.sub(lambda match: _CONTROLS.get(match[1], match[1]), quoted[1])
+    value = quotes[quote].escape.sub(lambda match: _CONTROLS.get(match[1], match[1]), quoted[1])
     return _Entry(name, start, value, end, _find_caveat(quoted[0], quotes, is_export))
 
 

@@ -226,9 +226,7 @@ def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
     return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
 
 
-def read_script(
-    path: str, data: bytes, named: bool = True, modules: Modules | None = None
-) -> ImportedFile:
+def read_script(path: str, data: bytes, named: bool, modules: Modules | None) -> ImportedFile:
     """Return the content of a file for any bytes; faults are in ``problems``, nothing is raised.
 
     Locations refer to the text that was read: for a notebook, ``part_locations`` maps them to the

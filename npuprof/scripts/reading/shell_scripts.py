@@ -10,7 +10,7 @@ from itertools import dropwhile, zip_longest
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, Place, Record
+from npuprof.model import Place, Record
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
@@ -139,7 +139,11 @@ def import_shell_script(
     problems = []
     commands = list(parse_shell_commands(text))
     if commands and commands[-1][-1].span[1] > len(text):
-        problems.append(_build_open_quote(path, commands[-1][-1]))
+        last = commands[-1][-1]
+        what = "a quote or bracket of this word is never closed"
+        why = "A shell treats the rest of the file as part of it, so settings there were not read."
+        where = Place(path, last.line, last.column)
+        problems.append(build_finding("NP801", what, why, "close it", where=where))
     has_unread = False
     if modules is not None and modules.locate_file is not None and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
@@ -172,12 +176,6 @@ def import_shell_script(
         tuple(records),
         followed=tuple(followed),
     )
-
-
-def _build_open_quote(path: str, word: Word) -> Finding:
-    what = "a quote or bracket of this word is never closed"
-    why = "A shell treats the rest of the file as part of it, so settings there were not read."
-    return build_finding("NP801", what, why, "close it", where=Place(path, word.line, word.column))
 
 
 def find_shell_settings(

@@ -76,9 +76,10 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
     names_of_line: dict[int, set[str]] = {}
     for setting in draft.carried:
         names_of_line.setdefault(setting.line, set()).add(setting.name)
-    edits = []
-    for line, names in sorted(names_of_line.items()):
-        edits.append(lines.build_cut(line, line, _read_export(path, lines, line, names)))
+    edits = [
+        lines.build_cut(line, line, _read_export(path, lines, line, names))
+        for line, names in sorted(names_of_line.items())
+    ]
     mention = re.compile(rf"\b(?:{'|'.join(setting.name for setting in draft.carried)})\b")
     first, last = min(names_of_line), max(names_of_line)
     for line in range(first, last):

@@ -6,7 +6,7 @@ A fault in many places is one finding; silent changes of results come before sto
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -38,7 +38,7 @@ class Table(Record):
     name: str
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: Sequence[tuple[Any, ...]]
     inline: int = 3
     most: int = 10
     note: str = ""
@@ -62,7 +62,7 @@ class Weighty(Record):
     first: str
     places: int
     files: tuple[str, ...]
-    wordings: int = 0
+    wordings: int
 
 
 class Report(Record):
@@ -75,7 +75,7 @@ class Report(Record):
     weighty: list[Weighty]
     others: int
     tables: list[Table]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def build_findings_report(survey: Survey, accepted: int) -> Report:
@@ -113,7 +113,7 @@ def _list_surfaces(survey: Survey) -> Table:
     surfaces = sorted(
         survey.surfaces, key=lambda surface: (-len(survey.surfaces[surface]), surface)
     )
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     for surface in surfaces:
         files = survey.surfaces[surface]
         rows.append((len(files), sum(files.values()), surface))
@@ -132,14 +132,14 @@ def _list_mistakes(faults: list[Weighty]) -> Table:
         order = SEVERITIES.index(severity), -files, -places, code
         ordered.append((order, (severity, places, files, code, title, settings)))
     columns = ("severity", "places", "files", "code", "kind", "settings")
-    rows: list[tuple[Any, ...]] = [row for _, row in sorted(ordered)]
+    rows = [row for _, row in sorted(ordered)]
     return Table("mistakes", "Likely mistakes, by kind", columns, rows, inline=5)
 
 
 def _list_deprecated(groups: list[Weighty]) -> Table:
     deprecated = [group for group in groups if group.code in _DEPRECATED]
     deprecated.sort(key=lambda group: (-len(group.files), -group.places, group.message))
-    rows: list[tuple[Any, ...]] = [
+    rows = [
         (len(group.files), group.places, group.message, group.hint, group.first)
         for group in deprecated
     ]
@@ -157,9 +157,7 @@ def _list_worst_files(survey: Survey) -> Table:
         {name for name, _ in counts},
         key=lambda name: (-counts[name, "error"], -counts[name, "warning"], name),
     )
-    rows: list[tuple[Any, ...]] = [
-        (counts[name, "error"], counts[name, "warning"], name) for name in names
-    ]
+    rows = [(counts[name, "error"], counts[name, "warning"], name) for name in names]
     columns = ("errors", "warnings", "file")
     return Table("worst_files", "Files with the most findings", columns, rows, most=5)
 
@@ -172,7 +170,7 @@ def _list_upgrade(survey: Survey) -> list[Table]:
         survey.touched.items(),
         key=lambda item: (KINDS.index(item[0].kind), -len(item[1]), item[0].what),
     )
-    rows: list[tuple[Any, ...]] = [
+    rows = [
         (touched.kind, len(names), touched.what, touched.hint, tuple(names))
         for touched, names in order
     ]
@@ -206,9 +204,18 @@ def _fold_group(group: list[Finding]) -> Weighty:
     usual = wordings.most_common(1)[0][0]
     first = next(finding for finding in group if strip_lines(finding.message) == usual)
     files = tuple(dict.fromkeys(finding.path or "" for finding in group))
-    fields = (first.code, first.severity, first.key, first.message, first.why, first.hint)
     return Weighty(
-        *fields, _find_risk(first.key), first.place, len(group), files, len(wordings) - 1
+        first.code,
+        first.severity,
+        first.key,
+        first.message,
+        first.why,
+        first.hint,
+        _find_risk(first.key),
+        first.place,
+        len(group),
+        files,
+        len(wordings) - 1,
     )
 
 

@@ -422,7 +422,7 @@ def _may_convert(arguments: Sequence[str]) -> bool:
     raise ValueError(f"no git command: {arguments}")
 
 
-def require_plain_files(repository: str, folder: str = "") -> None:
+def require_plain_files(repository: str, folder: str) -> None:
     """Raise NpuprofError if git would read a pipe, socket or device as a file, and block.
 
     ``repository`` is the folder of a bare repository or the top of a work tree; empty for none.

@@ -65,7 +65,7 @@ class ResolvedRevision(Record):
 
     commit: str
     label: str
-    version: Version | None = None
+    version: Version | None
 
 
 class Repository(ReleaseTags):

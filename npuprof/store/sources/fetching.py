@@ -353,7 +353,7 @@ class Talker:
         return build_failure(self.label, talk.messages, find_mirror_folder(self.url), requested)
 
 
-def name_source(url: str, name: str = "") -> str:
+def name_source(url: str, name: str) -> str:
     """Return a source for messages: its name, if any, and its URL without credentials."""
     return f"the source {name!r} ({hide_credentials(url)})" if name else hide_credentials(url)
 

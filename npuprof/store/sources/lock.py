@@ -190,10 +190,11 @@ def parse_locked_version(text: str) -> LockedVersion | None:
 
 
 def _read_entry(name: str, entry: dict[str, Any]) -> LockedSource:
-    versions = {}
-    for reference, text in entry.get("versions", {}).items():
-        if pin := parse_locked_version(text):
-            versions[reference] = pin
+    versions = {
+        reference: pin
+        for reference, text in entry.get("versions", {}).items()
+        if (pin := parse_locked_version(text))
+    }
     locked = LockedSource(name, **{key: entry.get(key, "") for key in _FORMS}, versions=versions)
     seals = {"seal": entry.get("seal"), "seals": entry.get("seals", {})}
     return locked._replace(is_sealed=bool(locked.releases) and seals == _seal(locked))

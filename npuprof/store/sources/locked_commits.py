@@ -39,11 +39,11 @@ class Locking(Record):
     """The new lock entries of sources, and notes."""
 
     sources: dict[str, LockedSource]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def lock_sources(
-    project_files: ProjectFiles, sources: Iterable[Source], accept_moved: bool = False
+    project_files: ProjectFiles, sources: Iterable[Source], accept_moved: bool
 ) -> Locking:
     """Fetch sources and their own sources, and return the new lock entries.
 
