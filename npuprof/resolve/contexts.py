@@ -350,11 +350,8 @@ class ContextMap:
         ``unasked`` omits the target.
         """
         plain = any(self._is_plain(point) for point in points)
-        for axis in ("target", "scenario"):
-            if any(
-                getattr(point, axis) is _OPEN for point in points
-            ):  # then no other value decides: all are included
-                points = [point for point in points if getattr(point, axis) is _OPEN]
+        for axis in ("target", "scenario"):  # if it is open at a point, no other value decides
+            points = [point for point in points if getattr(point, axis) is _OPEN] or points
         nearest = min(points, key=lambda point: point.active.bit_count())
         boxes = group_pairs(
             ((point.scenario, _OPEN if unasked else point.target), point.box) for point in points
@@ -380,18 +377,14 @@ class ContextMap:
         spans = {}
         versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], stretches, strict=True):
-            if requested.find_value(axis) not in span:
+            here = requested.find_value(axis)
+            if here not in span:
                 spans[axis] = _drop_open(
                     chain.from_iterable(self._alike.get((axis, name), (name,)) for name in span)
                 )
             # Values that overrides match outside the preset's claims count only if they decide.
-            versions[axis] = _drop_open(
-                span
-                if requested.find_value(axis) not in span
-                or requested.find_value(axis)
-                or axis in claims
-                else ()
-            )
+            decides = here not in span or here or axis in claims
+            versions[axis] = _drop_open(span if decides else ())
         words = (
             [] if requested.target in places else [f"for the target {', '.join(map(str, places))}"]
         )

@@ -335,15 +335,10 @@ def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool 
         attribute.rpartition(".")[2] == option.name for attribute in attributes
     ):
         return True
-    group = path.rpartition(".")[
-        0
-    ]  # without any attributes if the file of its class was unreadable
-    return (
-        None
-        if group in attributes
-        and not any(attribute.startswith(f"{group}.") for attribute in attributes)
-        else False
-    )
+    group = path.rpartition(".")[0]
+    has_members = any(attribute.startswith(f"{group}.") for attribute in attributes)
+    # a group is without members if the file of its class was unreadable
+    return None if group in attributes and not has_members else False
 
 
 #: The nesting depth of settings classes.
@@ -372,16 +367,10 @@ class Classes:
             ) from None
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                start = next(
-                    (
-                        item
-                        for item in node.body
-                        if isinstance(item, ast.FunctionDef) and item.name == "__init__"
-                    ),
-                    None,
-                )
-                if start is not None:
-                    self._attributes[node.name] = dict(_list_attributes(start))
+                for item in node.body:
+                    if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+                        self._attributes[node.name] = dict(_list_attributes(item))
+                        break
 
     def list_attributes(self) -> frozenset[str] | None:
         """Return the option paths of TF 2; None if no class has them."""
@@ -407,26 +396,19 @@ class Classes:
 def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Yield the attributes that a constructor assigns: the name, and the called class."""
     for node in ast.walk(start):
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
-        )
+        match node:
+            case ast.Assign(targets, value):
+                pass
+            case ast.AnnAssign(annotated, _, value):
+                targets = [annotated]
+            case _:
+                continue
+        match value:
+            case ast.Call(ast.Name(called) | ast.Attribute(_, called)):
+                pass
+            case _:
+                called = ""
         for target in targets:
-            if (
-                isinstance(target, ast.Attribute)
-                and isinstance(target.value, ast.Name)
-                and target.value.id == "self"
-            ):
-                value = getattr(node, "value", None)
-                called = value.func if isinstance(value, ast.Call) else None
-                name = (
-                    called.id
-                    if isinstance(called, ast.Name)
-                    else called.attr
-                    if isinstance(called, ast.Attribute)
-                    else ""
-                )
-                yield target.attr, name
+            match target:
+                case ast.Attribute(ast.Name("self"), name):
+                    yield name, called

@@ -288,16 +288,12 @@ def _select_shared(fields: Fields) -> dict[str, str]:
     Those that repeat the settings are left out.
     """
     repeated: set[str] = set()
-    for section, name in (
-        keys.split_section_and_name(setting["key"]) for setting in fields["settings"]
-    ):
-        repeated.update(
-            (name,)
-            if section == "env"
-            else load_equivalent_variables().get(name, ())
-            if section == "options"
-            else ()
-        )
+    for setting in fields["settings"]:
+        section, name = keys.split_section_and_name(setting["key"])
+        if section == "env":
+            repeated.add(name)
+        elif section == "options":
+            repeated.update(load_equivalent_variables().get(name, ()))
     log = (fields.get("proof") or {}).get("log")  # a separate folder if npuprof enabled the log
     variables = (fields.get("environment") or {}).items()
     return {
@@ -329,9 +325,12 @@ def describe_ending(fields: Fields) -> str:
     ending = fields.get("exit") or {}
     if ending.get("signal"):
         return f"died of {ending['signal']}"
-    if fields.get("state") in ("ended", "not started"):
-        return f"exit {ending.get('code')}" if fields["state"] == "ended" else "not started"
-    return "no end recorded" if fields.get("state") == "running" else ""
+    state = fields.get("state")
+    if state == "ended":
+        return f"exit {ending.get('code')}"
+    if state == "not started":
+        return "not started"
+    return "no end recorded" if state == "running" else ""
 
 
 def list_endings(groups: Iterable[Ranks]) -> list[str]:

@@ -132,21 +132,17 @@ def check_blocks(paths: list[str], injector: Injector, only: str | None = None) 
         for path, change in changes
         for finding in blocks.check_block_state(path, change.block, change.state)
     ]
-    count = len(changes)
     note = (
-        f"{format_count(count, 'block')} looked at: "
+        f"{format_count(len(changes), 'block')} looked at: "
         f"{format_severity_counts(findings) or 'all up to date'}"
     )
-    if only is not None and not count and not findings:
+    is_missing = only is not None and not changes
+    if is_missing:
         note = (
             f"{', '.join(paths)} has no block of {only}; "
             f"npuprof inject {paths[0]} {only} writes one"
         )
-    return Answer(
-        format_findings(findings),
-        (note,),
-        1 if findings or (only is not None and not count) else 0,
-    )
+    return Answer(format_findings(findings), (note,), 1 if findings or is_missing else 0)
 
 
 def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: str) -> Answer:
