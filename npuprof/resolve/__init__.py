@@ -306,9 +306,9 @@ def is_match_met(name: str, allowed: tuple[str, ...], value: str | None) -> bool
     if value is None:
         return False
     if name == "product":
-        from npuprof.catalog import products
+        from npuprof.catalog.products import is_product_covered
 
-        return any(products.is_product_covered(pattern, value) for pattern in allowed)
+        return any(is_product_covered(pattern, value) for pattern in allowed)
     if name in ("target", "scenario"):
         return value in allowed
     return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in allowed)
@@ -341,9 +341,9 @@ def apply_layers(
             try:
                 _apply_step(settings, step, value)
             except values.NotAListError as error:
-                from npuprof.resolve import faults
+                from npuprof.resolve.faults import build_append_finding
 
-                raise NpuprofError(faults.build_append_finding(profile, step, error.path)) from None
+                raise NpuprofError(build_append_finding(profile, step, error.path)) from None
 
 
 def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:

@@ -99,15 +99,13 @@ def _narrow_releases(known: str, second: str, axis: str) -> str:
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     """Return the products that both lists cover; of a family and one of its lines, the line."""
-    from npuprof.catalog import products
+    from npuprof.catalog.products import may_contain
 
-    covered = [
-        name for name in known if any(products.may_contain(pattern, name) for pattern in second)
-    ]
+    covered = [name for name in known if any(may_contain(pattern, name) for pattern in second)]
     return covered + [
         name
         for name in second
-        if name not in covered and any(products.may_contain(pattern, name) for pattern in known)
+        if name not in covered and any(may_contain(pattern, name) for pattern in known)
     ]
 
 

@@ -136,9 +136,9 @@ class Lineages:
                 if self._has_sources:
                     lineage = self._settle_versions(current, lineage)
                 if len(lineage) > MOST_ANCESTORS + 1:
-                    from npuprof.resolve import faults
+                    from npuprof.resolve.faults import build_long_lineage_finding
 
-                    raise NpuprofError(faults.build_long_lineage_finding(current, MOST_ANCESTORS))
+                    raise NpuprofError(build_long_lineage_finding(current, MOST_ANCESTORS))
                 known[current.key] = lineage
                 del chain[current.key]
 
@@ -153,17 +153,17 @@ class Lineages:
                 problems += error.findings
                 continue
             if parent.key in chain:
-                from npuprof.resolve import faults
+                from npuprof.resolve.faults import build_cycle_finding
 
-                raise NpuprofError(faults.build_cycle_finding(list(chain.values()), parent))
+                raise NpuprofError(build_cycle_finding(list(chain.values()), parent))
             repeated.setdefault(parent.key, []).append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
         if len(repeated) < len(parents):
-            from npuprof.resolve import faults
+            from npuprof.resolve.faults import build_repeated_parent_finding
 
             problems += [
-                faults.build_repeated_parent_finding(profile, places)
+                build_repeated_parent_finding(profile, places)
                 for places in repeated.values()
                 if len(places) > 1
             ]
@@ -203,9 +203,9 @@ class Lineages:
                     )
                     for end in (known, member)
                 ]
-                from npuprof.resolve import faults
+                from npuprof.resolve.faults import build_two_versions_finding
 
-                raise NpuprofError(faults.build_two_versions_finding(profile, known, member, paths))
+                raise NpuprofError(build_two_versions_finding(profile, known, member, paths))
         return tuple(settled)
 
     def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
@@ -284,11 +284,9 @@ class Lineages:
                     if not inside[last]:
                         free = sorted([*free, *ends[last]])
         if any(queues):
-            from npuprof.resolve import faults
+            from npuprof.resolve.faults import build_order_finding
 
-            raise NpuprofError(
-                faults.build_order_finding(profile, [queue for queue in queues if queue])
-            )
+            raise NpuprofError(build_order_finding(profile, [queue for queue in queues if queue]))
         return (*lines[0][:common], *reversed(order))
 
 
@@ -334,11 +332,9 @@ def list_form_problems(lineage: Iterable[Profile]) -> list[Finding]:
         if member.named
         for path in member.named
     ):
-        from npuprof.resolve import faults
+        from npuprof.resolve.faults import find_unknown_frameworks
 
-        problems += [
-            problem for member in members for problem in faults.find_unknown_frameworks(member)
-        ]
+        problems += [problem for member in members for problem in find_unknown_frameworks(member)]
     return problems
 
 

@@ -157,10 +157,10 @@ class CachedStore(ProfileSource):
 
     def take_out(self, name: str) -> None:
         """Remove a profile from now on, as it may be deleted."""
-        from npuprof.store import problems as _problems
+        from npuprof.store.problems import build_missing_finding
 
         self._profiles[name] = NpuprofError(
-            _problems.build_missing_finding("NP008", name, self.label, "", None)
+            build_missing_finding("NP008", name, self.label, "", None)
         )
 
     def may_have_policy(self) -> bool:

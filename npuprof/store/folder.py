@@ -153,11 +153,9 @@ class Folder(CachedStore):
                 f"check its permissions, or write {format_relative_path(self.project_file)} so "
                 "that presets leads elsewhere"
             )
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_unreadable_finding
 
-            raise NpuprofError(
-                _problems.build_unreadable_finding(path, error)._replace(hint=hint)
-            ) from None
+            raise NpuprofError(build_unreadable_finding(path, error)._replace(hint=hint)) from None
 
     def is_outside(self, name: str) -> bool:
         """Return whether a preset is, or would be, outside the store's folder.
@@ -204,10 +202,10 @@ class Folder(CachedStore):
         except OSError as error:
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_unreadable_finding
 
             raise NpuprofError(
-                _problems.build_unreadable_finding(format_relative_path(folder), error)
+                build_unreadable_finding(format_relative_path(folder), error)
             ) from None
         for entry in entries:
             name = entry.name
@@ -231,9 +229,9 @@ class Folder(CachedStore):
 
     def _read_profile(self, name: str, requested: Origin | None) -> Profile:
         if not is_profile_name(name):
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_bad_name_finding
 
-            raise NpuprofError(_problems.build_bad_name_finding(name, requested, self.names()))
+            raise NpuprofError(build_bad_name_finding(name, requested, self.names()))
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if not self.is_shipped else path
         is_outside = False
@@ -243,16 +241,14 @@ class Folder(CachedStore):
             if not os.path.lexists(path):
                 path, source, is_outside = outer, shown, True
             elif os.path.lexists(outer):
-                from npuprof.store import problems as _problems
+                from npuprof.store.problems import build_clash_finding
 
-                raise NpuprofError(_problems.build_clash_finding(name, (source, shown), requested))
+                raise NpuprofError(build_clash_finding(name, (source, shown), requested))
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, is_outside):
-                from npuprof.store import problems as _problems
+                from npuprof.store.problems import build_outside_finding
 
-                raise NpuprofError(
-                    _problems.build_outside_finding(source, name, requested, is_outside)
-                )
+                raise NpuprofError(build_outside_finding(source, name, requested, is_outside))
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None
@@ -260,9 +256,9 @@ class Folder(CachedStore):
                 raise NpuprofError(self._build_missing_finding(name, requested)) from None
             raw = absent
         except OSError as error:
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_unreadable_finding
 
-            raise NpuprofError(_problems.build_unreadable_finding(source, error)) from None
+            raise NpuprofError(build_unreadable_finding(source, error)) from None
         return Profile(
             document.parse_document(name, source, raw), key=f"{self.key_prefix}{name}", home=self
         )
@@ -289,9 +285,9 @@ class Folder(CachedStore):
             )
         if requested is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
-        from npuprof.store import problems as _problems
+        from npuprof.store.problems import build_missing_finding
 
-        return _problems.build_missing_finding("NP008", name, self.label, hint, requested)
+        return build_missing_finding("NP008", name, self.label, hint, requested)
 
 
 def find_store(
@@ -307,17 +303,15 @@ def find_store(
         return open_builtin_store()
     if requested:
         if not os.path.isdir(requested):
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_no_folder_finding
 
             option = format_option("store", in_python=in_python) if named else "$NPUPROF_STORE"
             why = f"It was named by {option}."
-            raise NpuprofError(_problems.build_no_folder_finding(requested, why, in_python))
+            raise NpuprofError(build_no_folder_finding(requested, why, in_python))
         if _has_store_below(requested):
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_project_folder_finding
 
-            raise NpuprofError(
-                _problems.build_project_folder_finding(requested, bool(named), in_python)
-            )
+            raise NpuprofError(build_project_folder_finding(requested, bool(named), in_python))
         return Folder(requested)
     folder = os.getcwd()
     while True:
@@ -330,9 +324,9 @@ def find_store(
             return implied
         parent = os.path.dirname(folder)
         if parent == folder:
-            from npuprof.store import problems as _problems
+            from npuprof.store.problems import build_no_store_finding
 
-            raise NpuprofError(_problems.build_no_store_finding(in_python))
+            raise NpuprofError(build_no_store_finding(in_python))
         folder = parent
 
 

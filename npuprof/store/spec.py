@@ -286,9 +286,9 @@ class Workspace:
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
-                from npuprof.store import problems
+                from npuprof.store.problems import build_file_revision_finding
 
-                raise NpuprofError(problems.build_file_revision_finding(name, revision))
+                raise NpuprofError(build_file_revision_finding(name, revision))
             name = inside
         pinned = self.lookups.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = pinned.profile.home
@@ -524,11 +524,11 @@ def _find_release(cann: str, problems: list[Finding]) -> str | None:
 
 
 def _find_product(product: str, problems: list[Finding]) -> str | None:
-    from npuprof.catalog import products
+    from npuprof.catalog.products import find_product, suggest_product
 
-    family = products.find_product(product)
+    family = find_product(product)
     if family is None:
-        hint, _ = products.suggest_product(product)
+        hint, _ = suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     return family
 
@@ -591,9 +591,9 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
             hint = f"did you mean the preset {name!r}? It is named without .toml"
         raise build_error("NP008", f"there is no file {path!r}", "", hint) from None
     except (OSError, ValueError) as error:
-        from npuprof.store import problems
+        from npuprof.store.problems import build_unreadable_finding
 
-        raise NpuprofError(problems.build_unreadable_finding(source, error)) from None
+        raise NpuprofError(build_unreadable_finding(source, error)) from None
     return Profile(
         document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home
     )
@@ -606,9 +606,9 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
     if not all(map(str.strip, spec.split("+"))):
         what = f"{spec!r} names no preset on one side of a +"
     why = "A + composes two specs; the second wins. Quote a revision that contains a +."
-    from npuprof.store import problems
+    from npuprof.store.problems import LIST_ADVICE
 
-    return Finding("NP004", what, why, f"write {plain}" if plain else problems.LIST_ADVICE)
+    return Finding("NP004", what, why, f"write {plain}" if plain else LIST_ADVICE)
 
 
 def require_no_blanks(spec: str) -> None:
@@ -622,9 +622,9 @@ def require_no_blanks(spec: str) -> None:
 
 def build_nameless_revision_finding(revision: str) -> Finding:
     """Return the finding for a revision without a preset name."""
-    from npuprof.store import problems
+    from npuprof.store.problems import LIST_ADVICE
 
-    hint = problems.LIST_ADVICE
+    hint = LIST_ADVICE
     if revision:
         hint = (
             f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev "

@@ -142,9 +142,9 @@ class Repository(ReleaseTags):
             if self.is_shallow():
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
-        from npuprof.store import problems
+        from npuprof.store.problems import place_error
 
-        return problems.place_error(build_error("NP011", what, why, hint), requested)
+        return place_error(build_error("NP011", what, why, hint), requested)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks older commits; cached."""
@@ -165,9 +165,9 @@ class Repository(ReleaseTags):
         """
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import parse_version_request
 
-        request = version_texts.parse_version_request(revision)
+        request = parse_version_request(revision)
         if request and (version := self.find_version(name, request, at)):
             return ResolvedRevision(
                 self.resolve_commit(version.commit), version.number_text, version
@@ -204,9 +204,9 @@ class Repository(ReleaseTags):
             hint = (
                 "this clone is shallow and may not reach back to the version: git fetch --unshallow"
             )
-        from npuprof.store import problems
+        from npuprof.store.problems import place_error
 
-        return problems.place_error(build_error("NP011", what, why, hint), requested)
+        return place_error(build_error("NP011", what, why, hint), requested)
 
     def _build_unreleased_error(
         self, name: str, revision: str, requested: Origin | None
@@ -220,9 +220,9 @@ class Repository(ReleaseTags):
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
         else:
             hint = f"none is released; npuprof release {name} makes the first"
-        from npuprof.store import problems
+        from npuprof.store.problems import place_error
 
-        return problems.place_error(build_error("NP011", what, why, hint), requested)
+        return place_error(build_error("NP011", what, why, hint), requested)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is an ancestor of another, or equal to it."""

@@ -67,11 +67,11 @@ class ReleaseTags:
 
     def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
         """Treat a version without a tag as released, for queries about its commit only."""
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import TagRef, Version
 
-        ref = version_texts.TagRef(name, text, f"proposed {name} {text}")
+        ref = TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
-        self._versions[ref.tag] = version_texts.Version(
+        self._versions[ref.tag] = Version(
             name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre
         )
         self._tags = None
@@ -102,9 +102,9 @@ class ReleaseTags:
         NpuprofError.
         """
         yanked: Version | None = None
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import select_newest
 
-        for ref in version_texts.select_newest(self._list_reachable_refs(name, commit), request):
+        for ref in select_newest(self._list_reachable_refs(name, commit), request):
             if versions := self.read_versions([ref]):
                 if not self.find_yank(ref.tag):
                     return versions[0]
@@ -117,9 +117,9 @@ class ReleaseTags:
         An additional tag records it.
         """
         if tag not in self._yanks:
-            from npuprof.store import versions as version_texts
+            from npuprof.store.versions import YANKED
 
-            mark = self.git.read_object(f"refs/tags/{tag}{version_texts.YANKED}")
+            mark = self.git.read_object(f"refs/tags/{tag}{YANKED}")
             self._yanks[tag] = _read_yank_reason(mark) if mark else ""
         return self._yanks[tag]
 
@@ -150,7 +150,7 @@ class ReleaseTags:
         Raises NpuprofError if the repository lacks one.
         """
         unread = [ref for ref in refs if ref.tag not in self._versions]
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import parse_tag_object
 
         objects = self.git.read_objects([ref.oid for ref in unread])
         for ref, tag in zip(unread, objects, strict=True):
@@ -160,7 +160,7 @@ class ReleaseTags:
                     absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")
                 )
             self._versions[ref.tag] = (
-                version_texts.parse_tag_object(ref, tag.content) if tag.type == "tag" else None
+                parse_tag_object(ref, tag.content) if tag.type == "tag" else None
             )
         return [version for ref in refs if (version := self._versions[ref.tag])]
 
@@ -177,16 +177,16 @@ class ReleaseTags:
             "refs/tags/v*",
         )
         versions = []
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import YANKED, TagRef, parse_tag_object, parse_version_text
 
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
-            if kind != "tag" or tag.endswith(version_texts.YANKED):
+            if kind != "tag" or tag.endswith(YANKED):
                 continue
-            text = version_texts.parse_version_text(tag)
+            text = parse_version_text(tag)
             if text is not None and (tag_object := self.git.read_object(oid)):
-                ref = version_texts.TagRef("", text, oid)
-                versions.append(version_texts.parse_tag_object(ref, tag_object.content))
+                ref = TagRef("", text, oid)
+                versions.append(parse_tag_object(ref, tag_object.content))
         return sorted(versions, key=lambda version: version.text.order)
 
     def clear_versions(self) -> None:
@@ -208,11 +208,9 @@ class ReleaseTags:
                 head = self.git.read_object("HEAD")
                 at = head.oid if head else ""
             return self.find_newest_version(name, request, at) if at else None
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import select_newest
 
-        versions = self.read_versions(
-            version_texts.select_newest(self.list_tag_refs(name), request)
-        )
+        versions = self.read_versions(select_newest(self.list_tag_refs(name), request))
         return versions[0] if versions else None
 
     def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
@@ -223,9 +221,9 @@ class ReleaseTags:
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
         if not preset or name not in ("", preset) or not number.startswith("v"):
             return None
-        from npuprof.store import versions as version_texts
+        from npuprof.store.versions import parse_version_text
 
-        text = version_texts.parse_version_text(number)
+        text = parse_version_text(number)
         if text is None:
             return None
         refs = [ref for ref in self.list_tag_refs(preset) if ref.text == text]
@@ -251,12 +249,12 @@ def list_tag_refs(git: Git, *arguments: str, annotated: bool = False) -> list[Ta
     listed = git.run_command(
         "for-each-ref", f"--format={type_field} %(objectname) %(refname)", *arguments
     )
-    from npuprof.store import versions as version_texts
+    from npuprof.store.versions import parse_tag_ref
 
     refs = []
     for line in listed.decode(errors="replace").splitlines():
         kind, oid, name = line.split(" ", 2)
-        if kind == "tag" and (ref := version_texts.parse_tag_ref(name, oid)):
+        if kind == "tag" and (ref := parse_tag_ref(name, oid)):
             refs.append(ref)
     return sorted(refs, key=lambda ref: ref.sort_key)
 

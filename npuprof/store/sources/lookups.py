@@ -165,9 +165,9 @@ class Lookups:
         Raises NpuprofError if npuprof.toml or the lock is invalid.
         """
         if home not in self._sources:
-            from npuprof.store.sources import opening
+            from npuprof.store.sources.opening import read_sources
 
-            self._sources[home] = opening.read_sources(home)
+            self._sources[home] = read_sources(home)
         return self._sources[home]
 
     def use_sources(self, home: ProfileSource, sources: Sources) -> None:
@@ -178,13 +178,13 @@ class Lookups:
         """Return manual edits of generated files: the lock of a store, and its vendored copies."""
         faults = []
         sources = self.find_sources(home)
-        from npuprof.store.sources import opening
+        from npuprof.store.sources.opening import find_copy_faults
 
         for name, source in sources.project.sources.items():
             if unsealed := sources.find_unsealed(name):
                 faults += unsealed
             elif source.vendor and name in sources.lock.sources and sources.open_copy is not None:
-                faults += opening.find_copy_faults(sources, name)
+                faults += find_copy_faults(sources, name)
         return faults
 
     def find_policy(self, profile: Profile) -> Policy | None:
@@ -289,9 +289,9 @@ class Lookups:
 
     def find_pin(self, home: ProfileSource, reference: str, requested: Origin | None) -> Pin:
         """Return the target of ``NAME@REV`` in the history of a store. Raises NpuprofError."""
-        from npuprof.store.gitstore import revisions
+        from npuprof.store.gitstore.revisions import Revision
 
-        if isinstance(home, revisions.Revision):
+        if isinstance(home, Revision):
             return home.pin_parent(reference, requested)
         if not isinstance(home, Folder):
             what = f"{home.label} has no revisions"
@@ -334,9 +334,9 @@ class Lookups:
                 "digest differs from its tag"
             )
             why = "The tag was moved or written by hand, or its commit was replaced."
-            from npuprof.store.gitstore import revisions
+            from npuprof.store.gitstore.revisions import advise_refetch
 
-            hint = revisions.advise_refetch(version)
+            hint = advise_refetch(version)
             raise place_error(build_error("NP028", what, why, hint), requested)
 
     def digest_pinned_profile(self, profile: Profile) -> str:
