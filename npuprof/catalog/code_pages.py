@@ -38,34 +38,32 @@ class Page(Record):
 @cache
 def load_pages() -> dict[str, Page]:
     """Return the pages by code, in order."""
-    pages: dict[str, Page] = {}
-    for code, record in load_built_part("pages").items():
-        pages[code] = Page(
-            code=code,
-            title=record["title"],
-            severity=record["severity"],
-            why=record["why"],
-            fix=record["fix"],
-            bad=_example_files(record.get("bad", {})),
-            good=_example_files(record.get("good", {})),
-            ask_bad=record.get("ask", {}),
-            ask_good=record.get("ask", {}),
-            source=tuple(record.get("source", ())),
-        )
-    for code, record in load_built_part("rule_texts")["rules"].items():
-        pages[code] = Page(
-            code=code,
-            title=record["what"],
-            severity=record["severity"],
-            why=record["why"],
-            fix=record["hint"],
-            bad=_example_files(record["bad"]),
-            good=_example_files(record["good"]),
-            ask_bad=_example_context(record, "bad"),
-            ask_good=_example_context(record, "good"),
-            source=tuple(record["source"]),
-        )
-    return dict(sorted(pages.items(), key=lambda row: (len(row[0]), row[0])))
+    records: dict[str, dict[str, Any]] = {
+        **load_built_part("pages"),
+        **load_built_part("rule_texts")["rules"],
+    }
+    return {code: _build_page(code, records[code]) for code in sorted(records, key=_rank_code)}
+
+
+def _rank_code(code: str) -> tuple[int, str]:
+    return len(code), code
+
+
+def _build_page(code: str, record: dict[str, Any]) -> Page:
+    """Return the page of a code, or that of a rule, whose record has other names for two fields."""
+    is_rule = "what" in record
+    return Page(
+        code=code,
+        title=record["what" if is_rule else "title"],
+        severity=record["severity"],
+        why=record["why"],
+        fix=record["hint" if is_rule else "fix"],
+        bad=_example_files(record.get("bad", {})),
+        good=_example_files(record.get("good", {})),
+        ask_bad=record.get("ask") or _example_context(record, "bad"),
+        ask_good=record.get("ask") or _example_context(record, "good"),
+        source=tuple(record.get("source", ())),
+    )
 
 
 def _example_files(example: str | dict[str, str]) -> dict[str, str]:
