@@ -49,7 +49,7 @@ class Reading(Record):
             return "on"
         return "off" if keyword in self.off else self.others
 
-    def find_text(self, state: str, choices: tuple[str, ...] = ()) -> str | None:
+    def find_text(self, state: str, choices: tuple[str, ...]) -> str | None:
         """Return a text that means ``on`` or ``off``, a documented one if possible.
 
         None if there is none.

@@ -90,9 +90,9 @@ def find_newest_stable(axis: str) -> str:
 
 
 @cache
-def release_index(release: str, axis: str = CANN) -> int:
-    """Return the index of a known release, oldest first."""
-    return load_releases(axis).index(release)
+def release_index(release: str) -> int:
+    """Return the index of a known CANN release, oldest first."""
+    return load_releases().index(release)
 
 
 def is_earlier(release: str, other: str) -> bool:
@@ -186,7 +186,7 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
     return f'write ">={load_releases(axis)[-3]}"; {describe_known_releases(axis)}'
 
 
-def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
+def is_range_within(inner: str, outer: str, axis: str) -> bool:
     """Return whether a range is contained in another, future releases included.
 
     An invalid range contains only itself.

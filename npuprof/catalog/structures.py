@@ -283,8 +283,8 @@ def find_json_faults(value: Any, path: Path = ()) -> list[ValueFault]:
     return [ValueFault(path, f"{value!s} has no form in JSON", "write text")]
 
 
-def _build_pair_formatter(pair: str, between: str) -> Callable[[Any], str]:
-    return lambda value: between.join(f"{name}{pair}{item}" for name, item in value.items())
+def _build_pair_formatter(between: str) -> Callable[[Any], str]:
+    return lambda value: between.join(f"{name}:{item}" for name, item in value.items())
 
 
 def _build_list_formatter(between: str) -> Callable[[Any], str]:
@@ -351,7 +351,7 @@ STRUCTURES: dict[str, Structure] = {
         "a table of engines, as { AIcoreEngine = 1 }",
         _COUNTS,
         _parse_counts,
-        _build_pair_formatter(":", ","),
+        _build_pair_formatter(","),
     ),
     "cores": _build_form(
         "cube and vector cores, as [24, 48]", _CORES, _parse_cores, _build_list_formatter("|")
@@ -380,7 +380,7 @@ STRUCTURES: dict[str, Structure] = {
         'a table of passes, as { SomePass = "off" }',
         _SWITCHES,
         _parse_switches,
-        _build_pair_formatter(":", ";"),
+        _build_pair_formatter(";"),
         caveats=_find_pass_caveats,
     ),
     "json": Structure(

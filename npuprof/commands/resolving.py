@@ -132,7 +132,7 @@ def _print_layers(
     )
 
 
-def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
+def resolve_shown(verb: ResolvingVerb, personal: bool) -> Config:
     """Return the preset for a verb that prints it unchecked; unknown keys in changes are reported.
 
     Raises NpuprofError.

@@ -30,7 +30,7 @@ class MatrixRow(Record):
     same: bool
 
 
-def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[MatrixRow]:
+def collect_matrix_rows(configs: Sequence[Config], everything: bool) -> list[MatrixRow]:
     """Return the settings that differ between any two configs, in catalogue order.
 
     With ``everything``, all.

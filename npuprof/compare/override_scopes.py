@@ -70,7 +70,7 @@ def _identify_unscoped_change(change: Change) -> str:
     return repr((change.key, change.kind, change.before, change.after))
 
 
-def list_override_scopes(configs: Sequence[Config], key: str = "") -> dict[Context, str]:
+def list_override_scopes(configs: Sequence[Config], key: str) -> dict[Context, str]:
     """Return the contexts that overrides of any config match, each with its description.
 
     With ``key``, only overrides that touch it count. Empty if a config was resolved for a context.

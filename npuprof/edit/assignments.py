@@ -158,7 +158,7 @@ def find_inherited_keys(
     profile: Profile,
     data: dict[str, Any],
     written: Sequence[str],
-    below: dict[str, Any] | None = None,
+    below: dict[str, Any] | None,
 ) -> list[str]:
     """Return the keys in ``written`` that a preset inherits.
 

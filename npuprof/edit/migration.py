@@ -76,7 +76,7 @@ class Migration(Record):
 
 
 def migrate_profile(
-    profile: Profile, config: Config, release: str, since: str = "", plan: Plan | None = None
+    profile: Profile, config: Config, release: str, since: str, plan: Plan | None = None
 ) -> Migration:
     """Return the text of a profile migrated to a release.
 
@@ -158,7 +158,7 @@ def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
 
 
 def _build_decision_finding(
-    step: Step, origin: Origin | None, name: str, hindrance: str = ""
+    step: Step, origin: Origin | None, name: str, hindrance: str
 ) -> Finding:
     what = f"{step.rule}: {step.option} needs a decision"
     why, hint, severity = step.why, step.decide, "info" if step.rule == "M19" else "warning"

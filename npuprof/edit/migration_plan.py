@@ -30,7 +30,7 @@ class Outcome(Record):
     decisions: list[Finding]
 
 
-def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome:
+def migrate_file(file: PresetFile, context: Context, since: str) -> Outcome:
     """Return a preset migrated to a release without writing it.
 
     ``since`` is its release if it sets none. Raises NpuprofError.

@@ -112,8 +112,8 @@ def plan_releases(
     workspace: spec.Workspace,
     head: str,
     everything: bool,
-    number: VersionText | None = None,
-    uncompared: bool = False,
+    number: VersionText | None,
+    uncompared: bool,
 ) -> ReleasePlan:
     """Return what to release at a commit: presets that have changed, parents first.
 

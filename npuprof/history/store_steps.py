@@ -41,7 +41,7 @@ def explain_presets(
     before: Revision,
     after: Revision,
     configs: Mapping[str, Config],
-    uncompared: Collection[str] | None = None,
+    uncompared: Collection[str] | None,
 ) -> StoreSteps:
     """Return the reasons of a store's presets between two revisions.
 

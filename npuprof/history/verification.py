@@ -59,8 +59,8 @@ class Verifier:
         self._names = set(workspace.store.names())
         self.signatures = signatures
 
-    def verify_tags(self, presets: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
-        """Yield the versions of some presets, by default all, each with its faults.
+    def verify_tags(self, presets: Sequence[str]) -> Iterator[VerifiedVersion]:
+        """Yield the versions of some presets, of all if empty, each with its faults.
 
         Raises NpuprofError.
         """

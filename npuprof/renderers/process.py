@@ -27,10 +27,10 @@ _REWRITER_OFF = 2  # RewriterConfig.OFF
 _OBEYED = tuple(f"NPUPROF_{name}" for name in catalog.OBEYED_VARIABLES)
 
 
-def fill_config_proto(config: Config, config_proto: Any, folder: str | None = None) -> Any:
+def fill_config_proto(config: Config, config_proto: Any, folder: str | None) -> Any:
     """Set the options in ``config_proto.graph_options``; return it.
 
-    Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for
+    Sidecar files are written to ``folder``, without one to npuprof's cache. Raises NpuprofError for
     options without a protobuf field, before anything is changed.
     """
     records = {}

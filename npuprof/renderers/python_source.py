@@ -47,7 +47,7 @@ def _quote_python_string(text: str) -> str:
     return quote + body + quote
 
 
-def format_statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
+def format_statement(head: str, argument: str, tail: str, indent: str) -> list[str]:
     """Return ``head + argument + tail`` on one line, or broken after ``head`` if it is too long.
 
     ``head`` ends in an opening bracket, ``tail`` starts with the closing one. If even the head of
@@ -63,7 +63,7 @@ def format_statement(head: str, argument: str, tail: str, indent: str = "") -> l
     return [f"{indent}{head}", f"{indent}    {argument}", f"{indent}{tail}"]
 
 
-def format_assignment(target: str, value: str, indent: str = "") -> list[str]:
+def format_assignment(target: str, value: str, indent: str) -> list[str]:
     """Return ``target = value``, with the value in brackets on its own line if needed."""
     line = f"{indent}{target} = {value}"
     if measure_width(line) <= WIDTH or len(indent) + 4 + measure_width(value) > WIDTH:

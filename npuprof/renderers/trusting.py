@@ -148,9 +148,7 @@ def list_profile_needs(profile: Profile) -> list[Need]:
     return [need for step in steps if (need := find_step_need(profile, step))]
 
 
-def reject_untrusted(
-    config: Config, trusting: bool = False, allowing_unknown: bool = False
-) -> None:
+def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> None:
     """Raise NpuprofError for npuprof's own variables (NP607) and for untrusted ones (NP930).
 
     ``trusting`` accepts all others, ``allowing_unknown`` those unknown to the catalogue.

@@ -61,12 +61,12 @@ def format_option(name: str, value: str | None = None, in_python: bool = False) 
     return f"--{name}" if value is None else f"--{name} {value}"
 
 
-def format_switch(name: str, in_python: bool = False) -> str:
+def format_switch(name: str, in_python: bool) -> str:
     """Return how messages name a switch: ``--trust``; in Python ``trust=True``."""
     return f"{_ARGUMENTS.get(name, name)}=True" if in_python else f"--{name}"
 
 
-def format_set_command(key: str, in_python: bool = False) -> str:
+def format_set_command(key: str, in_python: bool) -> str:
     """Return how messages set a key for one call: ``--set KEY=...``.
 
     In Python ``set={KEY: ...}``.

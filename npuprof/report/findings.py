@@ -127,7 +127,7 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
 
 
 def format_json_findings(
-    findings: Sequence[Finding], accepted: int = 0, coverage: Mapping[str, Any] | None = None
+    findings: Sequence[Finding], accepted: int, coverage: Mapping[str, Any] | None
 ) -> str:
     """Return findings as JSON.
 

@@ -39,8 +39,8 @@ def format_html_table(
     caption: str,
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
-    kinds: Sequence[str] = (),
-    matrix: bool = False,
+    kinds: Sequence[str],
+    matrix: bool,
 ) -> str:
     """Return a table; the first cell of a row names it. ``kinds`` are the classes of the rows."""
     body = []

@@ -381,7 +381,7 @@ def start_git_talk(
     environment: Mapping[str, str],
     more: Sequence[str],
     stdin: IO[bytes] | None,
-    git_folder: str = "",
+    git_folder: str,
 ) -> subprocess.Popen[bytes]:
     """Start git for a remote in a folder, in a separate session. Raises OSError."""
     command = NETWORK.build_command(arguments, git_folder, more)

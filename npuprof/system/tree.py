@@ -62,7 +62,7 @@ def reject_link_out(path: str) -> None:
             folder = os.sep
 
 
-def name_under_way(folder: str = "") -> str:
+def name_under_way(folder: str) -> str:
     """Return a temporary file name in a folder: short, to stay within the name limit."""
     return os.path.join(folder, f".npuprof-{os.urandom(8).hex()}.new")
 

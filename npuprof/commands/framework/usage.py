@@ -128,7 +128,7 @@ def _describe_parameters(command: str, verb: type[Verb]) -> str:
     return f"{command} takes {' '.join(positional) or 'no arguments'}{end}"
 
 
-def describe_replacement(arguments: Sequence[str], flag: str = "") -> str:
+def describe_replacement(arguments: Sequence[str], flag: str) -> str:
     """Return the replacement for a verb of another tool, or a removed flag.
 
     An empty string if the command line has neither.
