@@ -339,7 +339,8 @@ def list_triggered_rules(names: tuple[str, ...]) -> list[str]:
 
     One of the triggers and all required settings of such a rule are among the names.
     """
-    known, index = frozenset(names), load_built_part("rules")
+    known = frozenset(names)
+    index = load_built_part("rules")
     triggered = {code for name in names for code in index["codes_by_trigger"].get(name, ())}
     return sorted(code for code in triggered if known.issuperset(index["required"][code]))
 

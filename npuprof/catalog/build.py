@@ -569,7 +569,8 @@ def _find_required(tree: Any, options: dict[str, Any]) -> set[str]:
 
 def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any]:
     """Return the migrations from release to release: steps in the order of their rules."""
-    steps, defaults = [], []
+    steps = []
+    defaults = []
     for release in history["release"]:
         for row in release.get("step", ()):
             step = {

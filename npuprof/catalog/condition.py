@@ -79,7 +79,8 @@ def _parse_expression(node: Any, text: str) -> Any:
 
 
 def _parse_comparison(node: Any, text: str) -> Any:
-    operator, right = type(node.ops[0]).__name__, node.comparators[0]
+    operator = type(node.ops[0]).__name__
+    right = node.comparators[0]
     if operator == "Is" and getattr(right, "id", "") in ("set", "unset"):
         return (right.id, _parse_dotted_name(node.left, text))
     if operator not in _COMPARISONS:
@@ -174,7 +175,8 @@ def evaluate_condition(
             if truth is None:
                 answer = None
         return answer
-    left, right = _evaluate_operand(tree[1], lookup), _evaluate_operand(tree[2], lookup)
+    left = _evaluate_operand(tree[1], lookup)
+    right = _evaluate_operand(tree[2], lookup)
     if left is None or right is None:
         return None
     try:
@@ -190,5 +192,6 @@ def _evaluate_operand(
         return tree[1]
     if tree[0] == "value":
         return lookup(tree[1])[1]
-    left, right = _evaluate_operand(tree[1], lookup), _evaluate_operand(tree[2], lookup)
+    left = _evaluate_operand(tree[1], lookup)
+    right = _evaluate_operand(tree[2], lookup)
     return left * right if isinstance(left, int) and isinstance(right, int) else None

@@ -29,7 +29,8 @@ _TOKEN = re.compile(
     |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?f?)""",
     re.VERBOSE | re.ASCII,
 )
-_MODES, _FORMATS = ("static", "dynamic"), ("YUV420SP_U8", "XRGB8888_U8", "RGB888_U8", "YUV400_U8")
+_MODES = ("static", "dynamic")
+_FORMATS = ("YUV420SP_U8", "XRGB8888_U8", "RGB888_U8", "YUV400_U8")
 _FIELDS = (
     "aipp_mode",
     "related_input_rank",
@@ -144,7 +145,8 @@ def _parse_fields(tokens: Iterator[str]) -> dict[str, Any] | None:
             return fields
         if name in (",", ";"):
             continue
-        colon, value = next(tokens, ""), next(tokens, "")
+        colon = next(tokens, "")
+        value = next(tokens, "")
         if not name.isidentifier() or colon != ":" or not value or value in "{}:[],;<>":
             return None
         fields[name] = value

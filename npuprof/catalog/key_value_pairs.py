@@ -205,7 +205,8 @@ def _read_value(variable: Variable, key: str, text: str) -> Any:
 
 
 def _write_value(variable: Variable, key: str, value: Any) -> str:
-    rule, text = _find_rule(variable, key), format_plain_value(value)
+    rule = _find_rule(variable, key)
+    text = format_plain_value(value)
     if isinstance(value, bool) and isinstance(rule, (list, tuple)):
         for keyword in rule:
             if keyword.lower() == text:
@@ -242,7 +243,9 @@ def _suggest_value(rule: Any, value: str) -> str:
             return ""
         same = [keyword for keyword in rule if keyword.lower() == value.lower()]
         return same[0] if same else " or ".join(rule)
-    pattern, low, high = _NUMBER_PATTERNS.get(rule["kind"]), rule.get("min"), rule.get("max")
+    pattern = _NUMBER_PATTERNS.get(rule["kind"])
+    low = rule.get("min")
+    high = rule.get("max")
     if pattern is None:
         return ""
     if re.fullmatch(pattern, value):

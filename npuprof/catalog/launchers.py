@@ -106,7 +106,8 @@ def find_launch(environ: Mapping[str, str]) -> str | None:
 
     With Slurm also the step, as each srun of a batch script is a separate launch.
     """
-    job, step = find_launcher_fact("job", environ), environ.get("SLURM_STEP_ID", "")
+    job = find_launcher_fact("job", environ)
+    step = environ.get("SLURM_STEP_ID", "")
     if job and job == environ.get("SLURM_JOB_ID") and step.isdecimal():
         return f"{job}.{step}"
     return job

@@ -99,7 +99,8 @@ def _find_member_fault(name: str, item: Any) -> ValueFault | None:
             return None
         return ValueFault((name,), f"{item!r} is no text", "write a text")
     if isinstance(accepted[0], int):
-        low, high = int(accepted[0]), int(accepted[1])
+        low = int(accepted[0])
+        high = int(accepted[1])
         is_digits = isinstance(item, str) and re.fullmatch(r"[0-9]{1,9}", item, re.ASCII)
         number = int(item) if is_digits else item
         if type(number) is int and low <= number <= high:

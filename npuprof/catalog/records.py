@@ -429,7 +429,8 @@ def parse_release_version(version: str) -> Key | None:
     match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
     if not match or len(version) > 40:
         return None
-    major, candidate = int(match["major"]), match["candidate"]
+    major = int(match["major"])
+    candidate = match["candidate"]
     return (
         int(major < 20),
         major,
@@ -516,7 +517,8 @@ class Axis(Record):
         for clause in spec.split(","):
             text = clause.strip()
             version = text.lstrip("<>=!")
-            op, bound = text.removesuffix(version) or "==", self.parse(version)
+            op = text.removesuffix(version) or "=="
+            bound = self.parse(version)
             if (
                 op not in OPERATORS
                 or bound is None

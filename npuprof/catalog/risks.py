@@ -33,12 +33,16 @@ def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str,
     record = find_record(section, name)
     if isinstance(record, Option):
         return record.unit, tuple(record.risk)
-    equivalent, unit = "", ""
+    equivalent = ""
+    unit = ""
     risk: tuple[str, ...] = ()
     if isinstance(record, Variable):
-        equivalent, unit, risk = record.session_option, record.unit, record.risk
+        equivalent = record.session_option
+        unit = record.unit
+        risk = record.risk
     elif isinstance(record, Flag):
-        equivalent, risk = record.twin, record.risk
+        equivalent = record.twin
+        risk = record.risk
     elif settings := list_settings_below(section, name):
         unit = settings[0].unit if len(settings) == 1 else ""
         risk = tuple(dict.fromkeys(risk for setting in settings for risk in setting.risk))

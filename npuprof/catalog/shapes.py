@@ -164,7 +164,8 @@ def _list_parts(value: Any, schema: Schema) -> list[_Part]:
             _Part(index, item, items[index] if isinstance(items, list) else items)
             for index, item in enumerate(value)
         ]
-    known, names = schema.get("properties", {}), schema.get("propertyNames", {"type": "string"})
+    known = schema.get("properties", {})
+    names = schema.get("propertyNames", {"type": "string"})
     other = schema["additionalProperties"] or _NOTHING
     return [
         _Part(name, item, known.get(name, other) if fits_schema(name, names) else _NOTHING)

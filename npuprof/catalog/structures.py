@@ -54,7 +54,8 @@ _NODES = list_schema(
     1,
 )
 _NODE_RANGES: Schema = {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1}
-_KINDS, _TRIGGERS = {"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}
+_KINDS = {"enum": ["fast", "fast1"]}
+_TRIGGERS = {"enum": ["step", "loss"]}
 _ACCELERATION: Schema = {
     "anyOf": [
         tuple_schema([_KINDS, _TRIGGERS]),

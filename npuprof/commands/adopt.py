@@ -307,7 +307,8 @@ class _Report(Record):
 
     def format_notes(self, store: str) -> list[str]:
         """Return the summary: unchanged scripts with reasons, new presets, adopted scripts."""
-        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
+        adopted = self.adoption.adopted
+        unchanged = self.adoption.unchanged
         notes = []
         for path, findings in unchanged.items():
             script = findings[0]
@@ -326,7 +327,8 @@ class _Report(Record):
 
     def _describe_counts(self, store: str) -> str:
         """Return the numbers of presets, shared parts and adopted scripts as one sentence."""
-        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
+        adopted = self.adoption.adopted
+        unchanged = self.adoption.unchanged
         leaves = sum(name in self.texts for name in self.sources)
         done = f"{store} has all the presets already"
         if leaves:

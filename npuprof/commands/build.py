@@ -18,7 +18,8 @@ def build_parts() -> dict[str, Any]:
 
     The packages below ``commands`` have the verbs of two words.
     """
-    top, groups = commands.__name__, [*framework.GROUPS, ""]
+    top = commands.__name__
+    groups = [*framework.GROUPS, ""]
     packages = [f".{module.name}" for module in iter_modules(commands.__path__) if module.ispkg]
     # The framework needs Typer, which the environment that builds wheels does not have.
     packages.remove(framework.__name__.removeprefix(top))

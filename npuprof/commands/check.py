@@ -139,7 +139,8 @@ class Check(JudgingVerb):
 
     def _answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return the findings as an answer; ``done`` describes the fixes that were applied."""
-        report, findings = outcome.report, outcome.settled.findings
+        report = outcome.report
+        findings = outcome.settled.findings
         code = self.decide_code(findings, report.unresolved)
         note = self.describe_outcome(outcome, done)
         shown = self.filter_by_severity(findings)
@@ -218,16 +219,17 @@ class Check(JudgingVerb):
 
     def _require_fixable(self) -> None:
         """Raise NpuprofError for presets that cannot be fixed, or options that exclude fixing."""
-        what, hint = "", ""
+        what = ""
+        hint = ""
         if self.rev is not None:
-            what, hint = "a revision cannot be fixed", "omit --rev"
+            what = "a revision cannot be fixed"
+            hint = "omit --rev"
         elif self.write_baseline:
-            what, hint = (
-                "a baseline records the remaining findings",
-                "run --fix first, then write the baseline",
-            )
+            what = "a baseline records the remaining findings"
+            hint = "run --fix first, then write the baseline"
         elif "-" in self.specs:
-            what, hint = "standard input cannot be fixed", "name the preset, or its file"
+            what = "standard input cannot be fixed"
+            hint = "name the preset, or its file"
         if what:
             raise build_usage_error(what, hint)
 

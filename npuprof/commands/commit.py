@@ -94,7 +94,9 @@ class _Changes:
     """The changes of a work tree since the last commit of its repository, ``head``."""
 
     def __init__(self, workspace: spec.Workspace, repository: StoreRepository) -> None:
-        self._workspace, self._home, self.repository = workspace, workspace.store, repository
+        self._workspace = workspace
+        self._home = workspace.store
+        self.repository = repository
         self.head = load_last_commit(repository)
 
     def choose_files(self, names: list[str]) -> ChangedPaths:
@@ -102,7 +104,8 @@ class _Changes:
 
         Raises NpuprofError for an unknown name, and for presets that git ignores.
         """
-        layout, project_files = self.head.layout, ChangedPaths([], [])
+        layout = self.head.layout
+        project_files = ChangedPaths([], [])
         if not names or any(map(self._needs_project_files, names)):
             copies = [
                 source.vendor for source in self._home.project.sources.values() if source.vendor
@@ -113,7 +116,8 @@ class _Changes:
                 globs = dict.fromkeys((*layout.globs, *self._home.layout.globs))
                 layout = layout._replace(globs=tuple(globs))
         paths = list_changed_paths(self.repository, layout)
-        changed, untracked = paths.changed, paths.untracked
+        changed = paths.changed
+        untracked = paths.untracked
         if names:
             selected = {self._find_path(layout, name) for name in names}
             ignored = git_writing.find_ignored_paths(

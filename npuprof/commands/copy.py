@@ -36,10 +36,8 @@ class Copy(StoreVerb):
         Raises NpuprofError, and then writes nothing.
         """
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
-            what, why = (
-                f"{self.spec!r} is not a preset file of this store",
-                "The names in its text would refer to something else here.",
-            )
+            what = f"{self.spec!r} is not a preset file of this store"
+            why = "The names in its text would refer to something else here."
             raise build_error(
                 "NP920",
                 what,

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from npuprof.report import Forms
     from npuprof.runs.ranks import Processes, Ranks
 
-_RECORD, _EVIDENCE = "record:", "evidence:"
+_RECORD = "record:"
+_EVIDENCE = "evidence:"
 
 
 class DiffContext(Record):
@@ -264,11 +265,13 @@ class Diff(PrintingVerb, ContextVerb):
             self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
         )
         if self.raw:
-            after, before = workspace.profile(right), workspace.profile(left)
+            after = workspace.profile(right)
+            before = workspace.profile(left)
             changes = tuple(compare_documents(before.document, after.document))
             status = "changed" if changes else "unchanged"
             return survey.Survey(left, right, (preset_states.Pair(after.name, status, changes),))
-        new, old = workspace.resolve_spec(right), workspace.resolve_spec(left)
+        new = workspace.resolve_spec(right)
+        old = workspace.resolve_spec(left)
         pair, notes = _omit_unlogged(preset_states.build_preset_pair(old, new), old, new)
         around = _compare_around(old, new)
         self._around = around._replace(notes=(*around.notes, *notes))
@@ -358,11 +361,13 @@ def _compare_around(before: Config, after: Config) -> DiffContext:
     if len(read) < 2:
         return DiffContext()
     left, right = read
-    left_ending, right_ending = ranks.describe_ending(left), ranks.describe_ending(right)
+    left_ending = ranks.describe_ending(left)
+    right_ending = ranks.describe_ending(right)
     notes = []
     if left_ending and right_ending and left_ending != right_ending:
         notes.append(f"they ended differently: {left_ending}; {right_ending}")
-    left_command, right_command = run_records.read_command(left), run_records.read_command(right)
+    left_command = run_records.read_command(left)
+    right_command = run_records.read_command(right)
     if left_command and right_command and left_command.is_other(right_command):
         notes.append(f"the commands differ: {left_command}; {right_command}")
     if str(left.get("by")) != str(right.get("by")):

@@ -119,7 +119,8 @@ class Doctor(PrintingVerb, ResolvingVerb):
             ]
             lines += [f"not read     {path}: {why}" for path, why in diagnosis.adapter.unread]
         if diagnosis.likeness is not None:
-            first, last = diagnosis.likeness.releases[0], diagnosis.likeness.releases[-1]
+            first = diagnosis.likeness.releases[0]
+            last = diagnosis.likeness.releases[-1]
             span = f"CANN {first}" + (f" to {last}" if last != first else "")
             compared = f"{diagnosis.likeness.compared} names compared"
             if diagnosis.likeness.different:
@@ -142,7 +143,8 @@ class Doctor(PrintingVerb, ResolvingVerb):
 
 
 def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any]:
-    adapter, likeness = diagnosis.adapter, diagnosis.likeness or Likeness((), 0, ())
+    adapter = diagnosis.adapter
+    likeness = diagnosis.likeness or Likeness((), 0, ())
     return {
         "schema": "npuprof.doctor/1",
         "adapter": None

@@ -84,9 +84,11 @@ def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
 
     Inherited keys come from the nearest ancestor, others from the preset itself.
     """
-    value, origin = config.find_profile_value(name), config.find_profile_origin(name)
+    value = config.find_profile_value(name)
+    origin = config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
-        value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
+        value = config.lineage[-1].table[name]
+        origin = config.lineage[-1].origin("profile", name)
     meaning = PROFILE_KEYS[name.partition(".")[0]].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
     rules = _list_team_rules(config, name)
@@ -126,7 +128,8 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
         section, name = keys.split_section_and_name(key)
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
         if catalog.load_sections()[section].dotted:
-            name, names = keys.format_key_path(name, tail), catalog.record_names(section)
+            name = keys.format_key_path(name, tail)
+            names = catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
         raise build_error("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))
     return key, tail
@@ -161,7 +164,10 @@ class _Explained:
     """A value at a path of a preset: its origin, overridden values, rules and last change."""
 
     def __init__(self, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> None:
-        self._config, self._key, self._tail, self._last = config, key, tail, last
+        self._config = config
+        self._key = key
+        self._tail = tail
+        self._last = last
         self._value: Any
         self._is_set, self._value = values.find_setting_value(config.settings, key, tail)
         self._record_key = catalog.find_record_place(key, tail)
@@ -262,7 +268,9 @@ class _Explained:
                 yield "this value", meaning
 
     def _describe_winners(self) -> list[str]:
-        config, key, tail = self._config, self._key, self._tail
+        config = self._config
+        key = self._key
+        tail = self._tail
         if not self._is_set:
             return []
         value = values.find_value(key, config.traced_value(key), tail)[1]
@@ -278,7 +286,8 @@ class _Explained:
         return winners
 
     def _find_default(self) -> Any:
-        record, context = catalog.find_record(*self._record_key), self._config.context
+        record = catalog.find_record(*self._record_key)
+        context = self._config.context
         if not isinstance(record, catalog.Option):
             return record.default if record else None
         family = None

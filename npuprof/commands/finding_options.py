@@ -182,7 +182,8 @@ class JudgingVerb(Verb):
 
         ``done`` describes the applied fixes.
         """
-        report, findings = outcome.report, outcome.settled.findings
+        report = outcome.report
+        findings = outcome.settled.findings
         more = "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         if not done and any(map(is_fixable, findings)):
             from npuprof.edit.fixing import fix_documents

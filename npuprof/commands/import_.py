@@ -143,7 +143,8 @@ class Import(Verb):
 
         Raises NpuprofError.
         """
-        path, texts = None if self.output == "-" else self.output, scripts.texts
+        path = None if self.output == "-" else self.output
+        texts = scripts.texts
         nothing = [_describe_nothing(scripts.nothing)] if scripts.nothing else []
         if self.base:
             family = build_family(good, _find_folder_in_store(path))
@@ -216,7 +217,8 @@ class _Scripts:
 
     def _read_files(self) -> dict[str, str]:
         """Parse the files, and build their presets; return the users of helper modules."""
-        verb, imported = self._verb, []
+        verb = self._verb
+        imported = []
         folders = [path for path in verb.files if os.path.isdir(path)]
         modules = open_modules(folders)
         found = find_script_files(verb.files, self.problems, with_blocks=False, with_docs=verb.docs)
@@ -272,10 +274,8 @@ class _Scripts:
         reasons = {}
         for script in self.files:
             with isolate_faults(script.file, self.faults):
-                drafts, user = (
-                    by_file.get(script.file, ()),
-                    users.get(os.path.normpath(script.file), ""),
-                )
+                drafts = by_file.get(script.file, ())
+                user = users.get(os.path.normpath(script.file), "")
                 reasons[script.file] = explain_nothing(
                     script, drafts, script.file in self._named, user
                 )
@@ -286,7 +286,8 @@ class _Scripts:
 
         Presets that cause an internal error are dropped.
         """
-        drafts, self.drafts = self.drafts, []
+        drafts = self.drafts
+        self.drafts = []
         for draft in drafts:
             with isolate_faults(draft.file, self.faults):
                 findings = judge_draft(draft)

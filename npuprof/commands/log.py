@@ -66,8 +66,10 @@ class Log(PrintingVerb, ContextVerb):
         key, tail = _parse_key(self.key)
         if is_source_reference(self.spec):
             there = workspace.lookups.find_source_store(workspace.home, self.spec)
-            name, named = self.spec.partition(":")[2].partition("@")[0], None
-            repository, tip = there.revision.repository, there.commit
+            name = self.spec.partition(":")[2].partition("@")[0]
+            named = None
+            repository = there.revision.repository
+            tip = there.commit
         else:
             name, revision = workspace.split_single_spec(self.spec, "log")
             repository = workspace.store.repository

@@ -165,10 +165,8 @@ class Migrate(Verb):
 
         Exit 1 if a finding is ``left`` to decide.
         """
-        steps, todo = (
-            sum(len(outcome.moved.made) for outcome in outcomes),
-            sum(finding.severity != "info" for finding in left),
-        )
+        steps = sum(len(outcome.moved.made) for outcome in outcomes)
+        todo = sum(finding.severity != "info" for finding in left)
         summary = (
             f"CANN {context.cann}: {format_count(steps, 'step')} "
             f"made, {todo or 'nothing'} left to decide"

@@ -161,7 +161,8 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         if "field" in fields
         else ""
     )
-    low, high = fields.get("minimum", ""), fields.get("maximum", "")
+    low = fields.get("minimum", "")
+    high = fields.get("maximum", "")
     form = (
         load_form(fields["structure"])
         if "structure" in fields
@@ -224,7 +225,8 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for surface, states in fields.get("surface_states", {}).items():
         yield "releases", f"{_SURFACES[surface]}: {_describe_releases(states)}"
     yield "listed", fields.get("listed")
-    since, until = fields.get("choices_since", {}), fields.get("choices_until", {})
+    since = fields.get("choices_since", {})
+    until = fields.get("choices_until", {})
     for value in {**since, **until}:
         spans = [
             f"{since[value]} on" if value in since else "",

@@ -101,7 +101,8 @@ class Release(Verb):
             )
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
-        proposal, notes = planned.proposal, _list_uncompared(plan)
+        proposal = planned.proposal
+        notes = _list_uncompared(plan)
         if self.dry_run:
             return Answer(
                 self._build_forms(plan, _format_dry_run(planned, plan.commit)), early_notes=notes
@@ -125,7 +126,8 @@ class Release(Verb):
         requested = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(spec, "release")
         if revision:
-            what, hint = f"cannot release {spec!r}", f"npuprof release {name}"
+            what = f"cannot release {spec!r}"
+            hint = f"npuprof release {name}"
             raise build_error("NP026", what, "A release is made of the last commit.", hint)
         head = repository.resolve_commit("HEAD")
         committed = workspace.store.repository.load_revision(head)
@@ -370,23 +372,18 @@ def _require_free_number(
         key=lambda version: version.text.order,
         default=None,
     )
-    tag, hint = f"{name}/v{number}", f"the next is {VersionText(proposal.number)}"
+    tag = f"{name}/v{number}"
+    hint = f"the next is {VersionText(proposal.number)}"
     if any(version.text == number for version in repository.load_versions(name)):
-        what, why = (
-            f"{name} {number} is released already: the tag {tag} exists already",
-            "A released version never changes.",
-        )
+        what = f"{name} {number} is released already: the tag {tag} exists already"
+        why = "A released version never changes."
     elif any(ref.text == number for ref in repository.list_tag_refs(name)):
-        what, why = (
-            f"the tag {tag} exists already and is not a release",
-            "A release is an annotated tag, and this one is not.",
-        )
+        what = f"the tag {tag} exists already and is not a release"
+        why = "A release is an annotated tag, and this one is not."
         hint = f"delete it with git tag -d {tag}, or give another number"
     elif below and number.order <= below.text.order:
-        what, why = (
-            f"{number} would go back: {name} is at {below.number_text}",
-            "Version numbers only rise.",
-        )
+        what = f"{number} would go back: {name} is at {below.number_text}"
+        why = "Version numbers only rise."
     else:
         return
     raise build_error("NP026", what, why, hint)

@@ -57,7 +57,8 @@ class Restore(ContextVerb):
         workspace = self.open_workspace()
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
-            what, hint = f"{self.spec!r} names no revision", f"say which: {name}@HEAD, {name}@1.2.0"
+            what = f"{self.spec!r} names no revision"
+            hint = f"say which: {name}@HEAD, {name}@1.2.0"
             raise build_error("NP027", what, "", hint)
         home = workspace.store
         if home.label == "builtin:":
@@ -65,7 +66,8 @@ class Restore(ContextVerb):
                 "NP027", "the shipped presets cannot be written", "", "work in a store of your own"
             )
         pin = home.repository.find_pin(f"{name}@{revision}")
-        commit, then = pin.commit, pin.home
+        commit = pin.commit
+        then = pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = None
         with suppress(NpuprofError):
@@ -116,7 +118,8 @@ class Restore(ContextVerb):
             )
         if not _is_committed(workspace, name, content or b""):
             shown = os.path.relpath(target)
-            what, why = f"{shown} has uncommitted edits", "They would be lost; nothing was written."
+            what = f"{shown} has uncommitted edits"
+            why = "They would be lost; nothing was written."
             hint = "commit them first (npuprof commit), or discard them with --force"
             raise build_error("NP943", what, why, hint, where=Place(shown))
         return content

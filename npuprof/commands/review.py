@@ -157,11 +157,13 @@ class Review(JudgingVerb):
 
         Return the page for the log. Faults are recorded.
         """
-        rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
+        rev = f"{job.base}...{job.head}"
+        link = job.pages if is_address(job.pages) else None
         command = format_diff_command(rev, {"--store": self.store})
         survey: Survey | None = None
         states: States | None = None
-        is_whole, differs = False, False
+        is_whole = False
+        differs = False
         try:
             self._complete_checkout(job)
             is_whole = True
@@ -312,7 +314,9 @@ class States:
 
     def __init__(self, job: Job, store: str | None, notes: bool) -> None:
         home = spec.Workspace(store).store
-        self._store, self._notes, self._label = store, notes, home.label
+        self._store = store
+        self._notes = notes
+        self._label = home.label
         self._repository = repository = home.repository
         self._known: dict[str, list[Finding]] = {}
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
@@ -373,7 +377,8 @@ def sort_faults(
         return [Faults("What fails the job", format_severity_counts(rest), rest)]
     new = states.drop_known(states.drop_known(rest, states.merge_base), states.target)
     merged = [] if states.tree == states.head else states.drop_known(new, states.head)
-    own, before = _leave_out(new, merged), _leave_out(rest, new)
+    own = _leave_out(new, merged)
+    before = _leave_out(rest, new)
     counted = format_severity_counts(before)
     groups = [
         Faults("What else fails the job", f"{format_severity_counts(own)} besides", own),

@@ -165,10 +165,8 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
         or shutil.which(spec) is None
     ):
         return error
-    what, why = (
-        f"no preset is named before the command {spec!r}",
-        "The first word of npuprof run is the preset.",
-    )
+    what = f"no preset is named before the command {spec!r}"
+    why = "The first word of npuprof run is the preset."
     return build_error("NP008", what, why, f"npuprof run NAME -- {shlex.join([spec, *command])}")
 
 
@@ -204,10 +202,8 @@ def _explain_start(program: str, error: OSError) -> Answer:
         else "check that it may be executed, and its first line"
     )
     if not missing and not os.path.dirname(program):  # a shell searches only PATH for it
-        what, hint = (
-            f"cannot run {program}: it is a file here, and not in PATH",
-            f"write ./{program}",
-        )
+        what = f"cannot run {program}: it is a file here, and not in PATH"
+        hint = f"write ./{program}"
         hint = f"write -- python {program}" if program.endswith(".py") else hint
     return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 

@@ -73,13 +73,13 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         context = self.build_context()
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
-        findings, unread, accepted = scanned.findings, scanned.unread, scanned.accepted
+        findings = scanned.findings
+        unread = scanned.unread
+        accepted = scanned.accepted
         for path in self.paths:
             if path.endswith(".toml") and os.path.isfile(path):
-                what, hint = (
-                    f"{path} is not a script and was skipped",
-                    f"for a preset: npuprof check {path}",
-                )
+                what = f"{path} is not a script and was skipped"
+                hint = f"for a preset: npuprof check {path}"
                 findings.append(
                     build_finding("NP801", what, "scan reads scripts.", hint, where=Place(path))
                 )

@@ -117,28 +117,21 @@ class Set(StoreVerb):
         spec = self.spec or ""
         is_assignment = "=" in spec and not self.append and not os.path.exists(spec)
         if not self.where and (self.spec is None or is_assignment):
-            what, hint = (
-                "which preset is to be changed?",
-                f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where",
-            )
+            what = "which preset is to be changed?"
+            hint = f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where"
         elif not (self.assignments or self.append or (self.where and self.spec)):
             where = "where the condition is true" if self.where else f"in {self.spec}"
-            what, hint = f"what is to be set {where}?", "say KEY=VALUE, as in hccl_timeout=600"
+            what = f"what is to be set {where}?"
+            hint = "say KEY=VALUE, as in hccl_timeout=600"
         elif self.where and self.personal:
-            what, hint = (
-                "--where and --personal do not go together",
-                "a personal layer lies over one preset: name it",
-            )
+            what = "--where and --personal do not go together"
+            hint = "a personal layer lies over one preset: name it"
         elif self.where and spec and "=" not in spec:
-            what, hint = (
-                f"--where chooses the presets, and {self.spec!r} names one",
-                "omit one of them",
-            )
+            what = f"--where chooses the presets, and {self.spec!r} names one"
+            hint = "omit one of them"
         elif not self.where and self.yes:
-            what, hint = (
-                "--yes has no place without --where",
-                "one preset is changed without asking",
-            )
+            what = "--yes has no place without --where"
+            hint = "one preset is changed without asking"
         if what:
             raise build_usage_error(what, hint)
 

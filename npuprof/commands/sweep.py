@@ -254,7 +254,8 @@ class Sweep(PrintingVerb, ContextVerb):
         names = tuple(setup.metrics)
         goal = parse_goal(self.best, names) if self.best else None
         import_results(journal, setup.metrics, setup.timeout)
-        notes, is_complete = self._import_pod_logs(setup, journal, combinations), True
+        notes = self._import_pod_logs(setup, journal, combinations)
+        is_complete = True
         if not self._tells():
             notes, is_complete = self._run_all(setup, journal, combinations)
         rows = tuple(

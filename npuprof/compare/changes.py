@@ -130,7 +130,8 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 
     pairs = _pair_entries(before.data if before else {}, after.data if after else {})
     for entry, difference in differences.compare_pairs(pairs):
-        path, kind = (*entry, *difference.tail), difference.kind
+        path = (*entry, *difference.tail)
+        kind = difference.kind
         setting = unit = ""
         risk: tuple[str, ...] = ()
         if path[0] in SECTIONS and len(path) > 1:
@@ -210,7 +211,8 @@ def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[
     absent = object()
     differing = []
     for key in {**before, **after}:
-        old, new = before.get(key, absent), after.get(key, absent)
+        old = before.get(key, absent)
+        new = after.get(key, absent)
         if old is not new and not values.is_equivalent_setting(key, old, new):
             differing.append(key)
     return sorted(differing, key=find_catalogue_position) if len(differing) > 1 else differing
@@ -233,7 +235,8 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
     """
     pairs: dict[Path, tuple[Any, Any]] = {}
     for name in {**old, **new}:
-        was, now = old.get(name), new.get(name)
+        was = old.get(name)
+        now = new.get(name)
         if isinstance(was, dict) and isinstance(now, dict):
             pairs |= {(name, entry): (was.get(entry), now.get(entry)) for entry in {**was, **now}}
         else:
@@ -244,7 +247,8 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     changes = []
     for name in order_claims(before.claims, after.claims):
-        old, new = find_meta_value(before, name), find_meta_value(after, name)
+        old = find_meta_value(before, name)
+        new = find_meta_value(after, name)
         old = None if old == [] else old
         new = None if new == [] else new
         if old == new:
@@ -267,7 +271,8 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
     """Return changes of settings with their origins."""
     # Several changes of one setting ask the same.
-    map_elements, find_last_step = cache(_map_element_origins), cache(_find_last_step)
+    map_elements = cache(_map_element_origins)
+    find_last_step = cache(_find_last_step)
     layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
 
     def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:

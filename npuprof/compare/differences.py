@@ -118,12 +118,14 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     new_form = [_build_form(item, opened=True) for item in after]
     plain = _compare_plain_lists(old_form, new_form)
     if plain is not None:
-        old_items, new_items = dict(enumerate(before)), dict(enumerate(after))
+        old_items = dict(enumerate(before))
+        new_items = dict(enumerate(after))
         return [
             _build_difference(kind, (index,), old_items.get(index), new_items.get(index))
             for kind, index in plain
         ]
-    start, aligned = 0, True
+    start = 0
+    aligned = True
     if _are_long(old_form, new_form):
         # Equal ends need no alignment; what is between them may be short enough for it.
         start = _count_common(old_form, new_form)
@@ -185,7 +187,8 @@ def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[st
     """
     if not all(isinstance(form, str) for form in (*before, *after)):
         return None
-    old, new = set(map(str, before)), set(map(str, after))
+    old = set(map(str, before))
+    new = set(map(str, after))
     if (len(old), len(new)) != (len(before), len(after)):
         return None
     if len(before) == len(after):

@@ -167,7 +167,8 @@ def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
     names_of_lines: dict[str, list[str]] = {}
     for name, accepted in list_accepted(pairs):
-        finding, ignore = accepted.finding, accepted.ignore
+        finding = accepted.finding
+        ignore = accepted.ignore
         line = (
             f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
             f"{ignore.reason} ({ignore.origin})"

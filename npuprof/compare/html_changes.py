@@ -49,7 +49,8 @@ def format_survey_html(survey: Survey) -> str:
         )
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]
-        headline, verdicts = format_pair_headline(pair), format_pair_verdicts(pair)
+        headline = format_pair_headline(pair)
+        verdicts = format_pair_verdicts(pair)
         if not (own or headline or verdicts):
             continue
         out.append(f"<h2>{escape_html(pair.name)}</h2>\n")

@@ -59,7 +59,8 @@ def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
     Omissions are counted.
     """
     page = (page or Page())._replace(revisions=collect_revisions(survey.pairs))
-    head, pieces = format_head(survey, page), _list_pieces(survey, page)
+    head = format_head(survey, page)
+    pieces = _list_pieces(survey, page)
     if len(survey.pairs) == 1:  # a single requested preset is not folded
         pieces = [
             piece._replace(text=piece.text.replace("<details>", "<details open>", 1))
@@ -435,7 +436,8 @@ def _format_faults(groups: Sequence[_FaultGroup], page: Page) -> str:
 
 def _format_fault(faults: Sequence[_Fault], page: Page) -> str:
     """Return faults with the same line and advice as one entry, with their presets."""
-    line, advice = f"- {faults[0].line}", faults[0].advice
+    line = f"- {faults[0].line}"
+    advice = faults[0].advice
     locations = list(dict.fromkeys(fault.location for fault in faults if fault.location))
     if locations:
         line += f" ({count_rest(locations, 1)})"

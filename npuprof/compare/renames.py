@@ -39,7 +39,8 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     """
     if not (gone and come):
         return {}
-    before, after = _count_lines(old, gone), _count_lines(new, come)
+    before = _count_lines(old, gone)
+    after = _count_lines(new, come)
     former = _match_equal_files(before, after)
     taken = set(former.values())
     departed = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}

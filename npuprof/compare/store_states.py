@@ -28,7 +28,8 @@ def compare_revisions(
     repository = store.repository
     requested = _split_range(rev)
     base = repository.resolve_commit(requested.left)
-    old_label, new_label = _label_commit(requested.left, base), "work tree"
+    old_label = _label_commit(requested.left, base)
+    new_label = "work tree"
     after: Revision | Folder = store
     tip = base
     if requested.dots:

@@ -80,7 +80,8 @@ def compare_store_states(
     Files with equal content and equal ancestors are not read. With ``raw``, the files are compared
     as written. Raises NpuprofError for a name that is in neither state.
     """
-    old, new = StoreSide(before, context, before), StoreSide(after, context, before)
+    old = StoreSide(before, context, before)
+    new = StoreSide(after, context, before)
     unchanged = {
         name for name in old.names & new.names if new.is_same_file(name, before.files[name])
     }
@@ -120,11 +121,13 @@ def compare_lock_states(
     Both are of the same folder, each with the sources of its state; a preset without sources is
     unchanged.
     """
-    old_side, new_side = ResolvedSide(before, before.store), ResolvedSide(after, after.store)
+    old_side = ResolvedSide(before, before.store)
+    new_side = ResolvedSide(after, after.store)
     stores = (before.store.label, after.store.label)
     pairs = []
     for name in after.store.names():
-        old, new = old_side.resolve_preset(name), new_side.resolve_preset(name)
+        old = old_side.resolve_preset(name)
+        new = new_side.resolve_preset(name)
         if _have_equal_texts(old, new):
             pairs.append(Pair(name, "unchanged"))
         else:
@@ -149,7 +152,8 @@ def select_named_presets(
 
     Raises NpuprofError for names that are on neither side.
     """
-    selected, problems = [], []
+    selected = []
+    problems = []
     current = {was: name for name, was in renamed.items()}
     for requested in names:
         name = current.get(requested, requested)

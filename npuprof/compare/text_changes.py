@@ -153,7 +153,8 @@ def format_change_lines(
     # In a short list, the difference is seen in the line itself.
     if are_lists and len(keys.format_toml_value(change.after)) > 60:
         for inner in change.compare_elements():
-            index, shown = escape_controls(inner.index), escape_controls(_format_element(inner))
+            index = escape_controls(inner.index)
+            shown = escape_controls(_format_element(inner))
             lines.append(f"{indent}    {SIGNS[inner.kind]} {index} {shown}")
     return lines
 
@@ -161,6 +162,7 @@ def format_change_lines(
 def _format_element(change: ElementChange) -> str:
     """Return the added or removed element of a list, or an element before and after."""
     if change.kind == "changed":
-        was, now = keys.format_toml_value(change.before), keys.format_toml_value(change.after)
+        was = keys.format_toml_value(change.before)
+        now = keys.format_toml_value(change.after)
         return f"{was} → {now}"
     return keys.format_toml_value(change.before if change.kind == "removed" else change.after)

@@ -287,7 +287,8 @@ def _build_encoding_error(source: str, line: int, column: int, what: str) -> Npu
 
 def _build_huge_number_error(source: str, text: str) -> NpuprofError:
     match = re.search(r"(?<![\w\"'])[+-]?(?:0[xob])?[0-9a-fA-F_]{2500,}", text)
-    what, why = "not readable: a number with thousands of digits", "Options have at most 64 bits."
+    what = "not readable: a number with thousands of digits"
+    why = "Options have at most 64 bits."
     where = Place(source, *_locate_offset(text, match.start() if match else 0))
     return build_error("NP001", what, why, "write a smaller number, or text in quotes", where=where)
 

@@ -75,7 +75,8 @@ class Positions:
         # a table that is continued later has the position of its first header
         while position < len(text) and sought not in self._at:
             if plain := _PLAIN.match(text, position):
-                header, position = self._add_plain_statement(plain, header), plain.end()
+                header = self._add_plain_statement(plain, header)
+                position = plain.end()
                 continue
             if text[position] == "[":
                 statement = self._scan_header(position, last_indexes)

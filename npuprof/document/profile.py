@@ -51,12 +51,10 @@ class ProfileKey(Record):
     names_settings: bool = False
 
 
-TEXT, NAMES, SWITCH, ACCEPTED = (
-    "text",
-    "a list of names",
-    "true or false",
-    "a list of tables with code and reason",
-)
+TEXT = "text"
+NAMES = "a list of names"
+SWITCH = "true or false"
+ACCEPTED = "a list of tables with code and reason"
 RELEASES = "a table of releases by framework"
 #: The types of keys, and of the elements of lists.
 _PLAIN_KINDS = {TEXT: str, SWITCH: bool, RELEASES: dict}
@@ -362,7 +360,8 @@ class _Reader:
         known: Iterable[str] = PROFILE_KEYS
         hint = f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}"
         if name in _SET_ELSEWHERE:
-            known, hint = (), _SET_ELSEWHERE[name]
+            known = ()
+            hint = _SET_ELSEWHERE[name]
         self.add_unknown_name(f"unknown key {name!r} in [profile]", ("profile", name), known, hint)
 
     def _add_wrong_kind(self, name: str, key: ProfileKey, value: Any) -> None:
@@ -378,7 +377,8 @@ class _Reader:
             meant = value[0] if isinstance(value, list) and len(value) == 1 else value
             if isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
                 example = keys.format_toml_value(str(meant))
-        what, hint = f"{name!r} must be {key.kind}", f"write {name} = {example}"
+        what = f"{name!r} must be {key.kind}"
+        hint = f"write {name} = {example}"
         self.add_problem("NP007", what, ("profile", name), hint, fix)
 
     def parse_key(self, name: str, path: Path) -> tuple[str, tuple[str, ...]] | None:

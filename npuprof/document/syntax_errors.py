@@ -43,13 +43,16 @@ def build_syntax_finding(source: str, text: str, message: str) -> Finding:
     what, _, location = message.rpartition(" (at ")
     match = re.fullmatch(r"line (?P<line>\d+), column (?P<column>\d+)\)", location)
     if match:
-        line, column = int(match["line"]), int(match["column"])
+        line = int(match["line"])
+        column = int(match["column"])
     else:  # the parser reached the end of the text
-        line, column = text.count("\n") + 1, len(text.rpartition("\n")[2]) + 1
+        line = text.count("\n") + 1
+        column = len(text.rpartition("\n")[2]) + 1
     lines = text.split("\n")
     if lines[line - 1].startswith(_CONFLICT_MARKERS):
         what = "not valid TOML: a merge conflict is not resolved"
-        why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
+        why = "A merge left both sides in the file."
+        hint = "keep one side, and delete the marks"
         return Finding("NP001", what, why, hint, where=Place(source, line, column))
     fault = _find_fault(lines, what or message, line, column, ended=match is None)
     what = hide_secrets(source, f"not valid TOML: {fault.what}")
@@ -108,7 +111,8 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
 def _find_value_fault(lines: list[str], line: int, column: int, ended: bool) -> SyntaxFault:
     """Return the fault for an invalid value: perhaps the list before it is not closed."""
     text = lines[line - 1]
-    before, code = text[: column - 1], text.partition("#")[0]
+    before = text[: column - 1]
+    code = text.partition("#")[0]
     what, hint = _EXPLANATIONS["Unclosed array"]
     if ended and ("=" not in code or before.count("[") > before.count("]")):
         return SyntaxFault(what, hint, line, column)
@@ -184,7 +188,9 @@ def _find_open_string(lines: list[str], line: int) -> SyntaxFault:
     if line > 1 and not lines[line - 1].strip():
         line -= 1  # the parser stopped after the end of the line
     text = lines[line - 1]
-    quote, start, is_escaped = "", -1, False
+    quote = ""
+    start = -1
+    is_escaped = False
     for index, char in enumerate(text):
         if is_escaped:
             is_escaped = False
@@ -193,7 +199,8 @@ def _find_open_string(lines: list[str], line: int) -> SyntaxFault:
             if char == quote:
                 quote = ""
         elif char in "\"'":
-            quote, start = char, index
+            quote = char
+            start = index
         elif char == "#":
             break
     hint = (
@@ -217,10 +224,15 @@ def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
 
 def _find_open_block(lines: list[str]) -> SyntaxFault:
     """Return the start of the multi-line string that is never closed: the last three quotes."""
-    what, hint, line, column = "a string of several lines is not closed", "", 0, 0
+    what = "a string of several lines is not closed"
+    hint = ""
+    line = 0
+    column = 0
     for number, text in enumerate(lines, 1):
         for match in re.finditer("|".join(_BLOCK_QUOTES), text):
-            hint, line, column = f"end it with {match[0]}", number, match.start() + 1
+            hint = f"end it with {match[0]}"
+            line = number
+            column = match.start() + 1
     return SyntaxFault(what, hint, line, column)
 
 
@@ -230,10 +242,12 @@ def _find_repeated_key(lines: list[str], line: int) -> SyntaxFault | None:
     if match is None:
         return None
     key = _normalize_key(match[1])
-    table, first = "", 0
+    table = ""
+    first = 0
     for number, text in enumerate(lines[: line - 1], 1):
         if header := _HEADER.match(text):
-            table, first = header[1], 0
+            table = header[1]
+            first = 0
         elif not first:
             other = _STATEMENT.match(text)
             if other and _normalize_key(other[1]) == key:

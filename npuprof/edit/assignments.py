@@ -121,7 +121,8 @@ def find_removals(
     if path[0] in SECTIONS:
         paths_with_depth.append((("append", *path), 3))
     for full_path, depth in paths_with_depth:
-        value_path, inner_path = full_path[:depth], full_path[depth:]
+        value_path = full_path[:depth]
+        inner_path = full_path[depth:]
         written = find_at_path(data, value_path)
         if key and inner_path and isinstance(written, str):
             parsed = values.parse_structured_value(key, written)

@@ -79,7 +79,8 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
     if profile.touches(option):
         no_base: Path = ()
         for base, block in {no_base: data, **overrides}.items():
-            options, appended = block.get("options"), block.get("append")
+            options = block.get("options")
+            appended = block.get("append")
             if isinstance(options, dict) and option in options:
                 mentions.append(Mention("set", base, (*base, "options", option)))
             if isinstance(appended, dict) and option in (appended.get("options") or {}):

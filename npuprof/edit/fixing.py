@@ -87,7 +87,8 @@ def _build_change(old: Document, finding: Finding) -> PathChange | None:
     """Return a finding's fix as a change of the document, None if its place is missing."""
     if finding.fix is None or finding.origin is None:
         return None
-    path, name = finding.origin.path, finding.fix.name
+    path = finding.origin.path
+    name = finding.fix.name
     if path[-1:] == (0,) and isinstance(find_at_path(old.data, path[:-1]), str):
         path = path[:-1]  # a single text is a list of one element
     value = find_at_path(old.data, path)

@@ -49,7 +49,8 @@ def _edit_value(source: str, old: Any, new: Any) -> str:
 
 def _restore_inner_blanks(before: str, after: str) -> str:
     """Return an inline table with its original blanks at the braces: edits there move them."""
-    inside_before, inside_after = before[1:-1], after[1:-1].strip(" ")
+    inside_before = before[1:-1]
+    inside_after = after[1:-1].strip(" ")
     if not inside_before.strip(" ") or not inside_after or "\n" in before or "\n" in after:
         return after
     head = inside_before[: len(inside_before) - len(inside_before.lstrip(" "))]

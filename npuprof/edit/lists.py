@@ -35,7 +35,8 @@ def parse_list_change(text: str) -> ListChange | None:
     """Return ``KEY+=VALUE`` or ``KEY-=VALUE`` parsed; None for other texts."""
     name, equals, raw = text.partition("=")
     name = name.rstrip()
-    key, sign = name[:-1].rstrip(), name[-1:]
+    key = name[:-1].rstrip()
+    sign = name[-1:]
     if not equals or not key or sign not in ("+", "-"):
         return None
     return ListChange(key, raw.strip(), sign == "+")
@@ -198,10 +199,8 @@ def _find_list_with(
     missing = next((item for item in items if not _is_among(item, known)), None)
     if missing is None:
         shown = ", ".join(map(keys.format_short_value, items))
-        what, hint = (
-            f"{shown} in {key} is inherited, at least in part",
-            f"set {key} as a whole, or change the preset that has it",
-        )
+        what = f"{shown} in {key} is inherited, at least in part"
+        hint = f"set {key} as a whole, or change the preset that has it"
         raise build_error(
             "NP924", what, "Only elements in a preset's own list can be removed individually.", hint
         )

@@ -155,7 +155,9 @@ class _Merge:
     def __init__(
         self, base: _Layout, ours: _Layout, theirs: _Layout, forced: Iterable[Path]
     ) -> None:
-        self._base, self._ours, self._theirs = base, ours, theirs
+        self._base = base
+        self._ours = ours
+        self._theirs = theirs
         self._forced = {
             *forced,
             *_list_torn_blocks(*(side.list_blocks() for side in (base, ours, theirs))),
@@ -251,7 +253,8 @@ class _Merge:
         if _does_set(lines, mine, merged):
             return lines
         known = collect_comments(before.text) if before else Counter()
-        our_comments, their_comments = collect_comments(mine.text), collect_comments(rival.text)
+        our_comments = collect_comments(mine.text)
+        their_comments = collect_comments(rival.text)
         if their_comments in (known, our_comments):
             text = _write_value(mine, self._ours.values[path], merged)
             return text if collect_comments(text) == our_comments else ""
@@ -280,13 +283,16 @@ class _Merge:
 
     def _arrange_paths(self) -> Iterator[Path]:
         """Yield our paths in order, with new paths of theirs after their predecessors there."""
-        order, theirs = self._ours.order, self._theirs.rows
+        order = self._ours.order
+        theirs = self._theirs.rows
         indices = {path: index for index, path in enumerate(order)}
         added: dict[int, list[Path]] = {}  # by the index of the predecessor in ``order``
-        index, table = 0, _END
+        index = 0
+        table = _END
         for path, row in theirs.items():
             if path in indices:
-                index, table = indices[path], row.table
+                index = indices[path]
+                table = row.table
                 continue
             if not row.header and row.table != table and row.table in indices:
                 index = indices[row.table]
@@ -492,7 +498,8 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
     done = 0
     for replaced in sorted({*our_changes, *their_changes}):
         start, end = replaced
-        mine, rival = our_changes.get(replaced), their_changes.get(replaced)
+        mine = our_changes.get(replaced)
+        rival = their_changes.get(replaced)
         is_conflict = (
             mine is not None and rival is not None and not values.is_same_typed_value(mine, rival)
         )
@@ -531,7 +538,8 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     for run in find_differing_runs(mine, rival):
         common = "".join(mine[done : run.old_start])
         pairs.append(Pair(common, common))
-        replaced, new = mine[run.old_start : run.old_end], rival[run.new_start : run.new_end]
+        replaced = mine[run.old_start : run.old_end]
+        new = rival[run.new_start : run.new_end]
         pairs.append(Pair("".join(replaced), "".join(new)))
         done = run.old_end
     rest = "".join(mine[done:])

@@ -104,7 +104,8 @@ def migrate_profile(
                 continue
             if not is_step_due(step, table, config):
                 continue
-            step_changes, hindrance = None, ""
+            step_changes = None
+            hindrance = ""
             if is_step_certain(step, config, base, data):
                 hindrance = hindrances.get(step.option, "") if step.to else ""
                 step_changes = None if hindrance else _find_step_changes(step, path, table)
@@ -161,13 +162,13 @@ def _build_decision_finding(
     step: Step, origin: Origin | None, name: str, hindrance: str
 ) -> Finding:
     what = f"{step.rule}: {step.option} needs a decision"
-    why, hint, severity = step.why, step.decide, "info" if step.rule == "M19" else "warning"
+    why = step.why
+    hint = step.decide
+    severity = "info" if step.rule == "M19" else "warning"
     if hindrance:
         what = f"{step.rule}: {step.option} is not turned into {step.to}: {hindrance}"
-        why, hint = (
-            "Done in part, it would leave the old key and the new one side by side.",
-            "clear that away and migrate again",
-        )
+        why = "Done in part, it would leave the old key and the new one side by side."
+        hint = "clear that away and migrate again"
     return Finding("NP511", what, why, hint, origin, step.option, (name,), severity=severity)
 
 
@@ -267,7 +268,8 @@ def list_changed_defaults(
 
     ``surfaces`` are the surfaces in use, None if unknown.
     """
-    first, now = releases.release_index(before), releases.release_index(release)
+    first = releases.release_index(before)
+    now = releases.release_index(release)
     rows = [ChangedDefault(**row) for row in load_built_part("migrations")["defaults"]]
     rows = [row for row in rows if surfaces is None or not row.surface or row.surface in surfaces]
     return [row for row in rows if first < releases.release_index(row.since) <= now]

@@ -35,7 +35,8 @@ def migrate_file(file: PresetFile, context: Context, since: str) -> Outcome:
 
     ``since`` is its release if it sets none. Raises NpuprofError.
     """
-    profile, release = file.profile, str(context.cann)
+    profile = file.profile
+    release = str(context.cann)
     before = resolve_apart(profile, context)
     moved = migration.migrate_profile(profile, before, release, since)
     after = resolve_apart(file.parse_changed(moved.text), context)

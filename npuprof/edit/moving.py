@@ -40,19 +40,17 @@ class Moved:
         require_writable_store(home)
         if old not in home.names():
             home.profile(old)  # raises an error that names similar presets
-        self.home, self.old_name, self.name = home, old, new
+        self.home = home
+        self.old_name = old
+        self.name = new
         self.old = read_preset_file(home, old)
         if os.path.islink(self.old.path):
-            what, why = (
-                f"{self.old.source} is a link",
-                "A name that leads to another file is moved by hand.",
-            )
+            what = f"{self.old.source} is a link"
+            why = "A name that leads to another file is moved by hand."
             raise build_error("NP920", what, why, "move the link with git mv")
         if home.is_outside(old) or home.is_outside(new):
-            what, why = (
-                f"{old!r} or {new!r} lies outside the store",
-                "A glob of npuprof.toml names the file.",
-            )
+            what = f"{old!r} or {new!r} lies outside the store"
+            why = "A glob of npuprof.toml names the file."
             raise build_error(
                 "NP920",
                 what,

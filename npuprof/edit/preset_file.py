@@ -158,10 +158,8 @@ class NewFile(Record):
     def require_absent(self) -> None:
         """Raise NpuprofError if the path exists."""
         if os.path.lexists(self.path):
-            what, hint = (
-                f"{self.source} exists already",
-                "choose another name, or change it with set",
-            )
+            what = f"{self.source} exists already"
+            hint = "choose another name, or change it with set"
             raise build_error("NP923", what, "Nothing is overwritten.", hint)
 
     def build_wanted(self, content: bytes, mode: int | None = None) -> PlannedWrite:
@@ -179,14 +177,13 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
     require_writable_store(home)
     if not is_profile_name(name):
         raise NpuprofError(build_bad_new_name_finding(name))
-    path, folder = home.profile_path(name), home.folder_of(name)
+    path = home.profile_path(name)
+    folder = home.folder_of(name)
     first, _, rest = name.partition("/")
     starts_with_store = first == os.path.basename(os.path.realpath(home.root))
     if rest and starts_with_store and not os.path.isdir(os.path.join(home.root, first)):
-        what, why = (
-            f"{name!r} would be {home.cite_file(f'{name}.toml')}",
-            f"A name is a path below {home.label}.",
-        )
+        what = f"{name!r} would be {home.cite_file(f'{name}.toml')}"
+        why = f"A name is a path below {home.label}."
         raise build_error(
             "NP004", what, why, f"write {rest}, or make the folder {first} there first"
         )
@@ -255,10 +252,12 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
         return
     home, name_in_store = _locate_preset(name, workspace)
     if home is not None and name_in_store:
-        path, folder = home.profile_path(name_in_store), home.root
+        path = home.profile_path(name_in_store)
+        folder = home.root
     else:
         home = None
-        path, folder = name, os.path.dirname(os.path.abspath(name))
+        path = name
+        folder = os.path.dirname(os.path.abspath(name))
     with lock_folders([folder, os.path.dirname(os.path.realpath(path))]):
         profile = workspace.profile(name)
         if home is not None:
@@ -278,7 +277,8 @@ def _require_one_file(name: str) -> None:
     if name.endswith(".toml"):
         return
     if "+" in name:
-        kind, hint = "several presets", "name one of them"
+        kind = "several presets"
+        hint = "name one of them"
     elif "@" in name:
         kind = "a preset as it was"
         hint = f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"

@@ -11,7 +11,8 @@ from npuprof.system import lazy_pattern
 
 #: Schema files next to a store for editors: of its presets, and of ``npuprof.toml``. No preset can
 #: have these names.
-PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
+PRESET_SCHEMA = ".schema.json"
+PROJECT_SCHEMA = ".project.schema.json"
 _LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(?P<path>\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
 _HEAD = lazy_pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
 

@@ -33,7 +33,8 @@ def find_differing_runs(old: Sequence[str], new: Sequence[str]) -> list[Run]:
     head = next((size for size in range(shorter) if old[size] != new[size]), shorter)
     rest = shorter - head
     tail = next((size for size in range(rest) if old[~size] != new[~size]), rest)
-    old_end, new_end = len(old) - tail, len(new) - tail
+    old_end = len(old) - tail
+    new_end = len(new) - tail
     if (old_end - head) * (new_end - head) > _MAX_PAIRS:
         return [Run(head, old_end, head, new_end)]
     from difflib import SequenceMatcher

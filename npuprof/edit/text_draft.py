@@ -87,7 +87,8 @@ class Draft:
         is_left = path in self._rows.at
         known = set(old)
         for name, item in old.items():
-            row, change = self._rows.at.get((*path, name)), self._changes.get((*path, name))
+            row = self._rows.at.get((*path, name))
+            change = self._changes.get((*path, name))
             new_name = change.name if change is not None else ""
             is_renamed = bool(new_name) and new_name in new and new_name not in known
             if is_renamed and row is not None and not row.header:
@@ -226,7 +227,8 @@ class Draft:
         is_at_end = not lower and below is self._rows.last
         if not is_at_end and not starts_with_blank(lower):
             lower = self._newline + lower
-        rows[0].lead, below.lead = upper + rows[0].lead, lower
+        rows[0].lead = upper + rows[0].lead
+        below.lead = lower
         for row in rows:
             self._rows.insert(row, below.preceding)
             self._index_statement(row)
@@ -263,7 +265,8 @@ class Draft:
 
     def _format_pair(self, indent: str, key: Path, value: Any) -> str:
         """Return a statement: on one line, or a long list with one element per line."""
-        start, text = f"{indent}{_format_dotted_key(key)} = ", keys.format_toml_value(value)
+        start = f"{indent}{_format_dotted_key(key)} = "
+        text = keys.format_toml_value(value)
         if len(start) + len(text) > _MAX_LINE_WIDTH:
             text = format_long_value(value, indent)
         return f"{start}{text}\n".replace("\n", self._newline)

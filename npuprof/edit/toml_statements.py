@@ -67,7 +67,8 @@ class Statement:
         """Rename the last segment of the key, quoted if the old one was."""
         before_equals = self.text[: self.value].rstrip(" \t").removesuffix("=").rstrip(" \t")
         stop = len(before_equals)
-        written, quote = keys.format_key_segment(name), self.text[self.key]
+        written = keys.format_key_segment(name)
+        quote = self.text[self.key]
         if quote in "\"'" and written == name:
             written = f"{quote}{name}{quote}"
         self.text = self.text[: self.key] + written + self.text[stop:]
@@ -85,7 +86,8 @@ class Statements:
     def __init__(self, text: str) -> None:
         self.at: dict[Path, Statement] = {}
         self.first, self.last = Statement(""), Statement("")
-        self.first.following, self.last.preceding = self.last, self.first
+        self.first.following = self.last
+        self.last.preceding = self.first
         done = 0
         table: Path = ()
         for span in Positions(text).statements:
@@ -94,7 +96,8 @@ class Statements:
             table = span.path if span.header else table
             row = Statement(text[start:stop], span.path, table, span.header)
             row.lead = text[done:start]
-            row.key, row.value = span.key - start, span.value - start
+            row.key = span.key - start
+            row.value = span.value - start
             row.end = row.value + len(text[span.value : span.end].rstrip(" \t"))
             self.insert(row, self.last.preceding)
             done = stop
@@ -121,7 +124,8 @@ class Statements:
     def insert(self, row: Statement, preceding: Statement) -> None:
         """Insert a statement after another."""
         following = preceding.following
-        row.preceding, row.following = preceding, following
+        row.preceding = preceding
+        row.following = following
         preceding.following = following.preceding = row
         self.at[row.path] = row
         if preceding is self.first:  # the schema line is valid only above the first statement
@@ -133,8 +137,10 @@ class Statements:
     def remove(self, row: Statement) -> None:
         """Remove a statement; the lines before it stay, without doubled blank lines."""
         del self.at[row.path]
-        row.preceding.following, row.following.preceding = row.following, row.preceding
-        above, below = row.lead, row.following.lead
+        row.preceding.following = row.following
+        row.following.preceding = row.preceding
+        above = row.lead
+        below = row.following.lead
         if starts_with_blank(below) and (
             ends_with_blank(above) or (row.preceding is self.first and not above)
         ):

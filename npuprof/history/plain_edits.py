@@ -40,7 +40,8 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     None if the texts differ in anything but plain values, or if an edited value starts in another
     column.
     """
-    olds, news = old.split(b"\n"), new.split(b"\n")
+    olds = old.split(b"\n")
+    news = new.split(b"\n")
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
         return None
     edits = {}
@@ -48,7 +49,8 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
         section = _find_section(news[:index])
         if not section:
             return None
-        before, after = _PLAIN.fullmatch(olds[index]), _PLAIN.fullmatch(news[index])
+        before = _PLAIN.fullmatch(olds[index])
+        after = _PLAIN.fullmatch(news[index])
         if before is None or after is None or before["key"] != after["key"]:
             return None
         if before.start("value") != after.start("value"):

@@ -300,10 +300,8 @@ class _Planner:
         planned_number = number or VersionText(proposal.number)
         hint = f"the next is {VersionText(proposal.number)}"
         if any(version.text == planned_number for version in known):
-            what, why = (
-                f"v{planned_number} is released already",
-                "A released version never changes.",
-            )
+            what = f"v{planned_number} is released already"
+            why = "A released version never changes."
             self.problems.append(Finding("NP026", what, why, hint))
         elif last and planned_number.order <= last.text.order:
             what = f"{planned_number} would go back: the store is at {last.number_text}"

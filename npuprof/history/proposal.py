@@ -187,7 +187,8 @@ def _explain_change(change: Change) -> Reason:
 
 def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
     """Yield changes of a preset's claims, and of the keys that its dependents may change."""
-    was, now = before.scenario, after.scenario
+    was = before.scenario
+    now = after.scenario
     if was != now:
         yield _explain_reach("scenario", was, now, now is None)
     ranges = before.list_ranges(), after.list_ranges()

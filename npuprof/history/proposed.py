@@ -64,7 +64,8 @@ def _write_tree(repository: StoreRepository, scratch: Git, staged: bool) -> Prop
 def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
     """Yield git for a repository, with a copy of an index and a separate object folder."""
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
-        copy, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
+        copy = os.path.join(folder, "index")
+        objects = os.path.join(folder, "objects")
         tree = Tree(folder)
         tree.make_folder("objects")
         with suppress(FileNotFoundError):

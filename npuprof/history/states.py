@@ -145,7 +145,8 @@ def _compare_requested_settings(
         return compare_configs(then, now, trace)
     if _is_same_setting(then, now, path):
         return []
-    old, new = then.settings.get(path.key), now.settings.get(path.key)
+    old = then.settings.get(path.key)
+    new = now.settings.get(path.key)
     if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
         return [
             build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))
@@ -200,7 +201,8 @@ def _has_value(config: Config, path: SettingPath) -> bool:
 
 
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
-    key, tail = path.key, path.tail
+    key = path.key
+    tail = path.tail
     if key not in then.settings or key not in now.settings:
         return key not in then.settings and key not in now.settings
     if not tail:

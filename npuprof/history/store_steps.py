@@ -52,7 +52,8 @@ def explain_presets(
     ``uncompared``, the names of presets known to be unchanged, all other unreadable presets count
     as breaking instead.
     """
-    then, now = set(before.names()), set(after.names())
+    then = set(before.names())
+    now = set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
     removed = sorted(then - now - set(renamed.values()))
     added = sorted(now - then - renamed.keys())
@@ -128,7 +129,8 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
     Raises NpuprofError if they are invalid now.
     """
     names = list_project_paths(after.repository.prefix)
-    old_texts, new_texts = _read_texts(before, names), _read_texts(after, names)
+    old_texts = _read_texts(before, names)
+    new_texts = _read_texts(after, names)
     changed = [
         name for name, old, new in zip(names, old_texts, new_texts, strict=True) if old != new
     ]
@@ -164,7 +166,8 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
     A consumer that adopts the rules gets it too.
     """
     for code in sorted({*before, *after}):
-        was, now = before.get(code), after.get(code)
+        was = before.get(code)
+        now = after.get(code)
         if was == now:
             continue
         if now is None:

@@ -243,7 +243,9 @@ class Timeline:
         return set_plain_values(preset, leaves)
 
     def _find_plain_edits(self, change: FileChange) -> PlainEdits | None:
-        name, old, new = change.was, change.old, change.new
+        name = change.was
+        old = change.old
+        new = change.new
         if (
             name is None
             or name != change.now
@@ -261,7 +263,8 @@ class Timeline:
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:
             return None
-        self._snapshots.files, self._snapshots.commit = files, commit
+        self._snapshots.files = files
+        self._snapshots.commit = commit
         self._resolver.forget_lineages(_FOLDS)
         try:
             config = self._resolver.resolve_profile(self._snapshots.profile(name), name)

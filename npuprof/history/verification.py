@@ -156,7 +156,8 @@ class Verifier:
             return False
 
     def _verify_version(self, version: Version) -> Iterator[Finding]:
-        record, tag = version.record, version.tag_name
+        record = version.record
+        tag = version.tag_name
         yield from self._verify_form(version)
         if version.faults:
             return
@@ -215,7 +216,8 @@ class Verifier:
             return
         used = {(parent.view, parent.reference) for parent in list_pinned_parents(config)}
         recorded = {(parent.view, parent.reference): parent for parent in version.record.parents}
-        why, hint = "A version is made of the parents that its tag records.", _ADVICE.format(tag)
+        why = "A version is made of the parents that its tag records."
+        hint = _ADVICE.format(tag)
         for view, reference in sorted(used ^ recorded.keys()):
             if (view, reference) in used:
                 viewer = f" for {view}" if view else ""
@@ -251,7 +253,8 @@ class Verifier:
 
 
 def _build_lightweight_version(ref: TagRef) -> VerifiedVersion:
-    what, why = f"{ref.tag} is a lightweight tag", "It has no record, so it is not a release."
+    what = f"{ref.tag} is a lightweight tag"
+    why = "It has no record, so it is not a release."
     hint = f"remove it (git tag -d {ref.tag}), and release: npuprof release {ref.name}"
     finding = Finding("NP028", what, why, hint)
     return VerifiedVersion(ref.name, str(ref.text), ref.tag, ref.oid, (finding,))
@@ -283,7 +286,8 @@ def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Fin
             "verify it with the npuprof that released it, or a later one",
         )
         return
-    label, hint = f"{version.name} {version.number_text}", _ADVICE.format(tag)
+    label = f"{version.name} {version.number_text}"
+    hint = _ADVICE.format(tag)
     forms = (record.form,) if record.form is not None else tuple(range(1, FORM + 1))
     digests = [compute_digest(config.settings, form) for form in forms] if record.digest else []
     if record.digest and record.digest not in digests:

@@ -90,7 +90,8 @@ def reject_foreign_folder(git: Git) -> str:
     Raises NpuprofError (NP941) if it or ``.git`` leads to a folder that does not know this work
     tree, as in an unpacked archive.
     """
-    top, inside = git.bare or git.top, os.path.join(git.top, ".git")
+    top = git.bare or git.top
+    inside = os.path.join(git.top, ".git")
     require_no_links_out(top)
     folder = _ask_folder(git, top, "--git-dir")
     common = _ask_folder(git, top, "--git-common-dir")
@@ -162,8 +163,10 @@ def write_hook(path: str, name: str) -> None:
 
 
 def _write_locked_hook(path: str, name: str) -> None:
-    known, old = writing.read_known_file(path), _read_hook(path)
-    comment, call = _CALLS[name].comment, format_call(name)
+    known = writing.read_known_file(path)
+    old = _read_hook(path)
+    comment = _CALLS[name].comment
+    call = format_call(name)
     if old is None:
         lines = ["#!/bin/sh", comment, call]
     else:
@@ -213,7 +216,8 @@ def build_foreign_hook_finding(path: str, name: str) -> Finding:
 def _drop_own_lines(lines: list[str], comment: str) -> list[str]:
     """Return lines without npuprof's comment and, if it follows, the call."""
     index = lines.index(comment)
-    before, after = lines[:index], lines[index + 1 :]
+    before = lines[:index]
+    after = lines[index + 1 :]
     if after and any(call in after[0] for call in _OWN_CALLS):
         after = after[1:]
     return before + after

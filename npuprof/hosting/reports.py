@@ -90,9 +90,11 @@ def _describe_sarif_rule(code: str, example: Finding) -> dict[str, Any]:
     """Return the rule of a code; that of a team, which has no page, by one of its findings."""
     page = load_pages().get(code)
     if page:
-        title, text = page.title, f"{page.why} {page.fix}"
+        title = page.title
+        text = f"{page.why} {page.fix}"
     else:
-        title, text = example.why.rstrip("."), f"{example.why} Try: {example.hint}."
+        title = example.why.rstrip(".")
+        text = f"{example.why} Try: {example.hint}."
     return {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
 
 

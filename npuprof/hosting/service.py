@@ -119,7 +119,8 @@ class Service:
         return urllib.request.build_opener(_StayHere, urllib.request.HTTPSHandler(context=context))
 
     def _explain_status(self, error: urllib.error.HTTPError) -> ServiceError:
-        code, headers = error.code, error.headers
+        code = error.code
+        headers = error.headers
         reason = self._read_message(error)
         is_limit = (
             code == 429

@@ -56,7 +56,8 @@ def collect_env_variables(
     later = {}
     reject_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
-        text, fact = format_exported_text(name, value), ""
+        text = format_exported_text(name, value)
+        fact = ""
         if text is None:
             fact = str(value.get("launcher"))
             text = find_fact(fact) if find_fact and fact in FACTS else None

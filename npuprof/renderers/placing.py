@@ -32,9 +32,13 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     write (NP940).
     """
     if _is_file_path(path):
-        folder, code, below = os.path.dirname(path) or ".", path, ""
+        folder = os.path.dirname(path) or "."
+        code = path
+        below = ""
     else:
-        folder, code, below = path, os.path.join(path, file), path
+        folder = path
+        code = os.path.join(path, file)
+        below = path
     new_folders = make_folder(folder)
     try:
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):

@@ -77,7 +77,8 @@ def format_parameter_map(
     memo_key = f"parameter map {indent!r}" if names is None else ""
     if memo_key in config.memo:
         return str(config.memo[memo_key])
-    options, sidecars = config.shared_sections["options"], collect_sidecars(config)
+    options = config.shared_sections["options"]
+    sidecars = collect_sidecars(config)
     lines = []
     lost = {}
     for name in options if names is None else names:
@@ -226,7 +227,8 @@ def render_shape(
     else:
         standard = {*shape.standard, "os"} if files else shape.standard
         imports = format_session_imports(standard, shape.bridge)
-        head, tail = _HEAD.format(doc=shape.doc), _TAIL.format(result=shape.result)
+        head = _HEAD.format(doc=shape.doc)
+        tail = _TAIL.format(result=shape.result)
         function = f"{head}{FIND_OPTIMIZER}{lines}{SWITCH_REWRITES_OFF}{tail}"
         body = f"\n{imports}\n\n{function}{shape.functions}"
     return Rendered(add_render_header(config, target, body, files), files, findings=findings)

@@ -89,7 +89,8 @@ def _explain_pwsh_refusal(text: str) -> str:
     return "" if text else "PowerShell removes a variable that is set to an empty text"
 
 
-_EXPORT, _UNSET = "export {name}={value}", "unset {name}"
+_EXPORT = "export {name}={value}"
+_UNSET = "unset {name}"
 _SAVE = '_NPUPROF_WAS_{name}="${{{name}+x${name}}}"'
 _RESTORE = (
     '[ -z "${{_NPUPROF_WAS_{name}-}}" ] || '

@@ -35,7 +35,8 @@ _HEAD_LINE = lazy_pattern(
 )
 _JSON_SCHEMA = "npuprof.config/1"
 #: The only key of an engine options file, which has no header, and the keys below it.
-ENGINE_OPTIONS, ENGINE_LEVELS = "compile options", ("global", "session", "graph")
+ENGINE_OPTIONS = "compile options"
+ENGINE_LEVELS = ("global", "session", "graph")
 
 
 class State(Record):

@@ -229,7 +229,8 @@ def trust_typed(home: ProfileSource | None, assignments: Iterable[str]) -> None:
     from npuprof.store.assignment_arguments import parse_assigned_value
     from npuprof.store.trust_state import Trusted
 
-    names, pairs = set(), set()
+    names = set()
+    pairs = set()
     for text in assignments:
         key, is_assigned, raw = text.partition("=")
         section, name = keys.split_section_and_name(key.strip())

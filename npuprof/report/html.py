@@ -87,7 +87,8 @@ def format_page(title: str, body: str) -> str:
 
     It may load nothing, and its style is in it.
     """
-    shown, style = escape_html(title), f"\n{read_style()}"
+    shown = escape_html(title)
+    style = f"\n{read_style()}"
     style_hash = b64encode(sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'"
@@ -112,7 +113,8 @@ def fold_long_text(text: str) -> str:
     """Return the cell of a text as code, folded if it is long."""
     if len(text) <= _LONGEST:
         return Code(text)
-    start, full = format_html_cell(Code(text[:_LONGEST] + "…")), format_html_cell(Code(text))
+    start = format_html_cell(Code(text[:_LONGEST] + "…"))
+    full = format_html_cell(Code(text))
     return Markup(f"<details><summary>{start}</summary>{full}</details>")
 
 

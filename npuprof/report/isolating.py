@@ -21,7 +21,9 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
     __slots__ = ("path", "preset", "problems")
 
     def __init__(self, path: str, problems: list[Finding], preset: str = "") -> None:
-        self.path, self.problems, self.preset = path, problems, preset
+        self.path = path
+        self.problems = problems
+        self.preset = preset
 
     def __enter__(self) -> None:
         pass

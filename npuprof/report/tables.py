@@ -11,7 +11,9 @@ from npuprof.report.text import Code, Markup, escape_controls, measure_width, pa
 from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines
 from npuprof.system import lazy_pattern
 
-_BOLD, _DIM, _YELLOW = "1", "2", "33"
+_BOLD = "1"
+_DIM = "2"
+_YELLOW = "33"
 #: Cells of a table without a value.
 _EMPTY = frozenset(("", "-"))
 _PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")
@@ -120,7 +122,8 @@ class Table(Record):
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return rows whose cells are wrapped to the widths that their columns have together."""
         columns = len(rows[0]) if rows else 0
-        room, fixed = width - 2 * max(columns - 1, 0), columns - self.wrapping
+        room = width - 2 * max(columns - 1, 0)
+        fixed = columns - self.wrapping
         widths = fit_columns(rows, room, fixed)
         lines = []
         for number, row in enumerate(rows):

@@ -66,7 +66,8 @@ def progress_line() -> Iterator[ShowProgress]:
         nonlocal last_shown, shown
         now = time.monotonic()
         if now - started > _DELAY and now - last_shown > 0.1:
-            last_shown, shown = now, True
+            last_shown = now
+            shown = True
             sys.stderr.write(f"\r\033[Knpuprof: {text}")
             sys.stderr.flush()
 

@@ -87,13 +87,16 @@ def _wrap_line(line: str, plain: str, width: int) -> list[str]:
         if indent != 4:  # a line with four blanks continues another one already
             indent += 4
     indent = min(indent, width // 2)
-    lines, current, used = [], "", 0
+    lines = []
+    current = ""
+    used = 0
     for word in split_pieces(line):
         size = measure_width(_ANSI.sub("", word))
         if current and used + size > width:
             lines.append(current)
             word = word.lstrip()
-            current, used = " " * indent + word, indent + measure_width(_ANSI.sub("", word))
+            current = " " * indent + word
+            used = indent + measure_width(_ANSI.sub("", word))
         else:
             current, used = current + word, used + size
     return [*lines, current]
@@ -104,11 +107,13 @@ def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
 
     Both are as they were if the line below has no caret, or characters are not one column wide.
     """
-    head, pointer = _CITED.match(line), _CARET.fullmatch(below)
+    head = _CITED.match(line)
+    pointer = _CARET.fullmatch(below)
     if head is None or pointer is None or not line.isascii():
         return line, below
     blanks = pointer["blanks"]
-    text, room = line[head.end() :], max(width - head.end(), _LEAST_ROOM)
+    text = line[head.end() :]
+    room = max(width - head.end(), _LEAST_ROOM)
     # the first shown column: the start of the line if the caret fits, else the caret is centred
     first = 0 if len(blanks) + 1 < room - len(_MORE) else len(blanks) - room // 2
     shown = text[first : first + room]
@@ -129,7 +134,8 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[in
     """
     columns = list(zip(*rows, strict=True))
     widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
-    fixed_widths, full_widths = widths[:fixed], widths[fixed:]
+    fixed_widths = widths[:fixed]
+    full_widths = widths[fixed:]
     remaining = room - sum(fixed_widths)
     if sum(full_widths) <= remaining:
         return widths
@@ -160,7 +166,8 @@ def _find_least_widths(columns: Sequence[Sequence[str]], room: int) -> list[int]
 
 def _share_room(room: int, least: Sequence[int], full: Sequence[int]) -> list[int]:
     """Return the width of each column: its minimum, and a share of the rest."""
-    spare, missing = max(room - sum(least), 0), sum(full) - sum(least)
+    spare = max(room - sum(least), 0)
+    missing = sum(full) - sum(least)
     if not missing:
         return list(least)
     return [low + spare * (high - low) // missing for low, high in zip(least, full, strict=True)]
@@ -170,14 +177,17 @@ def wrap_cell(text: str, width: int) -> list[str]:
     """Return the lines of a cell: broken between words, else after punctuation, else anywhere."""
     if measure_width(text) <= width:
         return [text]
-    lines, current = [], ""
+    lines = []
+    current = ""
     for word in text.split(" "):
         gap = " " if current else ""
         for part in [word] if measure_width(word) <= width else split_parts(word):
             if current and measure_width(current) + len(gap) + measure_width(part) > width:
                 lines.append(current)
-                current, gap = "", ""
-            current, gap = f"{current}{gap}{part}", ""
+                current = ""
+                gap = ""
+            current = f"{current}{gap}{part}"
+            gap = ""
             while len(current) > 1 and measure_width(current) > width:
                 cut = len(current) - 1
                 while cut > 1 and measure_width(current[:cut]) > width:

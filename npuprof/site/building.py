@@ -153,8 +153,10 @@ class _Building:
             self._build_preset(Preset(preset.name, None, None, tuple(failed)), past, paths)
 
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
-        name, path = preset.name, self.paths[preset.name]
-        config, findings = preset.config, preset.findings
+        name = preset.name
+        path = self.paths[preset.name]
+        config = preset.config
+        findings = preset.findings
         details = (
             build_details(config, findings, self.inherited) if config is not None else Details()
         )

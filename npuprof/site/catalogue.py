@@ -59,7 +59,8 @@ def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
 
 
 def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
-    record, texts = section.find(name), catalog.find_record_texts(section.name, name)
+    record = section.find(name)
+    texts = catalog.find_record_texts(section.name, name)
     fields: dict[str, Any] = record._asdict() if record is not None else {}
     key = section.format_key(name)
     default = fields.get("default")
@@ -106,7 +107,8 @@ def _find_span(record: catalog.Entry | None) -> tuple[str, str]:
     known = releases.load_releases()
     if not isinstance(record, catalog.Option) or "Y" not in record.states:
         return "", ""
-    first, last = record.states.index("Y"), record.states.rindex("Y")
+    first = record.states.index("Y")
+    last = record.states.rindex("Y")
     return known[first] if "." in record.states[:first] else "", known[
         last
     ] if "." in record.states[last:] else ""
@@ -116,7 +118,8 @@ def _describe_values(fields: Mapping[str, Any]) -> str:
     kind = str(fields.get("kind", ""))
     if choices := fields.get("choices"):
         return f"{kind}: {', '.join(map(str, choices))}" if kind else ", ".join(map(str, choices))
-    low, high = fields.get("minimum"), fields.get("maximum")
+    low = fields.get("minimum")
+    high = fields.get("maximum")
     bounds = (
         f"{'' if low is None else low}..{'' if high is None else high}"
         if (low, high) != (None, None)

@@ -195,11 +195,9 @@ def _draw_lines(parents: Parents, boxes: Sequence[Box], first: Mapping[str, str]
 
 
 def _draw_line(above: Box, below: Box) -> str:
-    x1, y1, x2, y2 = (
-        above.x + above.width,
-        above.y + above.height // 2,
-        below.x,
-        below.y + below.height // 2,
-    )
+    x1 = above.x + above.width
+    y1 = above.y + above.height // 2
+    x2 = below.x
+    y2 = below.y + below.height // 2
     middle = (x1 + x2) // 2
     return f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"

@@ -146,7 +146,8 @@ class Writer:
 
     def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
-        path, text = self.paths.get(name), escape_text(name)
+        path = self.paths.get(name)
+        text = escape_text(name)
         if path is not None:
             text = f'<a href="{up}{escape_text(path)}">{text}</a>'
         return mark_markup(text)
@@ -190,7 +191,8 @@ def list_shown(
     ``apart`` are the findings about other files of the store.
     """
     parents = {preset.name: preset.parents for preset in presets}
-    family, groups = draw_family(parents), _group_by_parents(presets)
+    family = draw_family(parents)
+    groups = _group_by_parents(presets)
     is_large = len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
     drawn = [name for box in family.boxes for name in box.names]

@@ -54,7 +54,8 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
             yanked = repository.find_yank(version.tag_name)
             row = VersionRow(str(version.text), version.date[:10], yanked)
             versions.setdefault(version.name, []).append(row)
-        rules, revision = read_owner_rules(repository, head), repository.load_revision(head)
+        rules = read_owner_rules(repository, head)
+        revision = repository.load_revision(head)
         owners = {}
         if rules:
             owners = {name: match_owners(rules, revision.source_path(name)) for name in lineages}

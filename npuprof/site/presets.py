@@ -157,7 +157,8 @@ def build_details(
     """Return the additional data of a resolvable preset's page."""
     config.lineage[-1].document.find_positions()  # a page shows all of them
     has_errors = any(finding.severity == "error" for finding in findings)
-    texts, settings = [*_render_all(config, has_errors)], build_settings(config, inherited)
+    texts = [*_render_all(config, has_errors)]
+    settings = build_settings(config, inherited)
     if config.scenario == "offline-inference":
         texts.sort(key=lambda text: text.target != "atc")
     compared = build_compared_fields(config, settings)

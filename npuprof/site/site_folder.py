@@ -46,7 +46,9 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     file that npuprof did not write (NP980), or a link (NP941).
     """
     make_folder(folder)
-    tree, git, record = Tree(folder), Git(folder), _find_record(folder)
+    tree = Tree(folder)
+    git = Git(folder)
+    record = _find_record(folder)
     known = _read_record(record)
     listed = _read_list(tree)
     for line in known:

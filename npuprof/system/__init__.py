@@ -33,7 +33,8 @@ _SHARED_FOLDERS = {
 
 class _LazyPattern:
     def __init__(self, text: Any, flags: int) -> None:
-        self._text, self._flags = text, flags
+        self._text = text
+        self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(re.compile(self._text, self._flags), name)

@@ -43,5 +43,6 @@ def _is_owned(folder: str) -> bool:
     find_user = getattr(os, "geteuid", None)
     if find_user is None:
         return True  # the system has no such ownership
-    user, owner = find_user(), os.lstat(folder).st_uid
+    user = find_user()
+    owner = os.lstat(folder).st_uid
     return owner == user or (user == 0 and str(owner) == os.environ.get("SUDO_UID"))

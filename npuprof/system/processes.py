@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 #: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands
 #: need not import.
-PIPE, DEVNULL = -1, -3
+PIPE = -1
+DEVNULL = -3
 #: A reading process is ended if nothing arrives from it for this long, in seconds.
 PATIENCE = 60.0
 #: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes
@@ -211,7 +212,8 @@ def finish(
     Raises SilentError if nothing arrives for ``patience`` times ``PATIENCE``, or if the output has
     no end.
     """
-    until, output = time.monotonic() + _LONGEST * PATIENCE, bytearray()
+    until = time.monotonic() + _LONGEST * PATIENCE
+    output = bytearray()
     replies = Replies(process, stdin or b"", patience)
     while piece := replies.read_some():
         output += piece
@@ -327,7 +329,8 @@ class Replies:
 
         Return what went through, empty at the end.
         """
-        pipe, piece = self._pipes[handle], b""
+        pipe = self._pipes[handle]
+        piece = b""
         if pipe is not self._process.stdin:
             # the size of a full pipe; more memory would be mapped anew each time
             piece = os.read(handle, 1 << 16)

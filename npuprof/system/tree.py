@@ -34,7 +34,8 @@ def reject_link_out(path: str) -> None:
 
     The link may be a clone's. Other links belong to the user or the system, and are followed.
     """
-    folder, links = os.sep, 0
+    folder = os.sep
+    links = 0
     remaining = os.path.join(os.getcwd(), path).split(os.sep)[::-1]  # the next part is last
     while remaining:
         part = remaining.pop()
@@ -51,7 +52,8 @@ def reject_link_out(path: str) -> None:
         if links > _MOST_LINKS:
             return
         target = os.readlink(below)
-        top, real = find_repository_top(folder), os.path.realpath(os.path.join(folder, target))
+        top = find_repository_top(folder)
+        real = os.path.realpath(os.path.join(folder, target))
         if top and not is_below(real, top):
             what = f"{path} leads out of {top}, to {real}: {below} is a link"
             why = "A clone may bring such a link; nothing was written."

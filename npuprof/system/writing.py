@@ -155,7 +155,8 @@ def make_folder_below(path: str, below: str) -> list[str]:
 
 def remove_empty_folders(path: str, below: str) -> None:
     """Remove the folder of a removed file and its parents up to ``below``, if they are empty."""
-    folder, top = os.path.dirname(os.path.realpath(path)), os.path.realpath(below)
+    folder = os.path.dirname(os.path.realpath(path))
+    top = os.path.realpath(below)
     if folder.startswith(top.rstrip(os.sep) + os.sep):
         Tree(top).remove_empty_folders(os.path.relpath(folder, top))
 

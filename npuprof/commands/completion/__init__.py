@@ -36,7 +36,8 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
 
     Errors offer nothing.
     """
-    shell, hint = instruction.removeprefix("complete_"), ""
+    shell = instruction.removeprefix("complete_")
+    hint = ""
     typed = _TypedLine([], "")
     candidates: dict[str, str] = {}
     try:
@@ -112,7 +113,8 @@ def _merge_broken_arguments(parts: Sequence[str]) -> tuple[list[str], int]:
     not split: so the parts decide, not the text.
     """
     merged: list[str] = []
-    is_after_break, prefix_length = False, 0
+    is_after_break = False
+    prefix_length = 0
     for index, part in enumerate(parts):
         is_break = bool(part) and not part.strip(_BREAKS)
         if index > 1 and (is_break or is_after_break):

@@ -67,7 +67,8 @@ def find_cursor(arguments: Sequence[str], current: str) -> Cursor | None:
     loaded = load_verb(list(arguments))
     if loaded is None:
         return None
-    verb, arguments = loaded.verb, loaded.arguments
+    verb = loaded.verb
+    arguments = loaded.arguments
     spelling, equals, value = current.partition("=")
     if equals and spelling.startswith("--") and spelling in verb.spellings:
         return Cursor(verb, verb.spellings[spelling], arguments, value, f"{spelling}=")
@@ -125,7 +126,8 @@ def _describe_value(key: str) -> str:
     if record.kind not in ("int", "float"):
         return "a text"
     noun = "a whole number" if record.kind == "int" else "a number"
-    low, high = getattr(record, "minimum", None), getattr(record, "maximum", None)
+    low = getattr(record, "minimum", None)
+    high = getattr(record, "maximum", None)
     if low is None and high is None:
         return noun
     return f"{noun}, {keys.format_range(low, high)}"

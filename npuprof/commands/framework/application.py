@@ -128,7 +128,8 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
             what = "the shell requests a completion without the command line"
             hint = "unset _NPUPROF_COMPLETE, or reinstall the completion"
             raise build_usage_error(what, hint) from None
-        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        show = getattr(error, "show", None)
+        code = getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
         suggest_flag(error, arguments)

@@ -74,7 +74,8 @@ OTHER_VERBS = {
 
 def suggest_flag(error: Exception, arguments: list[str]) -> None:
     """Add similar flags of the verb to the error for an unknown flag."""
-    loaded, name = load_verb(arguments), getattr(error, "option_name", "")
+    loaded = load_verb(arguments)
+    name = getattr(error, "option_name", "")
     if loaded is None or not hasattr(error, "possibilities"):
         return
     # without the dashes, which would count as half of a short name

@@ -82,14 +82,13 @@ class Install(StoreVerb):
         if self.server:
             return self._install_server()
         if self.hook and self.everywhere:
-            what, why = (
-                "--hook and --global do not go together",
-                "A hook belongs to one repository.",
-            )
+            what = "--hook and --global do not go together"
+            why = "A hook belongs to one repository."
             raise build_usage_error(
                 what, "run npuprof git install --hook in each repository that is to have it", why
             )
-        git, scope = open_git(self.everywhere), name_scope(self.everywhere)
+        git = open_git(self.everywhere)
+        scope = name_scope(self.everywhere)
         if not self.everywhere:
             reject_foreign_folder(git)
         path, lines = find_attributes(git, self.everywhere, self.store)
@@ -126,10 +125,8 @@ class Install(StoreVerb):
     def _install_server(self) -> Answer:
         """Write the hook of a server. Raises NpuprofError."""
         if self.diff or self.hook or self.everywhere or self.store:
-            what, why = (
-                "--server goes with no other option",
-                "A server merges nothing and shows no differences.",
-            )
+            what = "--server goes with no other option"
+            why = "A server merges nothing and shows no differences."
             hint = (
                 "for a store with another name, change the hook: npuprof git receive --store NAME"
             )

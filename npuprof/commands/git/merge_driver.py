@@ -38,7 +38,8 @@ class MergeDriver(Verb):
 
     def run(self) -> Answer:
         """Merge a preset; the result replaces ``ours``. Exit 1 if it has conflicts."""
-        size, files = _read_mark_size(self.size), (self.base, self.ours, self.theirs)
+        size = _read_mark_size(self.size)
+        files = (self.base, self.ours, self.theirs)
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
         texts = []
         try:

@@ -45,7 +45,9 @@ class Receive(Verb):
 
         Tags, deleted branches, and tips without presets are ignored. Raises NpuprofError.
         """
-        text, notes, code = "", [], 0
+        text = ""
+        notes = []
+        code = 0
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_new_errors(commit, moved)
             if errors:
@@ -120,7 +122,8 @@ def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
             raise build_usage_error(
                 what, "this is for pre-receive, which git install --server writes"
             )
-        commit, ref = match["new"], match["ref"]
+        commit = match["new"]
+        ref = match["ref"]
         if ref.startswith("refs/heads/") and commit.strip("0"):  # no tags, no deleted branches
             old = match["old"] if match["old"].strip("0") else ""
             tips.setdefault(commit, []).append((old, ref.removeprefix("refs/heads/")))

@@ -83,7 +83,8 @@ class Status(Verb):
 
 def _judge_setting(git: Git, name: str, value: str) -> str:
     """Return where a setting is configured, and whether by this npuprof; empty if it is not set."""
-    here, user = read_setting(git, "--local", name), read_setting(git, "--global", name)
+    here = read_setting(git, "--local", name)
+    user = read_setting(git, "--global", name)
     effective = here if here is not None else user
     if effective is None:
         return ""

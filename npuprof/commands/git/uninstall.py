@@ -50,7 +50,8 @@ class Uninstall(StoreVerb):
                     else "nothing was set up here",
                 ),
             )
-        git, scope = open_git(self.everywhere), name_scope(self.everywhere)
+        git = open_git(self.everywhere)
+        scope = name_scope(self.everywhere)
         if not self.everywhere:
             reject_foreign_folder(git)
         path, added_lines = find_attributes(git, self.everywhere, self.store)

@@ -35,7 +35,9 @@ class _Step:
 
     def __init__(self, files: ProjectFiles, selected: list[Source], moved: bool) -> None:
         locking = lock_sources(files, selected, moved)
-        self._files, self._declared, self._old = files, files.project.sources, files.lock.sources
+        self._files = files
+        self._declared = files.project.sources
+        self._old = files.lock.sources
         self._copies = {
             name: collect_files(there)
             for name, there in locking.sources.items()
@@ -75,7 +77,8 @@ class _Step:
 
     def describe(self) -> list[str]:
         """Return a line for each source and each reference to a single version that changes."""
-        old, new = self._old, self.sources
+        old = self._old
+        new = self.sources
         lines = [_format_step(name, old.get(name), new.get(name)) for name in sorted({*new, *old})]
         for name in sorted(new):
             lines += _list_moved_versions(old.get(name), new[name])
@@ -114,7 +117,8 @@ class _Step:
 
         Then those of locking.
         """
-        old, new = self._old, self.sources
+        old = self._old
+        new = self.sources
         moved = [
             locked
             for name, locked in new.items()
@@ -173,10 +177,8 @@ class Update(Verb):
         Exit 1 if not, else 0. Raises NpuprofError.
         """
         if self.moved and self.frozen:
-            what, hint = (
-                "--moved takes tags as they are now, and --frozen takes nothing",
-                "omit --moved: moved tags are reported",
-            )
+            what = "--moved takes tags as they are now, and --frozen takes nothing"
+            hint = "omit --moved: moved tags are reported"
             raise build_usage_error(what, hint)
         files = spec.open_project_files(self.store, needs_lock=False)
         selected = files.select_sources(self.names)
@@ -248,7 +250,8 @@ def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> li
     old = before.versions if before is not None else {}
     moves = []
     for reference in sorted({*old, *after.versions}):
-        was, now = _format_pin(old.get(reference)), _format_pin(after.versions.get(reference))
+        was = _format_pin(old.get(reference))
+        now = _format_pin(after.versions.get(reference))
         if was == now:
             continue
         if not was:
