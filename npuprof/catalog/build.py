@@ -410,7 +410,7 @@ def _build_rules(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rules as checks use them and, separately, their texts."""
     facts = {"product", "scenario", *axes}
-    rules: list[Rule] = []
+    rules = []
     required = {}
     for record in source["rule"]:
         rule = _build_rule(record, options, names, axes)

@@ -122,7 +122,7 @@ def _parse_blocks(text: str) -> Any:
 
 def _split_tokens(text: str) -> list[str] | None:
     """Return the tokens of a protobuf text without blanks and comments, None if it is invalid."""
-    tokens: list[str] = []
+    tokens = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)

@@ -21,7 +21,7 @@ def find_repeated_keys(text: str) -> list[IgnoredPart]:
     import json
 
     open_tables: list[set[str]] = []
-    repeated: list[IgnoredPart] = []
+    repeated = []
     for token in _JSON_TOKEN.finditer(text):
         if token[0] in "{[":
             open_tables.append(set())
@@ -71,7 +71,7 @@ def find_dropped_modes(text: str) -> Iterator[IgnoredPart]:
 
 def find_repeated_rules(text: str) -> Iterator[IgnoredPart]:
     """Yield the lines of a customize_dtypes.cfg for an operator of an earlier line."""
-    named: set[str] = set()
+    named = set()
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         by_type = "OpType::" if line.startswith("OpType::") else ""
         name = by_type + line.strip().removeprefix("OpType::").partition(":")[0]

@@ -180,7 +180,7 @@ def find_form_faults(value: Any, schema: Schema, shape: str, path: Path = ()) ->
     """
     if fits_schema(value, schema):
         return []
-    inner: list[ValueFault] = []
+    inner = []
     has_parts = isinstance(value, (list, dict)) and type(value) in _TYPES.get(
         schema.get("type", ""), ()
     )

@@ -192,7 +192,7 @@ def _parse_modes(text: str) -> Any:
 
 
 def _format_modes(value: dict[str, dict[str, str]]) -> str:
-    lines: list[str] = []
+    lines = []
     for section in _PRECISION["properties"]:
         if entries := value.get(section):
             lines += [f"[{section}]", *(f"{name}={mode}" for name, mode in entries.items())]
@@ -256,7 +256,7 @@ def _find_dtypes_faults(value: Any) -> list[ValueFault]:
     if not isinstance(value, dict) or not value:
         hint = 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }'
         return [ValueFault((), "not a table of operators", hint)]
-    faults: list[ValueFault] = []
+    faults = []
     for name, rule in value.items():
         is_name = re.fullmatch(r"(OpType::)?[^:\s]+", name)
         if not is_name or "InputDtype" in name or "OutputDtype" in name:

@@ -267,7 +267,7 @@ def _combine_contexts(
     canns: Sequence[str], products: Sequence[str], frameworks: Sequence[str]
 ) -> list[Context]:
     problems: list[Finding] = []
-    contexts: list[Context] = []
+    contexts = []
     for cann in canns or (None,):
         for product in products or (None,):
             try:

@@ -400,7 +400,7 @@ def _omit_unlogged(pair: Pair, before: Config, after: Config) -> tuple[Pair, tup
     """
     if not _is_evidence(before) and not _is_evidence(after):
         return pair, ()
-    omitted: list[Change] = []
+    omitted = []
     unknown: dict[str, None] = {}
     if _is_evidence(after):
         omitted += _list_unlogged(pair, before, after, "removed", unknown)

@@ -247,7 +247,7 @@ def _format_tree(profiles: list[Profile]) -> str:
     below_others = {child for parent in names for child in children.get(parent, ())}
     waiting = [(name, "", "") for name in reversed(names) if name not in below_others]
     lines = []
-    printed: set[str] = set()
+    printed = set()
     while waiting:
         name, lead, below = waiting.pop()
         if name in printed and name in children:

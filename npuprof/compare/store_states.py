@@ -72,7 +72,7 @@ def format_diff_command(
 
     ``options`` have values; ``others`` are flags and presets.
     """
-    arguments: list[str] = []
+    arguments = []
     if rev is not None:
         arguments += ["--rev", _FULL_COMMIT.sub(lambda commit: commit[0][:12], rev)]
     for option, value in options.items():

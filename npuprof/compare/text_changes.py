@@ -36,12 +36,12 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     shared_changes, known = fold_shared_changes(touched)
     verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
     shared_verdicts = group_shared_verdicts(verdicts)
-    accepted: list[str] = []
+    accepted = []
     for verdict, names in format_accepted(touched).items():
         accepted += format_verdict_lines([verdict], "", coloured)
         accepted.append(_format_reach(names))
     blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
-    headlines: list[str] = []
+    headlines = []
     alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
     for pair in touched:
         own: Sequence[Change] = ()

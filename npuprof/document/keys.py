@@ -87,7 +87,7 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
     """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
     if all(name and _BARE.issuperset(name) for name in text.split(".")):
         return tuple(text.split("."))
-    segments: list[str] = []
+    segments = []
     position = 0
     # compiled on first use: quoted keys are rare and compiling is slow
     pattern = re.compile(_SEGMENT)

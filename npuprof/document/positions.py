@@ -127,8 +127,8 @@ class Positions:
 
         Return its end, its segments and the offset of each.
         """
-        names: list[str] = []
-        offsets: list[int] = []
+        names = []
+        offsets = []
         while True:
             position = _find_match_end(_SPACE, self._text, position)
             match = _KEY.match(self._text, position)

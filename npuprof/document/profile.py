@@ -452,7 +452,7 @@ class _Reader:
         self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path
     ) -> tuple[Step, ...]:
         """Return the steps of a layer, in order: its ``unset``, its values, its ``append``."""
-        found: list[Step] = []
+        found = []
         for index, name in enumerate(unset):
             if parsed := self.parse_key(name, (*unset_path, index)):
                 found.append(Step("unset", parsed[0], None, (*unset_path, index), parsed[1]))

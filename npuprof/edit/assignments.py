@@ -233,7 +233,7 @@ def build_nothing_finding(profile: Profile, text: str, name: str, own: bool) -> 
 
     With ``own``, only the preset's own file or layer was searched.
     """
-    known: list[str] = []
+    known = []
     for section in SECTIONS:
         table = profile.document.data.get(section)
         if isinstance(table, dict):

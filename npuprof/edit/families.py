@@ -75,7 +75,7 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
     overrides: dict[Path, Any] = {
         ("override", number): block for number, block in enumerate(data.get("override", []))
     }
-    mentions: list[Mention] = []
+    mentions = []
     if profile.touches(option):
         no_base: Path = ()
         for base, block in {no_base: data, **overrides}.items():
@@ -129,7 +129,7 @@ def _list_families(
         if not members:
             continue
         users = [config]
-        unrelated: list[Family] = []
+        unrelated = []
         for family in families:
             if members.keys() & family.members.keys():  # a common preset joins two families
                 members, users = family.members | members, family.users + users

@@ -57,7 +57,7 @@ def _fix_document(old: Document, findings: Sequence[Finding]) -> FixedDocument:
     """
     changes = []
     changed: set[Path] = set()
-    above_changed: set[Path] = set()
+    above_changed = set()
     for finding in findings:
         change = _build_change(old, finding)
         if change is None or change.path in above_changed:

@@ -552,8 +552,8 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
 
     The markers may be longer than usual: git writes longer ones into a base that it merged itself.
     """
-    ours: list[str] = []
-    theirs: list[str] = []
+    ours = []
+    theirs = []
     part = ""  # of a conflict
     conflicts = 0
     for line in split_lines(text):

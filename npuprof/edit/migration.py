@@ -92,9 +92,9 @@ def migrate_profile(
     hindrances = plan.get(profile.key, {})
     bases: list[Path] = [()]
     bases += [("override", index) for index in range(len(data.get("override", [])))]
-    made: list[MadeStep] = []
-    changes: list[PathChange] = []
-    findings: list[Finding] = []
+    made = []
+    changes = []
+    findings = []
     renamed_keys: set[Path] = set()  # a later step must not apply to the old key
     for step in steps:
         for base in bases:
@@ -213,7 +213,7 @@ def _carry_names(
     profile: Profile, steps: list[Step], options: set[str]
 ) -> tuple[list[CarriedName], list[PathChange]]:
     """Return the list entries that follow renamed options of related presets, and the changes."""
-    carried: list[CarriedName] = []
+    carried = []
     lists: dict[Path, list[str]] = {}
     renames = {
         step.option: step
@@ -331,7 +331,7 @@ def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -
 
     ``made`` is by preset name.
     """
-    findings: list[Finding] = []
+    findings = []
     for rule in policy.rules if policy else ():
         due: dict[str, Step] = {}
         for name, changes in made.items():

@@ -112,7 +112,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     rules = check_rules(
         Lookups().load_policy(home), {name: migrated.made for name, migrated in moved.items()}
     )
-    outcomes: list[Outcome] = []
+    outcomes = []
     faults: list[Finding] = []
     for name, done in moved.items():
         with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):

@@ -341,7 +341,7 @@ def require_no_new_errors(known: Iterable[Finding], findings: Iterable[Finding])
 
 def _find_inherited_faults(new: Profile) -> list[Finding]:
     """Return the findings that a new preset's parents already have."""
-    findings: list[Finding] = []
+    findings = []
     for index, reference in enumerate(new.extends):
         with suppress(NpuprofError):  # reported when the new preset is resolved
             parent = spec.Workspace().find_parent(reference, new, index)

@@ -127,9 +127,9 @@ def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -
 
 def _explain_rejection(output: bytes, folder: str) -> Finding:
     """Return why a push failed: the remote's message, then each reason once with its tags."""
-    messages: list[str] = []
+    messages = []
     tags_of_reasons: dict[str, list[str]] = {}
-    taken: list[str] = []
+    taken = []
     for line in output.decode(errors="replace").splitlines():
         if line.startswith("remote:"):
             messages.append(line.removeprefix("remote:").strip())

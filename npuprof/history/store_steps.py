@@ -58,7 +58,7 @@ def explain_presets(
     removed = sorted(then - now - set(renamed.values()))
     added = sorted(now - then - renamed.keys())
     pairs = tuple(sorted((was, name) for name, was in renamed.items()))
-    steps: list[Reason] = []
+    steps = []
     if removed:
         steps.append(Reason("major", f"removed: {count_rest(removed, _SHOWN)}"))
     steps += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]

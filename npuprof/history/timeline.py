@@ -102,7 +102,7 @@ class Timeline:
         the last commit if some changes are unknown because a source is missing.
         """
         self._path = SettingPath(key, tail, everywhere)
-        yielded: set[str] = set()
+        yielded = set()
         try:
             for step in self._walk_states():
                 yielded.add(step.commit.id)

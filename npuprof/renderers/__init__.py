@@ -272,7 +272,7 @@ def build_not_carried_error(
 def _list_carriers(name: str) -> tuple[str, ...]:
     """Return the targets that support an option."""
     option = catalog.find_option(name)
-    carriers: list[str] = []
+    carriers = []
     for surface in option.spelling if option else ():
         carriers += [
             target for target, row in load_target_index().items() if row.surface == surface

@@ -115,8 +115,8 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
             if is_override_active(override, config.context, config.scenario):
                 steps += override.steps
     typed = {step.key for step in config.changes if step.op == "unset"}
-    removed: list[str] = []
-    untrusted: list[str] = []
+    removed = []
+    untrusted = []
     for key in dict.fromkeys((*(step.key for step in steps if step.op == "unset"), *typed)):
         section, name = keys.split_section_and_name(key)
         if section != "env" or key in config.settings or is_own_variable(name):

@@ -50,7 +50,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
     if lost:
         raise build_not_carried_error(config, lost, "ge")
     fields = {ENGINE_OPTIONS: {level: options for level, options in levels.items() if options}}
-    findings: list[Finding] = []
+    findings = []
     for name, key in engine_keys.items():
         findings += _find_hindrances(config, name, key)
     sidecars = dict(collect_sidecars(config).values())

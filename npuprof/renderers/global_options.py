@@ -75,7 +75,7 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
     Raises NpuprofError for unsupported options.
     """
     files = collect_sidecars(config)
-    lines: list[str] = []
+    lines = []
     findings: list[Finding] = []
     lost: dict[str, str] = {}
     for name, value in config.shared_sections["options"].items():

@@ -138,8 +138,8 @@ def _render_migrated_target(target: str, config: Config, inline: bool) -> Render
 
 def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     """Return the options that must be in the session of initialize_system, and the others."""
-    early: list[str] = []
-    later: list[str] = []
+    early = []
+    later = []
     for name in config.shared_sections["options"]:
         option = catalog.find_option(name)
         if option is None or option.field is None:

@@ -163,7 +163,7 @@ def compare_with_baseline(
     remaining = +remaining
     known = Counter(baseline.known)
     moved: dict[str, str] = {}
-    new: list[Finding] = []
+    new = []
     old_keys = _match_moved_keys([key for key, _ in unknown], remaining, baseline)
     for (key, finding), old in zip(unknown, old_keys, strict=True):
         if old is None:

@@ -63,7 +63,7 @@ def wrap_lines(text: str, width: int) -> str:
     A cited line of a file is cut, as its columns are those of the file.
     """
     lines = text.split("\n")
-    wrapped: list[str] = []
+    wrapped = []
     for index, line in enumerate(lines):
         plain = _ANSI.sub("", line)
         if measure_width(plain) <= width:

@@ -150,7 +150,7 @@ def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list
             )
     wide = [widths.get(number, 0) for number in range(max(widths, default=0) + 1)]
     starts = [_PAD + sum(wide[:number]) + _ACROSS * number for number in range(len(wide))]
-    placed: list[Box] = []
+    placed = []
     columns = [(tops, _PAD)]
     while columns:
         following = []

@@ -28,7 +28,7 @@ def name_pages(names: Sequence[str]) -> dict[str, str]:
     a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
     """
     paths = {}
-    taken: set[str] = set()
+    taken = set()
     for name in names:
         file_name = _FOLDER_LIKE_PAGE.sub("~/", name) if name.isascii() else _hash(name)
         base = f"presets/{file_name}"

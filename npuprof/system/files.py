@@ -237,7 +237,7 @@ def make_folder(path: str) -> list[str]:
     from npuprof.system.tree import make_tree, reject_link_out
 
     reject_link_out(path)
-    created: list[str] = []
+    created = []
     above = path
     while above and not os.path.lexists(above):
         created.append(above)

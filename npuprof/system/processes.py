@@ -444,7 +444,7 @@ def hold_signals() -> Iterator[None]:
 
     Afterwards it is registered, and can be ended.
     """
-    received: list[int] = []
+    received = []
 
     def record(number: int, frame: object) -> None:
         received.append(number)

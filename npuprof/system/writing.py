@@ -86,7 +86,7 @@ def write_planned_files(files: Sequence[PlannedWrite]) -> None:
     NpuprofError if a file cannot be written (NP012), was changed by somebody else since it was read
     (NP922), or is reached by a link out of the named folder (NP941).
     """
-    streams: list[PlannedWrite] = []
+    streams = []
     targets: dict[str, PlannedWrite] = {}
     resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
     for plan in files:

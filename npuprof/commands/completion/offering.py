@@ -149,7 +149,7 @@ def _list_refs(store: str | None) -> list[str]:
 
 def _list_folder_refs(git: str) -> list[str]:
     """Return the tags and branches in a .git folder, without ``refs/tags/`` and ``refs/heads/``."""
-    refs: set[str] = set()
+    refs = set()
     packed = os.path.join(git, "packed-refs")
     with suppress(OSError), open(packed, encoding="utf-8", errors="replace") as file:
         for line in file:

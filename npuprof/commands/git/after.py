@@ -77,7 +77,7 @@ class After(Verb):
 
 def _find_sides(git: Git, deed: str, arguments: list[str], rewritten: str) -> list[str]:
     """Return the merged commits; empty if there is only one, which has all faults itself."""
-    names: list[str] = []
+    names = []
     if deed == "rewrite":
         for line in rewritten.splitlines():  # OLD-COMMIT NEW-COMMIT, oldest first
             commits = line.split()

@@ -62,7 +62,7 @@ class Receive(Verb):
         errors = self._find_errors(commit)
         if not errors:
             return []
-        earlier: set[str] = set()
+        earlier = set()
         for old, _ in moved:
             earlier.update([old] if old else self._list_beginnings(commit))
         for before in earlier:
