@@ -284,7 +284,7 @@ def estimator_defaults() -> dict[str, Any]:
 
     They override the session_config.
     """
-    defaults: dict[str, Any] = {}
+    defaults = {}
     for option in list_records(Option):
         if option.estimator_sends:
             plain = option.default_training if option.default is None else option.default

@@ -306,7 +306,7 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
                     f"releases.toml: {release['name']} changes "
                     f"{name}, which is on no page, and names none"
                 )
-    options: dict[str, Any] = {}
+    options = {}
     for page, records in pages.items():
         for name, record in records.items():
             try:

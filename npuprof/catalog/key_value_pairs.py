@@ -50,7 +50,7 @@ def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
 
     None if an item is not a pair or a key occurs twice.
     """
-    table: dict[str, Any] = {}
+    table = {}
     items = _split_items(variable, text)
     for index, item in enumerate(items):
         key, pair, value = (part.strip() for part in item.partition(variable.pair))

@@ -226,7 +226,7 @@ def _parse_dtypes(text: str) -> Any:
 
 def _parse_dtypes_rule(body: str) -> dict[str, list[str]] | None:
     inputs, output, outputs = body.partition("OutputDtype:")
-    rule: dict[str, list[str]] = {}
+    rule = {}
     if inputs:
         if not inputs.startswith("InputDtype:"):
             return None
@@ -302,7 +302,7 @@ def _parse_fusion(text: str) -> Any:
     value = parse_json(text)
     if value is not None:
         return value
-    passes: dict[str, str] = {}
+    passes = {}
     for line in filter(None, map(str.strip, text.split("\n"))):
         name, colon, state = line.partition(":")
         if not colon or state not in ("on", "off") or name in passes:
@@ -312,7 +312,7 @@ def _parse_fusion(text: str) -> Any:
 
 
 def _parse_debug(text: str) -> Any:
-    lists: dict[str, list[str]] = {}
+    lists = {}
     for line in map(str.strip, text.split("\n")):
         left, _, right = line.partition("=")
         name = left.strip()

@@ -107,7 +107,7 @@ def _parse_ids(text: str) -> Any:
 
 
 def _parse_shapes(text: str) -> Any:
-    shapes: dict[str, list[int]] = {}
+    shapes = {}
     for part in text.split(";"):
         name, _, sizes = part.partition(":")
         if not name or name in shapes or not _NO_NAME.isdisjoint(name):
@@ -162,7 +162,7 @@ def _find_step_faults(value: list[Any]) -> list[ValueFault]:
 
 
 def _parse_counts(text: str) -> Any:
-    counts: dict[str, int] = {}
+    counts = {}
     for part in text.split(","):
         name, _, count = part.partition(":")
         if not name.isascii() or not name.isidentifier() or name in counts or not _is_count(count):
@@ -241,7 +241,7 @@ def _format_shape_ranges(value: dict[str, list[list[Any]]]) -> str:
 
 
 def _parse_switches(text: str) -> Any:
-    switches: dict[str, str] = {}
+    switches = {}
     for part in filter(None, text.split(";")):
         name, _, state = part.partition(":")
         if not name or name in switches or state not in ("on", "off"):

@@ -127,7 +127,7 @@ def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
     row = next(row for row in load_generations() if row.name == generation)
     names = {name.removeprefix("TF 2 ") for name in (row.name, *row.also)}
     stages = ("global", "session") if row.maps == 1 else ("global",)
-    keys: dict[str, bool] = {}
+    keys = {}
     for wire in load_wires().values():
         stage = next((stage for stage in stages if stage in wire.tf2), "")
         if stage and "unset" in wire.tf2 and names <= set(wire.tf2_logged_by):
@@ -141,7 +141,7 @@ def load_known_keys() -> dict[str, frozenset[str]]:
 
     ``tf2`` are the keys of TF 2 and its leaves, ``tf1`` those that TF 2 never sends.
     """
-    known: dict[str, frozenset[str]] = {}
+    known = {}
     wires = load_wires().values()
     for stage in STAGES:
         known[stage] = frozenset(key for wire in wires for key in wire.keys(stage))

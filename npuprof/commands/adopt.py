@@ -150,7 +150,7 @@ class Adopt(Verb):
         Raises NpuprofError if a name is taken.
         """
         family = None
-        texts: dict[str, str] = {}
+        texts = {}
         if any(draft.settings for draft in drafts):
             family = build_family(drafts, below, known)
             texts = {f"{below}{name}": text for name, text in family.files.items()}
@@ -163,7 +163,7 @@ class Adopt(Verb):
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
-        scripts: dict[str, Script] = {}
+        scripts = {}
         named = set(self.paths)
         files: dict[str, str] = {}
         for file in find_script_files(self.paths, problems):

@@ -89,9 +89,9 @@ def _compare_nested_pairs(
 
     One call of DeepDiff compares all pairs that are not plain tables.
     """
-    differences: dict[Path, list[Difference]] = {}
-    old_forms: dict[Path, Form] = {}
-    new_forms: dict[Path, Form] = {}
+    differences = {}
+    old_forms = {}
+    new_forms = {}
     for path, pair in pairs.items():
         old_form, new_form = (_build_form(side, path in unordered) for side in pair)
         plain = _compare_plain_tables(old_form, new_form, pair)

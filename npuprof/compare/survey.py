@@ -56,7 +56,7 @@ class Survey(Record):
 
     def describe_unread(self) -> list[str]:
         """Return which presets cannot be compared, and why."""
-        reasons: dict[str, list[str]] = {}
+        reasons = {}
         broken = [pair.name for pair in self.pairs if pair.unread and not pair.unavailable]
         if broken:
             reasons["cannot be read or resolved now"] = broken

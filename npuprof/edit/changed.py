@@ -78,7 +78,7 @@ def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str,
     The faults of the others are added to ``problems``, without duplicates.
     """
     home = workspace.store
-    configs: dict[str, Config] = {}
+    configs = {}
     findings: list[Finding] = []
     for name in home.names():
         try:

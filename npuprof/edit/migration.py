@@ -214,7 +214,7 @@ def _carry_names(
 ) -> tuple[list[CarriedName], list[PathChange]]:
     """Return the list entries that follow renamed options of related presets, and the changes."""
     carried = []
-    lists: dict[Path, list[str]] = {}
+    lists = {}
     renames = {
         step.option: step
         for step in reversed(steps)  # the first step of an option counts

@@ -134,7 +134,7 @@ def _migrate_all(
     The new texts are also set in ``changed``: children are migrated after their parents.
     """
     files: list[tuple[PresetFile, str]] = []
-    moved: dict[str, Migration] = {}
+    moved = {}
     faults: list[Finding] = []
     plan = plan_renames(
         before.values(),

@@ -218,7 +218,7 @@ class Timeline:
 
         None if it has to be resolved.
         """
-        edits_of_files: dict[str, PlainEdits] = {}
+        edits_of_files = {}
         for change in touched:
             edits = self._find_plain_edits(change)
             if edits is None:

@@ -144,7 +144,7 @@ class _BlameWalk:
 
         Values missing at ``start`` are omitted.
         """
-        writers: dict[int, Commit] = {}
+        writers = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
         with closing(walk_commits(self._repository, start)) as walk:
             for index, commit in enumerate(self._ahead.walk(walk)):

@@ -77,7 +77,7 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
     files = collect_sidecars(config)
     lines = []
     findings: list[Finding] = []
-    lost: dict[str, str] = {}
+    lost = {}
     for name, value in config.shared_sections["options"].items():
         option = catalog.find_option(name)
         if option is None or "global_options" not in option.spelling:

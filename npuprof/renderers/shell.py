@@ -281,7 +281,7 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
         values = json.loads(environ[BEFORE])
     except (ValueError, RecursionError):
         return {}
-    texts: dict[str, str] = {}
+    texts = {}
     for name, text in values.items() if isinstance(values, dict) else ():
         is_name = name.isascii() and name.isidentifier() and not name.startswith("NPUPROF_")
         if is_name and isinstance(text, str) and "\0" not in text:

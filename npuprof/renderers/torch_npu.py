@@ -86,7 +86,7 @@ def _build_call(name: str, value: Any) -> _Call:
 
 def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
     """Return the settings by path, in catalogue order. Raises NpuprofError for unknown ones."""
-    settings: dict[str, Any] = {}
+    settings = {}
     findings = []
     for table_name, table in config.shared_sections["torch_npu"].items():
         for path, value in catalog.list_settings("torch_npu", table_name, table):

@@ -162,7 +162,7 @@ def compare_with_baseline(
             unknown.append((key, finding))
     remaining = +remaining
     known = Counter(baseline.known)
-    moved: dict[str, str] = {}
+    moved = {}
     new = []
     old_keys = _match_moved_keys([key for key, _ in unknown], remaining, baseline)
     for (key, finding), old in zip(unknown, old_keys, strict=True):

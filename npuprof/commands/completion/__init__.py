@@ -39,7 +39,7 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
     shell = instruction.removeprefix("complete_")
     hint = ""
     typed = _TypedLine([], "")
-    candidates: dict[str, str] = {}
+    candidates = {}
     try:
         typed = _read_typed_line(shell, environ)
         candidates = {

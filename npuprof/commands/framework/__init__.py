@@ -290,7 +290,7 @@ def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> dict[st
         for name, parameter in verb.parameters.items()
         for spelling in parameter.flags
     }
-    values: dict[str, Any] = {}
+    values = {}
     positional: list[str] = []
     rest = iter(arguments)
     for argument in rest:
