@@ -153,10 +153,8 @@ class Resolver:
             return self._trace_anew(touching, scenario, key)
         mark = (key, scenario, *map(id, touching))
         if mark not in self._traces:
-            self._traces[mark] = (
-                touching,
-                self._trace_anew(touching, scenario, key),
-            )  # keeping the profiles keeps their ids unique
+            # keeping the profiles keeps their ids unique
+            self._traces[mark] = touching, self._trace_anew(touching, scenario, key)
         return self._traces[mark][1]
 
     def _trace_anew(
@@ -211,10 +209,8 @@ class Resolver:
         sorted_steps = self._steps.get(id(steps))
         if sorted_steps is None:
             by_key = group_pairs((step.key, step) for step in steps)
-            sorted_steps = self._steps[id(steps)] = (
-                steps,
-                by_key,
-            )  # keeping the steps alive keeps their id unique
+            # keeping the steps alive keeps their id unique
+            sorted_steps = self._steps[id(steps)] = steps, by_key
         return tuple(sorted_steps[1].get(key, ()))
 
     def forget_lineages(self, kept: int) -> None:

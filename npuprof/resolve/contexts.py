@@ -121,13 +121,15 @@ def format_flag(axis: str) -> str:
 def _may_be_asked(config: Config, override: Override) -> bool:
     """Return whether an override matches products and releases that the preset supports."""
     allowed = override.match.get("product", ())
-    if allowed and config.products:
-        pairs = [(name, meant) for name in allowed for meant in config.products]
-        if not any(
+    if (
+        allowed
+        and config.products
+        and not any(
             products.may_contain(name, meant) or products.may_contain(meant, name)
-            for name, meant in pairs
-        ):
-            return False
+            for name, meant in combinations(allowed, config.products)
+        )
+    ):
+        return False
     for axis, spec in config.list_ranges().items():
         claimed = set(releases.find_releases_in_range(spec, axis) or ())
         spans = [

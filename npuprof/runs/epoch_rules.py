@@ -82,7 +82,7 @@ def _judge_overridden(case: EpochCase) -> Verdict | None:
     name = case.wire.overridden_by
     if not name or all(outcome.says != SAME for outcome in case.outcomes.values()):
         return None
-    text = _find_overriding_text(case.wire, case.epoch)
+    text = _find_overriding_text(case)
     if not text:
         return None
     # without a title, the log may be that of TensorFlow 2, whose adapter passes both
@@ -108,7 +108,7 @@ def _judge_lost_lines(case: EpochCase) -> Verdict | None:
 
     ``[ge_plugin.cc:77]100 [GePlugin] Ge has already initialized``
     """
-    if _is_left_out(case.wire, case.epoch, case.process):
+    if _is_left_out(case):
         return None
     return case.leave_open(adapters.explain_missing(case.wire, case.epoch))
 
@@ -304,26 +304,27 @@ def judge_case(case: EpochCase) -> Verdict:
     raise AssertionError(f"no rule applies to {says}")
 
 
-def _find_overriding_text(wire: Wire, epoch: Epoch) -> str:
+def _find_overriding_text(case: EpochCase) -> str:
     """Return the text of the option that overrides another, empty if it is not set."""
-    winner = find_wire(wire.overridden_by)
+    winner = find_wire(case.wire.overridden_by)
     assert winner is not None
     for stage in ("init", "graph"):
-        for block in epoch.blocks(stage):
+        for block in case.epoch.blocks(stage):
             for text in find_texts(winner, stage, block.values).values():
                 if text.text not in ("", "None"):
                     return text.text
     return ""
 
 
-def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
+def _is_left_out(case: EpochCase) -> bool:
     """Return whether complete blocks show that an option was not set: two of its lines are missing.
 
     A single line may be lost without a trace.
     """
+    wire, epoch = case.wire, case.epoch
     newest = load_generations()[0]
     stages = [stage for stage in ("init", "session") if wire.keys(stage)]
-    if len(stages) != 1 or process.generation not in (None, newest):
+    if len(stages) != 1 or case.process.generation not in (None, newest):
         return False
     stage = stages[0]
     if set(wire.keys(stage).values()) != {NO_KEY} or stage in epoch.crowded:

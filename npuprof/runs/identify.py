@@ -333,11 +333,8 @@ def _match(config: Config, prefix: str) -> str:
         return "resolved"
     if config.preset_digest.startswith(prefix):
         return "preset"
-    return (
-        "resolved"
-        if any(digest.startswith(prefix) for digest in list_digests(config.settings))
-        else ""
-    )
+    is_resolved = any(digest.startswith(prefix) for digest in list_digests(config.settings))
+    return "resolved" if is_resolved else ""
 
 
 def _find_match(name: str, configs: Iterable[Config], prefix: str) -> Match | None:

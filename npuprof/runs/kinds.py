@@ -66,9 +66,10 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     Raises NpuprofError (NP960) if they differ.
     """
     read, damaged = run_records.read_folder(path)
-    if damaged and unread is None:
+    if unread is not None:
+        unread += damaged
+    elif damaged:
         raise NpuprofError(damaged)
-    (unread if unread is not None else []).extend(damaged)
     started = {
         record_path: fields
         for record_path, fields in read.items()

@@ -163,7 +163,7 @@ def build_fields(
     ``with_arguments`` keeps the arguments of the command, redacted by name.
     """
     hidden: list[str] = []
-    fields: Fields = {
+    return {
         "schema": SCHEMA,
         "npuprof": __version__,
         "by": "run",
@@ -195,7 +195,6 @@ def build_fields(
         "end": None,
         "exit": None,
     }
-    return fields
 
 
 def _list_claims(config: Config) -> Fields:

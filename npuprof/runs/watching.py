@@ -46,12 +46,12 @@ class WatchedCommand(Record):
         ending = supervisor.run_command(
             self.command, environment, started, log.errors if log else None
         )
-        now = {"end": recording.format_time()}
+        end = recording.format_time()
         if ending.error is not None:
             answer = explain(self.command[0], ending.error)
             if recorder:
                 recorder.finish(
-                    state="not started", exit={"code": answer.code, "signal": None}, **now
+                    state="not started", exit={"code": answer.code, "signal": None}, end=end
                 )
             if log:
                 log.close(started=False)
@@ -59,7 +59,7 @@ class WatchedCommand(Record):
         name = recording.name_signal(ending.signal)
         if recorder:
             recorder.finish(
-                state="ended", exit={"code": None if name else ending.code, "signal": name}, **now
+                state="ended", exit={"code": None if name else ending.code, "signal": name}, end=end
             )
         ending.release()
         proof = 0

@@ -121,10 +121,8 @@ def _find_ignore_fault(note: _IgnoreComment) -> Finding | None:
     fault = find_acceptance_fault(note.code) if note.code else "it names no code"
     if not fault and note.reason:
         return None
-    what, hint = (
-        f"ignore[{note.code}]: {fault or 'it gives no reason'}",
-        "write # npuprof: ignore[CODE] and why, or remove it",
-    )
+    what = f"ignore[{note.code}]: {fault or 'it gives no reason'}"
+    hint = "write # npuprof: ignore[CODE] and why, or remove it"
     return build_finding("NP706", what, "It accepts nothing in this form.", hint, where=note.place)
 
 

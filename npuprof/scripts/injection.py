@@ -82,9 +82,8 @@ def _inject_into_file(requested: Asked, injector: Injector, how: Writing, data: 
         ]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
-    injector.resolve_config(
-        requested.spec, facts, requested.target or ""
-    )  # report its errors first
+    # report its errors first
+    injector.resolve_config(requested.spec, facts, requested.target or "")
     place = _find_place(requested, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
@@ -204,8 +203,10 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
     The language is Python, or shell assignments.
     """
     kind = KINDS.get(detect_script_kind(file, data, by_text=True))
+    if kind is None:
+        return
     shell = blocks.detect_shell(file, data)
-    if kind is not None and not (kind.holds_blocks or shell):
+    if not kind.holds_blocks and not shell:
         hint = (
             f"print the code and copy it: npuprof env SPEC {kind.export}"
             if kind.export
@@ -217,7 +218,7 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
             "A block is Python, or assignments of a shell.",
             hint,
         )
-    if kind is not None and (target == "env") != bool(shell or kind is KINDS["env"]):
+    if (target == "env") != bool(shell or kind is KINDS["env"]):
         what = (
             f"a block of {target} is {'assignments of a shell' if target == 'env' else 'Python'}, "
             f"and {file} is {kind.shown}"

@@ -7,8 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import written_condition
 from npuprof.catalog.code_pages import find_acceptance_fault
+from npuprof.catalog.written_condition import (
+    LANGUAGE,
+    ConditionError,
+    find_unknown_names,
+    read_condition,
+)
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, Record, did_you_mean
@@ -58,11 +63,11 @@ def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) ->
 
 def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
     try:
-        tree = written_condition.read_condition(text)
-    except written_condition.ConditionError as error:
-        add(error.what, where, error.hint, written_condition.LANGUAGE)
+        tree = read_condition(text)
+    except ConditionError as error:
+        add(error.what, where, error.hint, LANGUAGE)
         return None
-    unknown = [name for name in written_condition.find_unknown_names(tree) if name != "product"]
+    unknown = [name for name in find_unknown_names(tree) if name != "product"]
     for name in unknown:
         hint = did_you_mean(
             name,

@@ -144,10 +144,16 @@ class Journal:
             truncate_file(handle, len(complete))
         head, *rows = map(read_json_object, complete.splitlines() or [b""])
         if not complete:
-            program = {
-                "command": self.requested["command"][:1]
-            }  # arguments may contain secrets, and the folder's name identifies them
-            self._append({"schema": SCHEMA, "npuprof": __version__, **self.requested, **program})
+            # arguments may contain secrets, and the folder's name identifies them
+            program = self.requested["command"][:1]
+            self._append(
+                {
+                    "schema": SCHEMA,
+                    "npuprof": __version__,
+                    **self.requested,
+                    "command": program,
+                }
+            )
         elif head.get("schema") != SCHEMA:
             raise self._build_content_error(
                 1,

@@ -212,9 +212,10 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -
             )
             raise build_error("NP954", what, _describe_runs(judgement, results), hint)
         values.append(value)
-    effect = Effect(values[0], values[1], parse_tolerance(tolerance, values[1]))
-    if effect.judge(values[0]) == BAD:
-        what = f"the metric is {values[0]:g} for {good[0]} and {values[1]:g} for {bad[0]}"
+    good_value, bad_value = values
+    effect = Effect(good_value, bad_value, parse_tolerance(tolerance, bad_value))
+    if effect.judge(good_value) == BAD:
+        what = f"the metric is {good_value:g} for {good[0]} and {bad_value:g} for {bad[0]}"
         why = f"They differ by no more than the tolerance of {tolerance}."
         raise build_error("NP954", what, why, "say a smaller --tolerance, or measure longer")
     return effect

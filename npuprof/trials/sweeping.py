@@ -275,11 +275,9 @@ def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> 
 
 def find_result(combination: Combination, journal: Journal) -> Result | None:
     """Return the run of a combination: those with equal digests share it."""
-    results = (
-        journal.results.get(combination.config.digest)
-        if combination.config is not None and combination.is_allowed
-        else None
-    )
+    if combination.config is None or not combination.is_allowed:
+        return None
+    results = journal.results.get(combination.config.digest)
     return results[-1] if results else None
 
 

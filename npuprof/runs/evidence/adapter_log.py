@@ -212,21 +212,20 @@ class AdapterLog(BlockLog):
             return
         closed = block.close(whole)
         generation = block.generation
-        if generation is None:
-            self._close_operator_block(process, closed, self._started.pop((process, thread), None))
-            return
-        process.threaded |= bool(thread)
-        process.generation = process.generation or generation
-        if block.stage != "init":
-            process.settle()
-            (block.epoch or process.epoch).add(block.stage, closed)
-            return
+        if generation is not None:
+            process.threaded |= bool(thread)
+            process.generation = process.generation or generation
+            if block.stage != "init":
+                process.settle()
+                (block.epoch or process.epoch).add(block.stage, closed)
+                return
         started = self._started.pop((process, thread), None)
-        if generation.per == "start":
-            process.start_epoch().add("init", closed)
-            return
-        if started == "" and process.epochs and process.epoch.doubtful:
-            started = None  # the start may belong to another block
+        if generation is not None:
+            if generation.per == "start":
+                process.start_epoch().add("init", closed)
+                return
+            if started == "" and process.epochs and process.epoch.doubtful:
+                started = None  # the start may belong to another block
         self._close_operator_block(process, closed, started)
 
     def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:

@@ -93,8 +93,10 @@ def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
             for item in imported.settings
             if item.scope in idle.scopes and not item.commented and item.file == imported.file
         )
-        what = f"{idle.name} has an entry for the adapter, and nothing is given {idle.name}"
-        what = f"{what}: {idle.session}(...) is made without it in line {idle.session_line}"
+        what = (
+            f"{idle.name} has an entry for the adapter, and nothing is given {idle.name}: "
+            f"{idle.session}(...) is made without it in line {idle.session_line}"
+        )
         why = "Its settings have no effect on that session."
         hint = f"write {idle.session}(config={idle.name})"
         places: list[LocatedRecord | ScriptSetting] = [

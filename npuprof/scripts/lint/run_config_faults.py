@@ -89,9 +89,9 @@ def _is_argument_known(config_class: ConfigClass, name: str, requested: Context)
 
 def is_before(requested: Context, release: str) -> bool:
     """Return whether the requested release is earlier; False if none is requested."""
-    return bool(requested.cann) and releases.release_index(
-        requested.cann or ""
-    ) < releases.release_index(release)
+    if not requested.cann:
+        return False
+    return releases.release_index(requested.cann) < releases.release_index(release)
 
 
 def _find_unknown_argument_faults(cls: ConfigClass, name: str, requested: Context) -> list[Fault]:

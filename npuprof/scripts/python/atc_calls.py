@@ -62,11 +62,10 @@ def _list_arguments(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word
         return None if program.open_part else []
     text, reason = visitor.evaluate_expression(node, scope)
     if isinstance(text, str):
-        line, column = visitor.locate(node)
         for command in parse_shell_commands(text):
             words = list(dropwhile(lambda word: word.text in _BEFORE, command))
             if words and _ATC.fullmatch(words[0].text):
-                return [word.with_position(line, column) for word in words[1:]]
+                return [word.with_position(*visitor.locate(node)) for word in words[1:]]
     return None if reason else []
 
 

@@ -85,9 +85,12 @@ def _note_options(visitor: Visitor, node: ast.expr) -> None:
     )
     other_code = _NAMED.sub("", text)  # an assignment to a plain name does not share them
     is_shared = visitor.shares_options or any(is_passed_on(name, other_code) for name in names)
-    line, column = visitor.locate(node)
     visitor.sites[OWNER] = Site(
-        OWNER, "global_options", line, column, "global_options()", closed=not is_shared
+        OWNER,
+        "global_options",
+        *visitor.locate(node),
+        "global_options()",
+        closed=not is_shared,
     )
 
 
@@ -117,15 +120,8 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
     resolved = scope.resolve(node)
     if resolved is not None:
         return _find_path_of_name(visitor, node, resolved, depth)
-    return _find_path_anywhere(visitor, write_source(node), depth)
-
-
-def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
-    """Return the path of an object attribute, or a name in an expression.
-
-    It follows from the single value in the file.
-    """
-    values = visitor.module.index.attributes.get(text, ())
+    # an object's attribute, or a name in an expression: its only value in the file decides
+    values = visitor.module.index.attributes.get(write_source(node), ())
     return _join_paths(
         _find_path(visitor, value, visitor.module.scope, depth + 1) for value in values
     )

@@ -60,11 +60,9 @@ def note_added_entry(
             text, reason = visitor.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
     owner, caller_scope = scope.name_outside(format_expression(call.func.value))
-    line, column = visitor.locate(node)
     entry = AddedEntry(
         visitor.module.path,
-        line,
-        column,
+        *visitor.locate(node),
         scope=caller_scope.name,
         owner=owner,
         branches=visitor.branches,

@@ -115,9 +115,8 @@ def _note_session_object(
         return
     match target:
         case ast.Attribute(attr="remapping" | "memory_optimization" as name):
-            line, column = visitor.locate(target)
             state = format_expression(value)
-            visitor.add_record(Rewrite(visitor.module.path, line, column, name, state))
+            visitor.add_record(Rewrite(visitor.module.path, *visitor.locate(target), name, state))
         case ast.Attribute(attr="name"):
             _note_name(visitor, target, value, scope)
         case _ if isinstance(value, ast.Subscript) and _follow(target, scope) is not value:

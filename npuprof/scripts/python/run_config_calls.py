@@ -130,9 +130,8 @@ def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
             names.append(keyword.arg)
         else:
             is_open = True
-    line, column = visitor.locate(call)
     visitor.add_record(
-        GivenCall(visitor.module.path, line, column, cls, tuple(names), open=is_open)
+        GivenCall(visitor.module.path, *visitor.locate(call), cls, tuple(names), open=is_open)
     )
 
 

@@ -147,11 +147,11 @@ class Scope:
         home = scope.home
         if home is None or (bindings and scope.list_binding_kinds(name) != {"import"}):
             return own
-        imported: Resolved | None
-        if bindings:
-            imported = home.find_name(name, bindings)
-        else:
-            imported = home.find_starred(name, scope.list_bindings("*"))
+        imported: Resolved | None = (
+            home.find_name(name, bindings)
+            if bindings
+            else home.find_starred(name, scope.list_bindings("*"))
+        )
         if imported is None:
             return own
         _, imported_bindings = imported

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from npuprof.model import Record
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
-from npuprof.scripts.reading.shells.known_variables import fill_word, list_assignments, list_reads
+from npuprof.scripts.reading.shells.known_variables import fill_word, list_reads
+from npuprof.scripts.reading.shells.launcher_options import PassedVariable, split_assignment
 from npuprof.scripts.reading.variable_files import build_variable_setting, leave_out
 from npuprof.scripts.script_records import (
     ImportedFile,
@@ -90,8 +92,9 @@ def _read_env(
     arguments = [word for command in parse_shell_commands(text, *position) for word in command]
     values: list[tuple[str, Word]] = []
     settings = []
-    for name, argument, value in _list_env_assignments(text, arguments):
-        value = fill_word(value, known)
+    for variable in _list_env_assignments(text, arguments):
+        name, argument = variable.name, variable.argument
+        value = fill_word(variable.value, known)
         end = argument.span[1]
         is_complete = text[end : end + 1].strip(" \t\\\n") == ""
         reason = (
@@ -106,15 +109,13 @@ def _read_env(
     return settings
 
 
-def _list_env_assignments(text: str, arguments: list[Word]) -> list[tuple[str, Word, Word]]:
-    """Return the name, the argument and the value of each variable of an ``ENV``."""
+def _list_env_assignments(text: str, arguments: list[Word]) -> Iterator[PassedVariable]:
+    """Yield the variables of an ``ENV``."""
     if arguments and "=" not in arguments[0].text:  # NAME and a value up to the end of the line
-        return [(arguments[0].text, arguments[0], _read_rest(text, arguments))]
-    return [
-        (name, argument, argument.cut_prefix(len(name) + 1))
-        for argument in arguments
-        for name, _ in list_assignments([argument])
-    ]
+        yield PassedVariable(arguments[0].text, arguments[0], _read_rest(text, arguments))
+        return
+    for argument in arguments:
+        yield from split_assignment(argument)
 
 
 def _read_rest(text: str, arguments: list[Word]) -> Word:

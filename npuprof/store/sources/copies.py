@@ -257,11 +257,7 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for name in texts:
                 if _is_link(top, name):
-                    path = os.path.join(top, name)
-                    what = f"{path} leads to {os.path.realpath(path)} by a link"
-                    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
-                    hint = f"remove the link: rm {path}"
-                    raise build_error("NP941", what, why, hint, where=Place(path))
+                    raise _build_link_error(os.path.join(top, name))
             for path in files:
                 created = [*writing.make_folder_below(os.path.dirname(path), top), *created]
             _replace_copy(top, files)
@@ -297,6 +293,12 @@ def _write_below(top: str, files: Mapping[str, bytes | None]) -> None:
 def _is_link(top: str, name: str) -> bool:
     """Return whether a file of a copy, or a folder on the way to it, is a link."""
     return os.path.realpath(os.path.join(top, name)) != os.path.join(os.path.realpath(top), name)
+
+
+def _build_link_error(path: str) -> NpuprofError:
+    what = f"{path} leads to {os.path.realpath(path)} by a link"
+    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+    return build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
 
 
 def _join_manifests(top: str, new: bytes) -> bytes:

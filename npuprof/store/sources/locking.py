@@ -78,9 +78,17 @@ def lock_source(
             # references of the source's own presets are reported when they are read
     tags = list_released_tags(repository, commit, fetched.tags)
     locked = LockedSource(
-        source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions
+        source.name,
+        source.url,
+        source.path,
+        source.rev,
+        commit,
+        digest,
+        tag,
+        yanked,
+        versions,
+        releases=seal_released_tags(tags),
     )
-    locked = locked._replace(releases=seal_released_tags(tags))
     cache_released_tags(locked, tags)
     return locked
 

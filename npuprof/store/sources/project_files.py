@@ -212,8 +212,7 @@ def _edit_sources(
             tables.pop(name, None)
             continue
         table = tables[name] if name in tables else tomlkit.table()
-        for key, value in values.items():
-            table[key] = value
+        table.update(values)
         if name not in tables:
             tables[name] = table
     if not tables:

@@ -50,7 +50,7 @@ def find_passed_variables(launcher: str, arguments: Sequence[Word]) -> Iterator[
         yield from _find_remote(arguments)
     if launcher in ("kubectl", "oc") and [word.text for word in arguments[:2]] == ["set", "env"]:
         for argument in arguments[2:]:
-            yield from _split_assignment(argument)
+            yield from split_assignment(argument)
     for index, argument in enumerate(arguments):
         flag = next((flag for flag in LAUNCHERS[launcher] if _has_flag(argument.text, flag)), "")
         if not flag:
@@ -74,7 +74,7 @@ def find_passed_variables(launcher: str, arguments: Sequence[Word]) -> Iterator[
         elif flag == "--runtime-env-json":
             yield from _split_json(value)
         else:
-            yield from _split_assignment(value)
+            yield from split_assignment(value)
 
 
 def _has_flag(text: str, flag: str) -> bool:
@@ -91,10 +91,10 @@ def _find_remote(arguments: Sequence[Word]) -> Iterator[PassedVariable]:
     """
     for before, argument in pairwise(arguments):
         if before.text != "-o" and not re.search(r"\s", argument.text):
-            yield from _split_assignment(argument)
+            yield from split_assignment(argument)
 
 
-def _split_assignment(argument: Word) -> Iterator[PassedVariable]:
+def split_assignment(argument: Word) -> Iterator[PassedVariable]:
     """Yield the variable of an argument ``NAME=VALUE``; none for any other argument."""
     for name, _ in list_assignments([argument]):
         yield PassedVariable(name, argument, argument.cut_prefix(len(name) + 1))
