@@ -212,10 +212,12 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
         for number, setting in numbered:  # in execution order: later ones replace earlier ones
             if number in true and setting.reason != UNSET:
                 certain[setting.key] = setting
-                possible.pop(setting.key, None)
+                if setting.key in possible:
+                    del possible[setting.key]
             elif number not in false or setting.reason == UNSET:
                 possible[setting.key] = setting
-                certain.pop(setting.key, None)
+                if setting.key in certain:
+                    del certain[setting.key]
         if certain:
             views.append(ScriptView(name, certain, possible, requested, launch.surface, closed))
     return views

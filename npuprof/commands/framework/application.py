@@ -121,7 +121,9 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
         )
     except typer.Exit as stop:
         return stop.exit_code
-    except SystemExit:  # Typer's answer to a closed pipe
+    except SystemExit as ended:  # Typer's answers to completion, and to a closed pipe
+        if not ended.code:
+            return 0
         raise BrokenPipeError from None
     except Exception as error:
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
