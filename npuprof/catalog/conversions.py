@@ -84,10 +84,6 @@ _OPTIONS = table_schema(
 _ENGINE: Schema = table_schema({"compile options": _OPTIONS, "execute options": _OPTIONS})
 
 
-def _parse_names(text: str) -> Any:
-    return [line.strip() for line in text.split("\n") if line.strip()]
-
-
 def _find_name_faults(value: Any) -> Iterator[ValueFault]:
     for index, name in enumerate(value):
         prefix, colons, kind = name.partition("::")
@@ -229,7 +225,7 @@ CONVERSIONS: dict[str, Structure] = {
     "kept-types": _build_form(
         "a name or OpType::Type a line",
         list_schema(NAME),
-        _parse_names,
+        lambda text: [line.strip() for line in text.split("\n") if line.strip()],
         _find_name_faults,
         "exceptionlist.cfg",
     ),

@@ -294,10 +294,6 @@ def _find_type_faults(types: Any, path: Path) -> list[ValueFault]:
     return faults
 
 
-def _find_fusion_faults(value: Any) -> list[ValueFault]:
-    return find_schema_faults(value, _FUSION) or find_json_faults(value)
-
-
 def _parse_fusion(text: str) -> Any:
     value = parse_json(text)
     if value is not None:
@@ -381,7 +377,7 @@ SIDECARS: dict[str, Structure] = {
         _FUSION,
         _parse_fusion,
         _format_json_file,
-        _find_fusion_faults,
+        lambda value: find_schema_faults(value, _FUSION) or find_json_faults(value),
         "fusion_switch.cfg",
         dropped=find_repeated_keys,
         is_exact=True,

@@ -219,24 +219,23 @@ class Check(JudgingVerb):
 
     def _require_fixable(self) -> None:
         """Raise NpuprofError for presets that cannot be fixed, or options that exclude fixing."""
-        what = ""
-        hint = ""
         if self.rev is not None:
-            what = "a revision cannot be fixed"
-            hint = "omit --rev"
-        elif self.write_baseline:
-            what = "a baseline records the remaining findings"
-            hint = "run --fix first, then write the baseline"
-        elif "-" in self.specs:
-            what = "standard input cannot be fixed"
-            hint = "name the preset, or its file"
-        if what:
-            raise build_usage_error(what, hint)
+            raise build_usage_error("a revision cannot be fixed", "omit --rev")
+        if self.write_baseline:
+            raise build_usage_error(
+                "a baseline records the remaining findings",
+                "run --fix first, then write the baseline",
+            )
+        if "-" in self.specs:
+            raise build_usage_error(
+                "standard input cannot be fixed", "name the preset, or its file"
+            )
 
     def _answer_matrix(self) -> Answer:
         if self.fix or self.diff:
-            what = "--fix takes one platform at a time"
-            raise build_usage_error(what, "name one release and one product")
+            raise build_usage_error(
+                "--fix takes one platform at a time", "name one release and one product"
+            )
         from npuprof.checks.support import build_support_matrix
 
         contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))

@@ -167,8 +167,7 @@ def _has_store(folder: str) -> bool:
 
 def _refuse_nested(folder: str) -> None:
     """Raise NpuprofError for a folder in, around or equal to a store."""
-    real = os.path.realpath(folder)
-    root = _find_store_around(real)
+    root = _find_store_around(os.path.realpath(folder))
     if not root:
         return
     what = (

@@ -98,12 +98,11 @@ class Inject(ContextVerb):
 
     def _require_clear_arguments(self) -> None:
         if (self.spec is None) != (self.everywhere or self.check):
-            what = f"which preset is to go into {self.file}?"
-            hint = (
+            raise build_usage_error(
+                f"which preset is to go into {self.file}?",
                 "name one behind the file, or refresh the blocks "
-                "that are there with --all and without a preset"
+                "that are there with --all and without a preset",
             )
-            raise build_usage_error(what, hint)
 
 
 VERB = Inject

@@ -100,7 +100,9 @@ class List(PrintingVerb):
                 else _build_table(_build_rows(presets, workspace.listed_store))
             ),
             "markdown": lambda: _build_table(
-                _build_rows(presets, workspace.listed_store), "", _link_parents
+                _build_rows(presets, workspace.listed_store),
+                "",
+                lambda names: Markup(", ".join(map(format_code_span, names))),
             ).format_markdown()[0],
             "json": lambda: {
                 "schema": "npuprof.list/1",
@@ -191,10 +193,6 @@ def _build_table(
         for row in rows
     ]
     return Table(cells, header=_COLUMNS, below=True)
-
-
-def _link_parents(names: list[str]) -> Markup:
-    return Markup(", ".join(map(format_code_span, names)))
 
 
 def _name_parent(heir: Profile, reference: str) -> str:

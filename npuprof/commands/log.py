@@ -11,11 +11,12 @@ from npuprof import catalog
 from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.document import keys
+from npuprof.edit.assignments import require_key
 from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.store import assignment_arguments, is_source_reference
+from npuprof.store import is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,12 +119,7 @@ class Log(PrintingVerb, ContextVerb):
 def _parse_key(key: str | None) -> tuple[str, Path]:
     if key is None:
         return "", ()
-    parsed = keys.parse_key(key)
-    if parsed is None:
-        raise build_error(
-            "NP009", f"{key!r} is not a key", "", assignment_arguments.suggest_bare_key(key)
-        )
-    name, tail = parsed
+    name, tail = require_key(key)
     return catalog.find_key_elsewhere(name) or name, tail  # a variable without env.
 
 

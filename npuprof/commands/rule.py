@@ -96,7 +96,7 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
     parsed = keys.parse_key(key.removeprefix("profile."))
     if parsed is None:
         return []
-    name = catalog.find_key_elsewhere(parsed[0], ()) or parsed[0]
+    name = catalog.find_key_elsewhere(parsed[0]) or parsed[0]
     codes = [code for code, reads in catalog.list_rule_reads().items() if name in reads]
     return codes + [
         rule.code

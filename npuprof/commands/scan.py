@@ -22,6 +22,7 @@ from npuprof.commands.framework.parameters import (
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.model import Context, Place, build_usage_error
 from npuprof.report import Answer
+from npuprof.report.baselines import BaselineKey
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.scripts.reading.file_kinds import describe_kinds
@@ -29,10 +30,6 @@ from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
 from npuprof.scripts.summary.setting_counts import Survey
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.report.baselines import BaselineKey
 
 
 class Scan(PrintingVerb, ContextVerb, JudgingVerb):
@@ -131,8 +128,10 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                 f"--statistics cannot be combined with {flags}", f"omit --statistics, or {flags}"
             )
         if odd:
-            what = f"{flags} {'needs' if len(odd) == 1 else 'need'} --statistics"
-            raise build_usage_error(what, f"add --statistics, or omit {flags}")
+            raise build_usage_error(
+                f"{flags} {'needs' if len(odd) == 1 else 'need'} --statistics",
+                f"add --statistics, or omit {flags}",
+            )
         return (
             Survey(context, find_earlier_release(self.since, context.cann))
             if self.statistics

@@ -113,27 +113,34 @@ class Set(StoreVerb):
 
     def _require_clear_arguments(self) -> None:
         """Raise NpuprofError (NP902) for conflicting or missing arguments."""
-        what = hint = ""
         spec = self.spec or ""
         is_assignment = "=" in spec and not self.append and not os.path.exists(spec)
         if not self.where and (self.spec is None or is_assignment):
-            what = "which preset is to be changed?"
-            hint = f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where"
-        elif not (self.assignments or self.append or (self.where and self.spec)):
+            raise build_usage_error(
+                "which preset is to be changed?",
+                f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where",
+            )
+        if not (self.assignments or self.append or (self.where and self.spec)):
             where = "where the condition is true" if self.where else f"in {self.spec}"
-            what = f"what is to be set {where}?"
-            hint = "say KEY=VALUE, as in hccl_timeout=600"
-        elif self.where and self.personal:
-            what = "--where and --personal do not go together"
-            hint = "a personal layer lies over one preset: name it"
-        elif self.where and spec and "=" not in spec:
-            what = f"--where chooses the presets, and {self.spec!r} names one"
-            hint = "omit one of them"
-        elif not self.where and self.yes:
-            what = "--yes has no place without --where"
-            hint = "one preset is changed without asking"
-        if what:
-            raise build_usage_error(what, hint)
+            raise build_usage_error(
+                f"what is to be set {where}?",
+                "say KEY=VALUE, as in hccl_timeout=600",
+            )
+        if self.where and self.personal:
+            raise build_usage_error(
+                "--where and --personal do not go together",
+                "a personal layer lies over one preset: name it",
+            )
+        if self.where and spec and "=" not in spec:
+            raise build_usage_error(
+                f"--where chooses the presets, and {self.spec!r} names one",
+                "omit one of them",
+            )
+        if not self.where and self.yes:
+            raise build_usage_error(
+                "--yes has no place without --where",
+                "one preset is changed without asking",
+            )
 
 
 VERB = Set

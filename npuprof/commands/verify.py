@@ -111,8 +111,7 @@ class Verify(PrintingVerb, ContextVerb):
             raise build_usage_error(
                 "standard input can be read once only", "name a file for one of the two"
             )
-        workspace = open_workspace(self.store, self.build_context())
-        config = workspace.resolve_spec(preset)
+        config = open_workspace(self.store, self.build_context()).resolve_spec(preset)
         return answer_proof(
             config,
             lambda: read_logs(evidence, with_variables=True, of_torch=not config.options),
@@ -126,8 +125,9 @@ class Verify(PrintingVerb, ContextVerb):
             "--format github": self.format == "github",
         }
         if flags := [name for name, value in odd.items() if value]:
-            what = f"{', '.join(flags)} is for evidence, and --tags has none"
-            raise build_usage_error(what, "omit one of them")
+            raise build_usage_error(
+                f"{', '.join(flags)} is for evidence, and --tags has none", "omit one of them"
+            )
 
     def _build_table(self, versions: list[VerifiedVersion]) -> Table:
         findings = [finding for version in versions for finding in version.findings]

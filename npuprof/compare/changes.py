@@ -64,9 +64,14 @@ class Change(Record):
         """``+``, ``-`` or ``~``."""
         return SIGNS[self.kind]
 
+    @property
+    def has_lists(self) -> bool:
+        """Whether both sides are lists."""
+        return isinstance(self.before, list) and isinstance(self.after, list)
+
     def compare_elements(self) -> list[ElementChange]:
         """Return the changes inside a list; empty if one side is no list."""
-        if not (isinstance(self.before, list) and isinstance(self.after, list)):
+        if not self.has_lists:
             return []
         from npuprof.compare import differences
 
@@ -295,7 +300,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
             return trace_removal(change)
         was = None if change.kind == "added" else find_value_origin(before, change, change.before)
         now = find_value_origin(after, change, change.after)
-        if isinstance(change.before, list) and isinstance(change.after, list):
+        if change.has_lists:
             lost_step = find_last_step(before, after, change.setting, change.tail)
             new_step = find_last_step(after, before, change.setting, change.tail)
             was = lost_step or was

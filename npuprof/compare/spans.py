@@ -106,8 +106,7 @@ def build_link(origin: Origin, address: str) -> str:
     """
     if not address or not origin.revision or not origin.line:
         return ""
-    host = address.split("/")[2]
-    is_gitlab = "gitlab" in host or address.endswith("/-")
+    is_gitlab = "gitlab" in address.split("/")[2] or address.endswith("/-")
     blob = "/-/blob/" if is_gitlab else "/blob/"
     repository = address.removesuffix("/-").rstrip("/")
     return f"{repository}{blob}{origin.revision}/{quote(origin.file)}#L{origin.line}"

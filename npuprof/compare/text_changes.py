@@ -149,9 +149,8 @@ def format_change_lines(
     if cause:
         line += f"  {paint_text(cause, '2', coloured)}"
     lines = [line]
-    are_lists = isinstance(change.before, list) and isinstance(change.after, list)
     # In a short list, the difference is seen in the line itself.
-    if are_lists and len(keys.format_toml_value(change.after)) > 60:
+    if change.has_lists and len(keys.format_toml_value(change.after)) > 60:
         for inner in change.compare_elements():
             index = escape_controls(inner.index)
             shown = escape_controls(_format_element(inner))

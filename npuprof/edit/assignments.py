@@ -26,13 +26,19 @@ def locate_key(text: str) -> tuple[Path, str]:
     if len(segments) > 2 and segments[0] == "append" and segments[1] in SECTIONS:
         _, section, name, *_ = segments
         return segments, keys.format_full_key(section, name)
+    key, tail = require_key(text)
+    section, name = keys.split_section_and_name(key)
+    return (section, name, *tail), key
+
+
+def require_key(text: str) -> tuple[str, Path]:
+    """Return a key and the path below it. Raises NpuprofError for a text that is no key."""
     parsed = keys.parse_key(text)
     if parsed is None:
         raise build_error(
             "NP009", f"{text!r} is not a key", "", assignment_arguments.suggest_bare_key(text)
         )
-    section, name = keys.split_section_and_name(parsed[0])
-    return (section, name, *parsed[1]), parsed[0]
+    return parsed
 
 
 def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:

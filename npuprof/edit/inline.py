@@ -24,7 +24,7 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
         written = _edit_value(plain, old, new)
         is_correct = values.is_same_typed_value(parse_toml_value(written), new)
     except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        written, is_correct = "", False  # too deep or unsupported by tomlkit
+        is_correct = False  # too deep or unsupported by tomlkit
     if not is_correct:  # only the layout is lost
         written = format_long_value(new, "") if "\n" in plain else keys.format_toml_value(new)
     return written.replace("\n", "\r\n") if plain != source else written

@@ -100,8 +100,9 @@ def find_list_changes(
     if path[0] == "append":
         path = path[1:]
     inherited = below if below is not None else resolve_inherited(profile, data)
+    append_path = ("append", *path)
     own = find_at_path(data, path)
-    appended = find_at_path(data, ("append", *path))
+    appended = find_at_path(data, append_path)
     base = MISSING  # the inherited list, unless the preset's own list replaces it
     is_inherited, inherited_value = values.find_setting_value(inherited, key, path[2:])
     if is_inherited and own is MISSING:
@@ -119,13 +120,13 @@ def find_list_changes(
     # by the document path of each list that the preset has itself
     lists: dict[Path, list[Any]] = {
         path: [] if own is MISSING else own,
-        ("append", *path): [] if appended is MISSING else appended,
+        append_path: [] if appended is MISSING else appended,
     }
     if change.adds:
         new = _leave_out_known(items, known, change.key, notes)
         if not new:
             return []
-        target = path if appended is MISSING and base is MISSING else ("append", *path)
+        target = path if appended is MISSING and base is MISSING else append_path
         return [_put_list(data, target, [*lists[target], *new])]
     target = _find_list_with(items, lists, known, change.key)
     remaining = [item for item in lists[target] if not _is_among(item, items)]

@@ -235,11 +235,8 @@ class Draft:
 
     def _find_closest_header(self, path: Path) -> Statement | None:
         """Return the last header with the longest common path, None without any."""
-        for end in range(len(path), 0, -1):
-            header = self._last_headers.get(path[:end])
-            if header is not None:
-                return header
-        return None
+        beginnings = (path[:end] for end in range(len(path), 0, -1))
+        return next(filter(None, map(self._last_headers.get, beginnings)), None)
 
     def _find_later_section(self, path: Path) -> Statement:
         """Return the first header of a later section, or the end."""

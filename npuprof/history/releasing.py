@@ -75,8 +75,7 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
         if (view, id(home), name) in seen or not isinstance(home, Revision):
             continue
         seen.add((view, id(home), name))
-        profile = home.profile(name)
-        for reference, requested in profile.iterate_references():
+        for reference, requested in home.profile(name).iterate_references():
             if is_source_reference(reference):
                 source = lookups.find_source_store(home, reference, requested)
                 yield ParentRecord(view, reference, source.version, source.commit)

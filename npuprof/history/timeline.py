@@ -196,21 +196,22 @@ class Timeline:
         """Return the preset before some changes: resolved again only if they can affect it."""
         preset = state.preset
         if preset is None:
-            is_touched = any(state.name in (change.was, change.now) for change in changed)
-            return self._resolve_preset(files, name, commit) if is_touched else None
-        if isinstance(preset, NpuprofError):
-            return self._resolve_preset(files, name, commit)
-        members = find_member_names(preset)
-        touched = [change for change in changed if change.was in members or change.now in members]
-        linked = preset.memo["linked"]  # the target of a link may have changed
-        moving = find_moving_references(preset)
-        if not linked and not touched:
-            if not moving or self._snapshots.sees_same_versions(state.commit, commit):
-                return preset
-        elif not linked and not moving:
-            derived = self._undo_plain_edits(preset, touched)
-            if derived is not None:
-                return derived
+            if not any(state.name in (change.was, change.now) for change in changed):
+                return None
+        elif not isinstance(preset, NpuprofError):
+            members = find_member_names(preset)
+            touched = [
+                change for change in changed if change.was in members or change.now in members
+            ]
+            linked = preset.memo["linked"]  # the target of a link may have changed
+            moving = find_moving_references(preset)
+            if not linked and not touched:
+                if not moving or self._snapshots.sees_same_versions(state.commit, commit):
+                    return preset
+            elif not linked and not moving:
+                derived = self._undo_plain_edits(preset, touched)
+                if derived is not None:
+                    return derived
         return self._resolve_preset(files, name, commit)
 
     def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:

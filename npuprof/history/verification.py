@@ -169,8 +169,7 @@ class Verifier:
                 why,
                 "nothing can be compared with it: release the next version",
             )
-        commit = self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0]
-        if commit is None:
+        if self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0] is None:
             yield self._explain_lost_commit(version, tag)
             return
         try:

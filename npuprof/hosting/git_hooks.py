@@ -120,8 +120,7 @@ def reject_foreign_folder(git: Git) -> str:
 
 def _ask_folder(git: Git, top: str, flag: str) -> str:
     """Return the folder that ``git rev-parse`` prints for a flag."""
-    output = git.run_command("rev-parse", flag)
-    return os.path.join(top, os.fsdecode(output.rstrip(b"\n")))
+    return os.path.join(top, os.fsdecode(git.run_command("rev-parse", flag).rstrip(b"\n")))
 
 
 def _list_work_trees(git: Git, folder: str) -> list[str]:

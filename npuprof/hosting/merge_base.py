@@ -83,10 +83,8 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
 def _find_first_error(text: str) -> str:
     """Return git's first line with an error, else its last line."""
     lines = text.strip().splitlines()
-    for line in lines:
-        if line.startswith(("fatal:", "error:")):
-            return line
-    return lines[-1] if lines else ""
+    errors = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return next(iter(errors or lines[-1:]), "")
 
 
 def _shorten(name: str) -> str:

@@ -227,11 +227,16 @@ def _format_map(config: Config, name: str, data: Texts) -> list[str]:
         "npuprof/digest": _format_label(config.digest),
     }
     return [
-        *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  labels:"),
+        "apiVersion: v1",
+        "kind: ConfigMap",
+        "metadata:",
+        f"  name: {name}",
+        "  labels:",
         *(f"    {key}: {quote_yaml_string(text)}" for key, text in labels.items()),
         "  annotations:",
         *(f"    {key}: {quote_yaml_string(text)}" for key, text in marks.items()),
-        *("immutable: true", "data:"),
+        "immutable: true",
+        "data:",
         *format_map_rows(data),
     ]
 

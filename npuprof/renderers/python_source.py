@@ -26,7 +26,7 @@ def format_literal(value: Any) -> str:
     if isinstance(value, str):
         return _quote_python_string(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(format_literal, value)) + "]"
+        return f"[{', '.join(map(format_literal, value))}]"
     if isinstance(value, dict):
         items = (f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items())
         return f"{{{', '.join(items)}}}"

@@ -16,8 +16,11 @@ from npuprof.system import group_pairs
 
 #: The parents of each preset.
 Parents = Mapping[str, Sequence[str]]
-_LETTER, _LINE, _PAD = 7.25, 22, 8  # a letter's width, a name's height, the padding: pixels
-_BETWEEN, _ACROSS = 10, 48  # between boxes of a layer, and between layers
+_LETTER = 7.25  # the width of a letter, in pixels like the next four
+_LINE = 22  # the height of a name
+_PAD = 8  # around the names of a box
+_BETWEEN = 10  # between boxes of a layer
+_ACROSS = 48  # between layers
 _TALLEST = 40  # names in one column of a box
 #: The maximum number of characters of a name in a box.
 LONGEST_NAME = 64

@@ -190,8 +190,7 @@ def list_shown(
 
     ``apart`` are the findings about other files of the store.
     """
-    parents = {preset.name: preset.parents for preset in presets}
-    family = draw_family(parents)
+    family = draw_family({preset.name: preset.parents for preset in presets})
     groups = _group_by_parents(presets)
     is_large = len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}

@@ -231,7 +231,7 @@ def _join_messages(findings: Iterable[Finding]) -> str:
 def _export_to_all(config: Config) -> Iterable[RenderedText]:
     """Yield the exports for the shells; shells with equal exports share a text."""
     try:
-        variables, _ = collect_env_variables(config, None, "./npuprof-files", False)
+        variables, _ = collect_env_variables(config, None, "./npuprof-files")
     except NpuprofError as error:
         yield RenderedText("exports", "", _join_messages(error.findings))
         return

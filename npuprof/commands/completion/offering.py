@@ -106,10 +106,6 @@ def _find_stores(cursor: Cursor) -> Iterator[Candidate]:
             )
 
 
-def _list_sources(cursor: Cursor) -> Iterator[Candidate]:
-    return offer(_list_sources_of(find_store(cursor.store, os.environ)))
-
-
 def _list_sources_of(home: Folder) -> list[str]:
     if not home.project_file:  # importing the reader of projects takes as long as everything else
         return []
@@ -162,10 +158,6 @@ def _list_folder_refs(git: str) -> list[str]:
         for folder, _, names in os.walk(base):
             refs.update(os.path.relpath(os.path.join(folder, name), base) for name in names)
     return sorted(refs)
-
-
-def _find_revisions(cursor: Cursor) -> Iterator[Candidate]:
-    return offer(("HEAD", *_list_refs(cursor.store)))
 
 
 def _find_revision_ranges(cursor: Cursor) -> Iterator[Candidate]:
@@ -285,9 +277,9 @@ COMPLETERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "nothing": lambda cursor: iter(()),
     "product": _list_products,
     "release": _list_releases,
-    "revision": _find_revisions,
+    "revision": lambda cursor: offer(("HEAD", *_list_refs(cursor.store))),
     "revisions": _find_revision_ranges,
-    "source": _list_sources,
+    "source": lambda cursor: offer(_list_sources_of(find_store(cursor.store, os.environ))),
     "spec": _find_specs,
     "store": _find_stores,
     "topic": _list_topics,

@@ -127,9 +127,10 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
         raise BrokenPipeError from None
     except Exception as error:
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
-            what = "the shell requests a completion without the command line"
-            hint = "unset _NPUPROF_COMPLETE, or reinstall the completion"
-            raise build_usage_error(what, hint) from None
+            raise build_usage_error(
+                "the shell requests a completion without the command line",
+                "unset _NPUPROF_COMPLETE, or reinstall the completion",
+            ) from None
         show = getattr(error, "show", None)
         code = getattr(error, "exit_code", None)
         if show is None or code is None:

@@ -45,8 +45,9 @@ class After(Verb):
 
         Raises NpuprofError.
         """
-        rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
-        if self.deed == "rewrite" and self.arguments[:1] != ["rebase"]:
+        is_rebase = self.deed == "rewrite"
+        rewritten = sys.stdin.read() if is_rebase else ""
+        if is_rebase and self.arguments[:1] != ["rebase"]:
             return Answer()
         try:
             home = find_store(None, os.environ)
@@ -66,7 +67,7 @@ class After(Verb):
         if not now:
             return Answer()
         findings_now = fold_findings(now.values())
-        done = "rebase" if self.deed == "rewrite" else "merge"
+        done = "rebase" if is_rebase else "merge"
         note = (
             f"the {done} is done, and introduces findings that neither side had: "
             f"{format_severity_counts(findings_now)}"

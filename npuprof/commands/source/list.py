@@ -11,10 +11,7 @@ from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
 from npuprof.store.sources.lookups import Lookups
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.sources.opening import Sources
+from npuprof.store.sources.opening import Sources
 
 
 class List(Verb):

@@ -47,8 +47,9 @@ class Remove(StoreVerb):
         }
         written = files.write({source.name: None}, remaining)
         notes = [f"removed {source.name}: wrote {', '.join(written)}"]
-        if source.vendor and os.path.isdir(os.path.join(files.folder, source.vendor)):
-            shown = os.path.relpath(os.path.join(files.folder, source.vendor))
+        vendored = os.path.join(files.folder, source.vendor)
+        if source.vendor and os.path.isdir(vendored):
+            shown = os.path.relpath(vendored)
             notes.append(f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}")
         return Answer(None, tuple(notes))
 

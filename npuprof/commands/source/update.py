@@ -177,9 +177,10 @@ class Update(Verb):
         Exit 1 if not, else 0. Raises NpuprofError.
         """
         if self.moved and self.frozen:
-            what = "--moved takes tags as they are now, and --frozen takes nothing"
-            hint = "omit --moved: moved tags are reported"
-            raise build_usage_error(what, hint)
+            raise build_usage_error(
+                "--moved takes tags as they are now, and --frozen takes nothing",
+                "omit --moved: moved tags are reported",
+            )
         files = spec.open_project_files(self.store, needs_lock=False)
         selected = files.select_sources(self.names)
         if not selected:
