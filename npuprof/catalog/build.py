@@ -386,7 +386,7 @@ def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any
     else:
         unknown = first if "since" in record else 0
     last = names.index(record["removed_in"]) if "removed_in" in record else len(names)
-    letters = []
+    letters = ""
     for index, release in enumerate(releases):
         name = release["name"]
         if name in record.get("missing_in", ()) or index >= last or index < min(unknown, first):
@@ -397,8 +397,8 @@ def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any
             letter = "Y" if release["code"] or last == len(names) else "?"
         if letter == "." and name.startswith(f"{record.get('since')}.alpha"):
             letter = "?"
-        letters.append(letter)
-    return "".join(letters)
+        letters += letter
+    return letters
 
 
 def _build_rules(

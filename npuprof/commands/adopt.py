@@ -361,13 +361,12 @@ class _Report(Record):
 
 
 def _format_differences(writes: list[PlannedWrite]) -> str:
-    shown = []
+    shown = ""
     for file in writes:
         before = file.known.decode(errors="replace") if file.known else None
-        shown.append(
-            format_difference(file.path, before, (file.content or b"").decode(errors="replace"))
-        )
-    return "".join(shown)
+        after = (file.content or b"").decode(errors="replace")
+        shown += format_difference(file.path, before, after)
+    return shown
 
 
 VERB = Adopt

@@ -32,16 +32,16 @@ def format_release_notes(plan: ReleasePlan) -> str:
         title = plan.store.tag
     elif alone:
         title = f"{alone.name} {alone.number}"
-    out = [f"# {title}\n"]
+    out = f"# {title}\n"
     if plan.store:
-        out.append(_format_store_changes(plan.store))
+        out += _format_store_changes(plan.store)
     if plan.removed:
-        out.append(f"\nGone since they were released: {_format_names(plan.removed)}\n")
+        out += f"\nGone since they were released: {_format_names(plan.removed)}\n"
     pairs = [planned.pair for planned in plan.releases if planned.pair]
     page = Page(revisions=collect_revisions(pairs))
     wide, shared = fold_shared_changes(pairs, identify_lasting_change)
     if wide:
-        out.append(f"\n## Changes of several presets\n{format_shared_changes(wide, page)}")
+        out += f"\n## Changes of several presets\n{format_shared_changes(wide, page)}"
     same_reasons: dict[tuple[str, tuple[str, ...]], list[PlannedRelease]] = {}
     for planned in plan.releases:
         if planned.follows:
@@ -49,24 +49,24 @@ def format_release_notes(plan: ReleasePlan) -> str:
         changes = planned.pair.changes if planned.pair else ()
         own = [change for change in changes if identify_lasting_change(change) not in shared]
         if own:
-            out.append(_format_release(planned, alone) + f"\n{format_change_table(own, page)}")
+            out += _format_release(planned, alone) + f"\n{format_change_table(own, page)}"
         elif planned.proposal.former:
-            out.append(_format_release(planned, alone))
+            out += _format_release(planned, alone)
         else:
             reasons = (planned.proposal.step, planned.proposal.reasons)
             same_reasons.setdefault(reasons, []).append(planned)
     for (step, texts), group in same_reasons.items():
         if len(group) == 1:
-            out.append(_format_release(group[0], alone))
+            out += _format_release(group[0], alone)
         else:
-            out.append(
+            out += (
                 f"\n## {len(group)} presets\n"
                 f"{_format_reasons('', step, texts)}\n{_list_numbers(group)}"
             )
     for labels, group in plan.list_followers().items():
-        out.append(f"\n## {count_followers(group)} {_format_names(labels, ' and ')}\n\n")
-        out.append(_list_numbers(group))
-    return "".join(out)
+        out += f"\n## {count_followers(group)} {_format_names(labels, ' and ')}\n\n"
+        out += _list_numbers(group)
+    return out
 
 
 def _format_store_changes(store: StoreRelease) -> str:
@@ -88,11 +88,11 @@ def _format_release(planned: PlannedRelease, alone: PlannedRelease | None) -> st
 
 
 def _list_numbers(releases: Iterable[PlannedRelease]) -> str:
-    lines = []
+    out = ""
     for new in releases:
         number = f"{new.was} → {new.number}" if new.was else new.number
-        lines.append(f"- {span(new.name)} {number} ({new.proposal.step})\n")
-    return "".join(lines)
+        out += f"- {span(new.name)} {number} ({new.proposal.step})\n"
+    return out
 
 
 def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
@@ -124,16 +124,16 @@ def format_changelog(
             current_names.setdefault(version.name, set()).add(current)
         listed_as = version.name if current is None else current
         versions_of.setdefault(listed_as, []).insert(0, version)
-    out = ["# Changelog\n"]
+    out = "# Changelog\n"
     for name, listed in sorted(versions_of.items()):
         listed.sort(key=lambda version: (version.name == name, version.text.order), reverse=True)
-        out.append(f"\n## {span(name) if name else 'The whole store'}\n")
+        out += f"\n## {span(name) if name else 'The whole store'}\n"
         if name in current_names:
-            out.append(f"\nGoes on as {_format_names(sorted(current_names[name]))}.\n")
+            out += f"\nGoes on as {_format_names(sorted(current_names[name]))}.\n"
         elif name and name not in names:
-            out.append("\nThe preset no longer exists.\n")
-        out += [_format_version(version, name, yanks) for version in listed]
-    return "".join(out)
+            out += "\nThe preset no longer exists.\n"
+        out += "".join(_format_version(version, name, yanks) for version in listed)
+    return out
 
 
 def _format_version(version: Version, name: str, yanks: Mapping[str, str]) -> str:

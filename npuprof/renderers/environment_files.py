@@ -146,16 +146,16 @@ def _explain_systemd_refusal(name: str, text: str) -> str:
 
 
 def _format_github_env(config: Config, variables: Texts, files: Texts) -> str:
-    lines = []
+    lines = ""
     for name, text in variables.items():
         if "\n" not in text:
-            lines.append(f"{name}={text}\n")
+            lines += f"{name}={text}\n"
             continue
         mark = f"npuprof_{config.digest[:16]}"
         while mark in text.split("\n"):
             mark += "_"
-        lines.append(f"{name}<<{mark}\n{text}\n{mark}\n")
-    return "".join(lines)
+        lines += f"{name}<<{mark}\n{text}\n{mark}\n"
+    return lines
 
 
 def _explain_github_refusal(name: str, text: str) -> str:

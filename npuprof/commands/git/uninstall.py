@@ -81,14 +81,14 @@ class Uninstall(StoreVerb):
 
 def _drop_attributes(text: str, added_lines: list[str]) -> str:
     """Return an attributes file without npuprof's lines, also for other stores below its note."""
-    remaining = []
+    remaining = ""
     is_below_note = False
     for line in text.splitlines(keepends=True):
         is_ours = line.strip() in (NOTE, *added_lines)
         if not is_ours and not (is_below_note and line.rstrip().endswith(f" {USE}")):
-            remaining.append(line)
+            remaining += line
         is_below_note = line.strip() == NOTE
-    return "".join(remaining)
+    return remaining
 
 
 VERB = Uninstall
