@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     Kind = TypeVar("Kind", bound=Record)
 
 #: ``NPUPROF_...`` variables that are not options: metadata of an export, and settings of npuprof.
-SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
-OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
+PROVENANCE_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
+CONTROL_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
 
 class Section(Record):

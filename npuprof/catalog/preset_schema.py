@@ -236,7 +236,7 @@ def _build_env_schema(description: str) -> Schema:
         for variable in catalog.list_records(catalog.Variable, "env")
     }
     filled_in = "|".join(
-        (*catalog.SAID_VARIABLES, *(name.upper() for name in catalog.record_names()))
+        (*catalog.PROVENANCE_VARIABLES, *(name.upper() for name in catalog.record_names()))
     )
     return {
         "type": "object",

@@ -20,7 +20,7 @@ from npuprof.checks.restrictions import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding
-from npuprof.resolve.contexts import UNASKED, ContextMap
+from npuprof.resolve.contexts import UNREQUESTED, ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _select_nothing(reads: Iterable[str]) -> bool:
 
 
 def _omit_unrequested(conditions: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(text for text in conditions if not text.startswith(UNASKED))
+    return tuple(text for text in conditions if not text.startswith(UNREQUESTED))
 
 
 def _find_unfitting_overrides(view: View) -> Iterator[int]:
@@ -196,7 +196,7 @@ def _merge_contexts(found: Iterable[ConditionalFinding]) -> list[Finding]:
 def _excuse_unrequested(finding: Finding, contexts: list[tuple[str, ...]]) -> Finding:
     """Return an error as a warning if it occurs on none of the preset's products and releases."""
     unrequested = [
-        [text for text in conditions if text.startswith(UNASKED)] for conditions in contexts
+        [text for text in conditions if text.startswith(UNREQUESTED)] for conditions in contexts
     ]
     if finding.severity != "error" or not all(unrequested):
         return finding

@@ -12,7 +12,7 @@ from npuprof.catalog import values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import ASKED, Profile
+from npuprof.document.profile import REQUESTED, Profile
 from npuprof.model import Finding, NpuprofError, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
 from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
@@ -316,7 +316,7 @@ def check_parents(view: View) -> Iterator[Finding]:
     """
     lineage = view.config.lineage
     own, has_yanked = lineage[-1], lineages.has_yanked(lineage)
-    if yank := own.yanked.get(ASKED):
+    if yank := own.yanked.get(REQUESTED):
         yield view.build_finding(
             Fault("NP704", f"{view.config.name} was yanked: {yank.why}", _YANKED, yank.hint),
             "profile",
@@ -413,7 +413,7 @@ def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fau
 def _find_yanked_beyond(name: str, reference: str, ancestor: Profile) -> Iterator[Fault]:
     """Yield the yanked versions that an ancestor in another store extends."""
     for version, yank in ancestor.yanked.items():
-        if version == ASKED:
+        if version == REQUESTED:
             continue
         what = (
             f"{name} extends {reference}, which builds on {version} in a version "

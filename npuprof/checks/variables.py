@@ -47,7 +47,7 @@ _NUMBER_KINDS = {"int": "a whole number", "float": "a number"}
 @cache
 def _reserved_variable_names() -> dict[str, str]:
     """Return the option names after ``NPUPROF_`` in an export, each with its option."""
-    return dict.fromkeys(catalog.SAID_VARIABLES, "") | {
+    return dict.fromkeys(catalog.PROVENANCE_VARIABLES, "") | {
         name.upper(): name for name in catalog.record_names()
     }
 

@@ -191,13 +191,15 @@ class Adopt(Verb):
 
         Files that the scripts name stay where they are. Raises NpuprofError.
         """
-        take_out, _ = set_callers_apart(script.imported for script in scripts.values())
+        exclude_passed, _ = set_callers_apart(script.imported for script in scripts.values())
         marked = {}
         for path, script in scripts.items():
             with isolate_faults(path, problems):
                 marked[path] = blocks.find_blocks(path, script.data)
         drafts = list_drafts(
-            {path: script for path, script in scripts.items() if path in marked}, take_out, problems
+            {path: script for path, script in scripts.items() if path in marked},
+            exclude_passed,
+            problems,
         )
         return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)
 

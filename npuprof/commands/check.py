@@ -213,7 +213,7 @@ class Check(JudgingVerb):
             count += sum(fixed.count for fixed in changed.values())
             checked = self._open_store()
             for new in after.values():
-                checked.workspace.lay_over(new)
+                checked.workspace.replace_preset(new)
             outcome = self._check(checked)
         return _Fixes(before, after, count, outcome)
 

@@ -173,7 +173,7 @@ class _Explained:
         self._record_key = catalog.find_record_place(key, tail)
         self._texts = catalog.find_record_texts(*self._record_key)
         self._setting = catalog.find_setting(*self._record_key)
-        self._overridden = origins.find_overruled(config, key, tail) if config.history(key) else []
+        self._overridden = origins.find_overridden(config, key, tail) if config.history(key) else []
         self._clearing = [
             event.origin
             for event in config.history(key)

@@ -241,10 +241,10 @@ class _Scripts:
                         and not script.settings
                         and any(problem.severity == "warning" for problem in script.problems)
                     )
-        take_out, users = set_callers_apart(imported)
+        exclude_passed, users = set_callers_apart(imported)
         for script in imported:
             with isolate_faults(script.file, self.faults):
-                drafts = build_drafts(take_out(script), folders, verb.take_defaults)
+                drafts = build_drafts(exclude_passed(script), folders, verb.take_defaults)
                 passed_over = (
                     ""
                     if any(not setting.commented for setting in script.settings)

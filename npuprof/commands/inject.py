@@ -11,7 +11,7 @@ from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.file_discovery import find_script_files
-from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
+from npuprof.scripts.injection import InjectionRequest, check_blocks, inject_block, refresh_blocks
 
 
 class Inject(ContextVerb):
@@ -70,7 +70,7 @@ class Inject(ContextVerb):
             return answer._replace(problems=(*problems, *answer.problems))
         if self.check:
             return check_blocks([self.file], injector, self.spec)
-        request = Asked(
+        request = InjectionRequest(
             self.file,
             self.spec,
             self.target,

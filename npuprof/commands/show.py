@@ -115,7 +115,7 @@ def _format_overridden(config: Config, key: str, tail: Path) -> str:
 
     shown = [
         f"{keys.format_toml_value(value)} ({origin})"
-        for value, origin in origins.find_overruled(config, key, tail)
+        for value, origin in origins.find_overridden(config, key, tail)
     ]
     return f"over {', '.join(shown)}" if shown else ""
 

@@ -53,7 +53,7 @@ class Site(StoreVerb):
 
         Exit 2 after an internal error in a preset or script. Raises NpuprofError.
         """
-        from npuprof.site.building import Asked, build_site
+        from npuprof.site.building import SiteRequest, build_site
 
         release = str(
             spec.build_context(self.release).cann if self.release else releases.load_releases()[-1]
@@ -70,7 +70,8 @@ class Site(StoreVerb):
         faults: list[Finding] = []
         scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
         written = write_site(
-            self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults)
+            self.folder,
+            build_site(workspace, SiteRequest(release, tuple(self.also), scripts), faults),
         )
         pages = format_count(written.written + written.kept, "file")
         summary = (

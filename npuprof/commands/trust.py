@@ -24,7 +24,7 @@ _SCHEMA = "npuprof.trust-answer/2"
 _SHOWN_PLACES = 2
 
 
-class _Found(Record):
+class _TrustNeed(Record):
     """A variable in presets, its value, how it affects execution, and the places that set it."""
 
     name: str
@@ -99,7 +99,7 @@ class Trust(Verb):
             tuple(notes) if self.format == "text" else (),
         )
 
-    def _choose(self, label: str, needs: list[_Found]) -> list[_Found]:
+    def _choose(self, label: str, needs: list[_TrustNeed]) -> list[_TrustNeed]:
         """Return the variables selected by arguments or a file.
 
         Raises NpuprofError for variables that no preset sets.
@@ -158,12 +158,12 @@ def _find_store(name: str | None) -> CachedStore:
     return workspace.lookups.open_source(workspace.home, name[:-1])
 
 
-def _collect_needs(folder: CachedStore) -> list[_Found]:
+def _collect_needs(folder: CachedStore) -> list[_TrustNeed]:
     """Return the variables of a store that need trust.
 
     Raises NpuprofError with all unreadable presets.
     """
-    by_pair: dict[tuple[str, str], _Found] = {}
+    by_pair: dict[tuple[str, str], _TrustNeed] = {}
     problems: list[Finding] = []
     for name in folder.names():
         try:
@@ -174,14 +174,14 @@ def _collect_needs(folder: CachedStore) -> list[_Found]:
         for need in needs:
             text = need.text if need.executes else ""
             by_pair.setdefault(
-                (need.name, text), _Found(need.name, text, need.executes, [])
+                (need.name, text), _TrustNeed(need.name, text, need.executes, [])
             ).places.append(str(need.origin))
     if problems:
         raise NpuprofError(problems)
     return [by_pair[pair] for pair in sorted(by_pair)]
 
 
-def _build_trusted(needs: list[_Found]) -> Trusted:
+def _build_trusted(needs: list[_TrustNeed]) -> Trusted:
     names = frozenset(need.name for need in needs if not need.executes)
     return Trusted(names, frozenset((need.name, need.text) for need in needs if need.executes))
 
@@ -204,7 +204,7 @@ def _read_list(path: str) -> Trusted:
         ) from None
 
 
-def _format_groups(needs: list[_Found]) -> str:
+def _format_groups(needs: list[_TrustNeed]) -> str:
     """Return the variables, grouped by the reason why they need trust."""
     groups: dict[str, list[str]] = {}
     for need in needs:
@@ -220,7 +220,7 @@ def _format_groups(needs: list[_Found]) -> str:
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
-def _build_fields(folder: CachedStore, needs: list[_Found]) -> dict[str, Any]:
+def _build_fields(folder: CachedStore, needs: list[_TrustNeed]) -> dict[str, Any]:
     pairs = [
         {
             "variable": need.name,

@@ -121,7 +121,7 @@ class Override(Record):
 
 
 #: The key in ``Profile.yanked`` for the profile itself, if the requested version was yanked.
-ASKED = ""
+REQUESTED = ""
 
 
 class Yank(Record):

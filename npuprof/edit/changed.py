@@ -28,13 +28,13 @@ class ChangedStore(Folder):
         vars(self).update(vars(below) | {"_profiles": {}})
         self.below = below
         if without:
-            self.take_out(without)
+            self.hide_preset(without)
         for name, (source, text) in (texts or {}).items():
             self.set_text(name, source, text)
 
     def set_text(self, name: str, source: str, text: str) -> None:
         """Set the text of a preset. Raises NpuprofError if it is not TOML."""
-        self.lay_over(Profile(parse_document(name, source, text), home=self))
+        self.replace_preset(Profile(parse_document(name, source, text), home=self))
 
     def _read_profile(self, name: str, referrer: Origin | None) -> Profile:
         profile = self.below.profile(name, referrer)

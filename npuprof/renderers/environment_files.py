@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from npuprof.catalog import OBEYED_VARIABLES
+from npuprof.catalog import CONTROL_VARIABLES
 from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
 from npuprof.model import Record
@@ -371,7 +371,7 @@ FORMATS: dict[str, Format] = {
 
 
 #: Variables that npuprof obeys, or keeps for undoing an export: none belongs to a preset.
-_LASTING = (*OBEYED_VARIABLES, "BEFORE")
+_LASTING = (*CONTROL_VARIABLES, "BEFORE")
 
 
 class VariableChange(Record):

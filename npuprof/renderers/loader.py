@@ -128,7 +128,7 @@ def _build_loader_body() -> str:
     rows = "".join(
         f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items()
     )
-    names = sorted((*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES))
+    names = sorted((*catalog.PROVENANCE_VARIABLES, *catalog.CONTROL_VARIABLES))
     own = "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names)
     ranks = "".join(f"    {_format_tuple(group)},\n" for group in list_rank_variables())
     return _BODY.format(

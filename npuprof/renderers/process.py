@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
 #: Variables that npuprof itself obeys; all others with this prefix belong to presets.
-_OBEYED = tuple(f"NPUPROF_{name}" for name in catalog.OBEYED_VARIABLES)
+_OBEYED = tuple(f"NPUPROF_{name}" for name in catalog.CONTROL_VARIABLES)
 
 
 def fill_config_proto(config: Config, config_proto: Any, folder: str | None) -> Any:

@@ -146,7 +146,7 @@ _OPEN = None
 
 #: The prefix of conditions that apply only if a preset that supports some products, or releases, is
 #: used without selecting one.
-UNASKED = "where no "
+UNREQUESTED = "where no "
 
 #: Values of one axis at which the same overrides apply.
 Stretch = tuple[str | None, ...]
@@ -420,7 +420,7 @@ class ContextMap:
                     if axis == releases.CANN
                     else f"release of {axis}"
                 )
-                yield f"{UNASKED}{noun} is asked for"
+                yield f"{UNREQUESTED}{noun} is asked for"
 
     def _is_plain(self, point: Point) -> bool:
         requested = self._config.context

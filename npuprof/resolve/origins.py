@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
+def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
     """Return the overridden values at a path with their origins, latest first."""
     winners = {
         (origin.revision, origin.file, origin.path) for origin in find_authors_at(config, key, tail)

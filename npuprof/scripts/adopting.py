@@ -60,10 +60,10 @@ class Adoption(Record):
 
 def list_drafts(
     scripts: Mapping[str, Script],
-    take_out: Callable[[ImportedFile], ImportedFile],
+    exclude_passed: Callable[[ImportedFile], ImportedFile],
     problems: list[Finding],
 ) -> list[Draft]:
-    """Return the settings of scripts, each without those that ``take_out`` assigns to its callers.
+    """Return the settings of scripts, without those that ``exclude_passed`` gives to callers.
 
     Settings that a script has only by calling another script's functions belong to that one: only
     there a block is possible.
@@ -72,7 +72,7 @@ def list_drafts(
     own: dict[str, list[Draft]] = {}
     for path, script in scripts.items():
         with isolate_faults(path, problems):
-            rest = take_out(script.imported)
+            rest = exclude_passed(script.imported)
             if rest is not script.imported:
                 complete[path] = build_drafts(script.imported, None)
             own[path] = build_drafts(rest, None)

@@ -151,7 +151,7 @@ def set_callers_apart(
         lambda call: os.path.normpath(call[1].file),
     )
 
-    def take_out(imported: ImportedFile) -> ImportedFile:
+    def exclude_passed(imported: ImportedFile) -> ImportedFile:
         ranges = [
             (called.first, called.last)
             for _, called in calls.get(os.path.normpath(imported.file), ())
@@ -169,7 +169,7 @@ def set_callers_apart(
             other_variables=tuple(filter(is_own, imported.other_variables)),
         )
 
-    return take_out, {path: _describe_callers(several) for path, several in calls.items()}
+    return exclude_passed, {path: _describe_callers(several) for path, several in calls.items()}
 
 
 def _describe_callers(calls: list[tuple[str, Followed]]) -> str:

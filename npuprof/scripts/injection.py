@@ -28,7 +28,7 @@ from npuprof.system.files import read_file_content, read_plain_file
 from npuprof.system.locks import lock_folders
 
 
-class Asked(Record):
+class InjectionRequest(Record):
     """The request for a block: preset, target, line, release, product, frameworks."""
 
     file: str
@@ -44,7 +44,9 @@ class Asked(Record):
         return {name: value for name in names if (value := getattr(self, name))}
 
 
-def inject_block(requested: Asked, injector: Injector, how: Writing, replacing: bool) -> Answer:
+def inject_block(
+    requested: InjectionRequest, injector: Injector, how: Writing, replacing: bool
+) -> Answer:
     """Refresh the blocks of a preset in a script, or write its first one.
 
     With ``replacing`` in place of other lines.
@@ -64,7 +66,9 @@ def inject_block(requested: Asked, injector: Injector, how: Writing, replacing: 
         )
 
 
-def _inject_into_file(requested: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
+def _inject_into_file(
+    requested: InjectionRequest, injector: Injector, how: Writing, data: bytes
+) -> Answer:
     file = requested.file
     facts = requested.list_facts(*blocks.CONTEXT_FACTS, "target")
     marked = blocks.find_blocks(file, data)
@@ -101,7 +105,9 @@ def _inject_into_file(requested: Asked, injector: Injector, how: Writing, data: 
     return answer._replace(notes=(*notes, *answer.notes))
 
 
-def _replace_lines(requested: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
+def _replace_lines(
+    requested: InjectionRequest, injector: Injector, how: Writing, data: bytes
+) -> Answer:
     """Replace the hand-written lines of a script by a block of the preset."""
     modules = open_modules([])
     before = import_script(requested.file, data, modules=modules)
@@ -252,7 +258,7 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
     return files
 
 
-def _find_place(requested: Asked, data: bytes) -> Cut:
+def _find_place(requested: InjectionRequest, data: bytes) -> Cut:
     """Return the location of a new block.
 
     It goes before the named line, else where the script creates its config.
@@ -282,7 +288,7 @@ def _find_place(requested: Asked, data: bytes) -> Cut:
 
 
 def _choose_config(
-    requested: Asked, statements: list[tuple[ast.Assign, str]]
+    requested: InjectionRequest, statements: list[tuple[ast.Assign, str]]
 ) -> tuple[ast.Assign, str]:
     """Return the only statement that creates a config, and its name.
 

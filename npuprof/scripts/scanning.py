@@ -274,10 +274,10 @@ def _sift_page(page: _Scan, brought: bool) -> tuple[list[Finding], int]:
 def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:
     """Count the settings of scripts; a helper's settings belong to its callers."""
     scripts = [place_settings(scan.imported) for scan in scans if scan.imported is not None]
-    take_out, _ = set_callers_apart(scripts)
+    exclude_passed, _ = set_callers_apart(scripts)
     for imported in scripts:
         with isolate_faults(imported.file, result.faults):
-            survey.add_script(take_out(imported), folders)
+            survey.add_script(exclude_passed(imported), folders)
     unread = sum(
         scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
     )  # with settings it was read

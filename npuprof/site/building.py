@@ -28,7 +28,7 @@ from npuprof.system import PausedCollection, group_pairs
 _EXAMPLES = 4
 
 
-class Asked(Record):
+class SiteRequest(Record):
     """The request for a site: release of the upgrade matrix, further specs, scripts to survey."""
 
     release: str
@@ -37,7 +37,7 @@ class Asked(Record):
 
 
 def build_site(
-    workspace: spec.Workspace, requested: Asked, faults: list[Finding]
+    workspace: spec.Workspace, requested: SiteRequest, faults: list[Finding]
 ) -> dict[str, bytes]:
     """Return the files of a site by path. Raises NpuprofError.
 
@@ -48,7 +48,9 @@ def build_site(
 
 
 class _Building:
-    def __init__(self, workspace: spec.Workspace, requested: Asked, faults: list[Finding]) -> None:
+    def __init__(
+        self, workspace: spec.Workspace, requested: SiteRequest, faults: list[Finding]
+    ) -> None:
         self.faults = faults
         self.workspace = workspace
         self.requested = requested

@@ -89,7 +89,7 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         section, name = catalog.find_record_place(key, tail)
         unit, risk, meaning = _describe_setting(key, name)
         losers = tuple(
-            (format_value(value), by) for value, by in origins.find_overruled(config, key, tail)
+            (format_value(value), by) for value, by in origins.find_overridden(config, key, tail)
         )
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):

@@ -151,11 +151,11 @@ class CachedStore(ProfileSource):
         """Return the target of a reference with an @, None if there is none."""
         raise NotImplementedError
 
-    def lay_over(self, profile: Profile) -> None:
+    def replace_preset(self, profile: Profile) -> None:
         """Replace a profile from now on by one that may be written."""
         self._profiles[profile.name] = profile
 
-    def take_out(self, name: str) -> None:
+    def hide_preset(self, name: str) -> None:
         """Remove a profile from now on, as it may be deleted."""
         from npuprof.store.problems import build_missing_finding
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from npuprof import catalog, document
 from npuprof.catalog import releases
 from npuprof.document import build_command_line_document, keys, parse_document
-from npuprof.document.profile import ASKED, Profile
+from npuprof.document.profile import REQUESTED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, build_error, did_you_mean
 from npuprof.report import format_option
 from npuprof.resolve import Resolver
@@ -299,7 +299,7 @@ class Workspace:
             require_fitting_project(self.lookups.find_project(home))
         self._names[pinned.profile.key] = pinned.label
         if pinned.yanked:
-            pinned.profile.yanked[ASKED] = pinned.yanked
+            pinned.profile.yanked[REQUESTED] = pinned.yanked
         return pinned.profile
 
     @cached_property
@@ -414,13 +414,13 @@ class Workspace:
             return self._overlays[path]
         return read_profile_file(path, home)
 
-    def lay_over(self, document: Document) -> None:
+    def replace_preset(self, document: Document) -> None:
         """Replace the text of a preset or file from now on by one that may be written."""
         if _is_file_spec(document.name):
             key = f"file:{os.path.realpath(document.name)}"
             self._overlays[document.name] = Profile(document, key, self._find_home_store())
         else:
-            self.listed_store.lay_over(Profile(document, home=self.store))
+            self.listed_store.replace_preset(Profile(document, home=self.store))
 
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty string."""

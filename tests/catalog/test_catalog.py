@@ -267,7 +267,7 @@ def test_the_variables_of_options_are_unique_in_any_case() -> None:
         name for name, count in Counter(name.upper() for name in OPTIONS).items() if count > 1
     ] == []
     assert not {f"NPUPROF_{name.upper()}" for name in OPTIONS} & {
-        f"NPUPROF_{name}" for name in (*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES)
+        f"NPUPROF_{name}" for name in (*catalog.PROVENANCE_VARIABLES, *catalog.CONTROL_VARIABLES)
     }
     assert all(
         re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)

@@ -234,7 +234,7 @@ TABLE = {
         },
     ],
 }
-ASKED = """\
+REQUESTED = """\
 [env]
 RANK_ID = { launcher = "rank" }
 ASCEND_DEVICE_ID = { launcher = "local-rank" }
@@ -255,7 +255,7 @@ RANK_SIZE = { launcher = "world-size" }
 def test_facts_come_from_the_launchers_own_variables(
     start: Start, environ: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    found = read_environment(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
+    found = read_environment(start(REQUESTED, sys.executable, "-c", SHOW, environ=environ))
     assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == expected
 
 
@@ -299,7 +299,7 @@ def test_a_launcher_inside_a_batch_script_decides(
 
 
 def test_facts_nobody_tells_are_left_out_and_said(start: Start) -> None:
-    done = start(ASKED, sys.executable, "-c", SHOW)
+    done = start(REQUESTED, sys.executable, "-c", SHOW)
     assert "RANK_ID" not in read_environment(done)
     assert b"RANK_ID is omitted" in done.stderr
 
@@ -308,7 +308,7 @@ def test_the_rank_table_tells_what_variables_do_not(start: Start, tmp_path: Path
     table = tmp_path / "hccl.json"
     table.write_text(json.dumps(TABLE))
     environ = {"RANK_TABLE_FILE": str(table), "POD_IP": "10.0.0.2", "ASCEND_DEVICE_ID": "1"}
-    found = read_environment(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
+    found = read_environment(start(REQUESTED, sys.executable, "-c", SHOW, environ=environ))
     assert found["RANK_ID"] == "3"
     assert found["ASCEND_DEVICE_ID"] == "1"
     assert found["RANK_SIZE"] == "4"

@@ -146,8 +146,8 @@ def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -
     )
     env = str(tmp_path / "env.sh")
     files = [read(tmp_path), read(tmp_path, "env.sh")]
-    take_out, told = set_callers_apart(files)
-    assert take_out(files[1]).settings == ()
+    exclude_passed, told = set_callers_apart(files)
+    assert exclude_passed(files[1]).settings == ()
     assert told == {
         env: (
             f"used by {tmp_path / 'start.sh'}: its settings "

@@ -42,7 +42,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 #: What is asked in the bare repository, the exit code, and what is said.
-ASKED = {
+REQUESTED = {
     "show leaf@HEAD~1": (0, "hccl_timeout = 600"),
     "show leaf@1.0.0 --origin": (0, "profiles/base.toml:2"),
     "show leaf@HEAD+base@HEAD": (0, "hccl_timeout = 700"),
@@ -73,7 +73,8 @@ ASKED = {
 
 
 @pytest.mark.parametrize(
-    ("arguments", "place"), [*zip(ASKED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)]
+    ("arguments", "place"),
+    [*zip(REQUESTED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)],
 )
 def test_revisions_are_read_where_there_is_no_work_tree(
     hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, arguments: str, place: str
@@ -84,7 +85,7 @@ def test_revisions_are_read_where_there_is_no_work_tree(
         (hub.parent / "elsewhere").mkdir()
         monkeypatch.chdir(hub.parent / "elsewhere")
         monkeypatch.setenv("GIT_DIR", "../hub.git")
-    code, output = ASKED[arguments]
+    code, output = REQUESTED[arguments]
     before = sorted(os.listdir(hub))
     done = run(*arguments.split())
     assert done.code == code, done

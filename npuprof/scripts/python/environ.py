@@ -114,9 +114,9 @@ def find_variable_key(name: str) -> str | None:
     if not name.startswith(_OURS):
         return format_full_key("env", name) if is_ascend_variable(name) else None
     short = name.removeprefix(_OURS)
-    if short in catalog.OBEYED_VARIABLES:
+    if short in catalog.CONTROL_VARIABLES:
         return None
-    if short in catalog.SAID_VARIABLES:
+    if short in catalog.PROVENANCE_VARIABLES:
         return ""
     option = short.lower()
     return option if short.isupper() and catalog.find_option(option) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof.document.profile import ASKED, Profile, Yank
+from npuprof.document.profile import REQUESTED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
@@ -115,7 +115,7 @@ class Lookups:
             if referrer is not None:
                 referrer.yanked[reference] = yank
             else:
-                profile.yanked[ASKED] = yank
+                profile.yanked[REQUESTED] = yank
         return profile
 
     def find_source_store(
