@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,55 +25,60 @@ def build_rule(
     return build.build_parts()
 
 
+class UnknownNameCase(NamedTuple):
+    file: str
+    before: str
+    after: str
+    said: str
+
+
 @pytest.mark.parametrize(
     ("file", "before", "after", "said"),
     [
-        (
-            "rules.toml",
-            'when = "precision_mode_v2 is set',
-            'when = "precison_mode_v2 is set',
-            "rules.toml: NP301: unknown name 'precison_mode_v2' in "
+        UnknownNameCase(
+            file="rules.toml",
+            before='when = "precision_mode_v2 is set',
+            after='when = "precison_mode_v2 is set',
+            said="rules.toml: NP301: unknown name 'precison_mode_v2' in "
             '"precison_mode_v2 is set and precision_mode is set": '
             "did you mean 'precision_mode_v2'",
         ),
-        (
-            "rules.toml",
-            'needs = "precision_mode in',
-            'needs = "precision_mod in',
-            "rules.toml: NP302: unknown name 'precision_mod'",
+        UnknownNameCase(
+            file="rules.toml",
+            before='needs = "precision_mode in',
+            after='needs = "precision_mod in',
+            said="rules.toml: NP302: unknown name 'precision_mod'",
         ),
-        (
-            "rules.toml",
-            "env.ENABLE_HF32_EXECUTION is set",
-            "env.ENABLE_HF32_EXECUTON is set",
-            "rules.toml: advice on op_precision_mode: ",
+        UnknownNameCase(
+            file="rules.toml",
+            before="env.ENABLE_HF32_EXECUTION is set",
+            after="env.ENABLE_HF32_EXECUTON is set",
+            said="rules.toml: advice on op_precision_mode: ",
         ),
-        (
-            "releases.toml",
-            'when = "fp_point is set"',
-            'when = "fp_pont is set"',
-            "releases.toml: M24: unknown name 'fp_pont'",
+        UnknownNameCase(
+            file="releases.toml",
+            before='when = "fp_point is set"',
+            after='when = "fp_pont is set"',
+            said="releases.toml: M24: unknown name 'fp_pont'",
         ),
-        (
-            "options/deprecated.toml",
-            "iterations_per_loop != 1",
-            "iteration_per_loop != 1",
-            "options/deprecated.toml: enable_data_pre_proc: unknown name 'iteration_per_loop'",
+        UnknownNameCase(
+            file="options/deprecated.toml",
+            before="iterations_per_loop != 1",
+            after="iteration_per_loop != 1",
+            said="options/deprecated.toml: enable_data_pre_proc: unknown name 'iteration_per_loop'",
         ),
-        (
-            "frameworks/cann/variables.toml",
-            "env.PROFILING_MODE is set",
-            "env.PROFILING_MOD is set",
-            (
-                "frameworks/cann/variables.toml: env.PROFILING_OPTIONS: "
-                "unknown name 'env.PROFILING_MOD'"
-            ),
+        UnknownNameCase(
+            file="frameworks/cann/variables.toml",
+            before="env.PROFILING_MODE is set",
+            after="env.PROFILING_MOD is set",
+            said="frameworks/cann/variables.toml: env.PROFILING_OPTIONS: "
+            "unknown name 'env.PROFILING_MOD'",
         ),
-        (
-            "releases.toml",
-            'when = "fp_point is set"',
-            "when = \"cann >= '8.5'\"",
-            "releases.toml: M24: unknown name 'cann'",
+        UnknownNameCase(
+            file="releases.toml",
+            before='when = "fp_point is set"',
+            after="when = \"cann >= '8.5'\"",
+            said="releases.toml: M24: unknown name 'cann'",
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -64,45 +64,59 @@ def test_a_text_of_pairs_is_a_table_of_the_same_pairs(name: str, data: st.DataOb
     assert find_variable_faults(name, text) == find_variable_faults(name, table) == []
 
 
+class WrongPairCase(NamedTuple):
+    name: str
+    value: Any
+    path: tuple[str, ...]
+    what: str
+    hint: str
+
+
 @pytest.mark.parametrize(
     ("name", "value", "path", "what", "hint"),
     [
-        (
-            "PYTORCH_NPU_ALLOC_CONF",
-            {"max_split_size_mb": 1},
-            ("max_split_size_mb",),
-            "max_split_size_mb: 1",
-            "max_split_size_mb = 21",
+        WrongPairCase(
+            name="PYTORCH_NPU_ALLOC_CONF",
+            value={"max_split_size_mb": 1},
+            path=("max_split_size_mb",),
+            what="max_split_size_mb: 1",
+            hint="max_split_size_mb = 21",
         ),
-        (
-            "PYTORCH_NPU_ALLOC_CONF",
-            {"expandable_segmets": True},
-            ("expandable_segmets",),
-            'unknown key "exp',
-            "'expandable_segments'",
+        WrongPairCase(
+            name="PYTORCH_NPU_ALLOC_CONF",
+            value={"expandable_segmets": True},
+            path=("expandable_segmets",),
+            what='unknown key "exp',
+            hint="'expandable_segments'",
         ),
-        (
-            "PYTORCH_NPU_ALLOC_CONF",
-            {"page_size": {"a": 1}},
-            ("page_size",),
-            "page_size",
-            "write page_size = ",
+        WrongPairCase(
+            name="PYTORCH_NPU_ALLOC_CONF",
+            value={"page_size": {"a": 1}},
+            path=("page_size",),
+            what="page_size",
+            hint="write page_size = ",
         ),
-        (
-            "PYTORCH_NPU_ALLOC_CONF",
-            {"page_size": "1g,a:b"},
-            ("page_size",),
-            "page_size",
-            "write page_size = ",
+        WrongPairCase(
+            name="PYTORCH_NPU_ALLOC_CONF",
+            value={"page_size": "1g,a:b"},
+            path=("page_size",),
+            what="page_size",
+            hint="write page_size = ",
         ),
-        (
-            "NPU_ASD_CONFIG",
-            {"enable": "TRUE"},
-            ("enable",),
-            'enable: "TRUE"',
-            "write enable = true",
+        WrongPairCase(
+            name="NPU_ASD_CONFIG",
+            value={"enable": "TRUE"},
+            path=("enable",),
+            what='enable: "TRUE"',
+            hint="write enable = true",
         ),
-        ("CPU_AFFINITY_CONF", {"mode": 7}, ("mode",), "mode: 7", "write mode = 0 or 1 or 2"),
+        WrongPairCase(
+            name="CPU_AFFINITY_CONF",
+            value={"mode": 7},
+            path=("mode",),
+            what="mode: 7",
+            hint="write mode = 0 or 1 or 2",
+        ),
     ],
 )
 def test_a_wrong_pair_of_a_table_is_reported_at_its_key(

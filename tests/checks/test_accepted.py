@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -40,33 +40,93 @@ RULE = "[[rule]]\ncode = 'TEAM-1'\nrequire = 'deterministic == 1'\n"
 BROKEN = "options.enable_dump = true\n"  # NP306: a rule that reads dump_path too
 
 
+class AcceptanceCase(NamedTuple):
+    presets: dict[str, str]
+    project: str
+    name: str
+    told: bool
+
+
 @pytest.mark.parametrize(
     ("presets", "project", "name", "told"),
     [
-        ({"a": JOB}, "", "a", True),
-        ({"a": accept("NP603") + JOB}, "", "a", False),
-        ({"a": accept("NP602") + JOB}, "", "a", True),
-        # in heirs for its values and those of its ancestors; not for theirs
-        ({"a": accept("NP603") + JOB, "b": 'profile.extends = ["a"]\n'}, "", "b", False),
-        (
-            {"a": accept("NP603") + JOB, "b": f'profile.extends = ["a"]\n{JOB.replace("1", "2")}'},
-            "",
-            "b",
-            True,
+        AcceptanceCase(
+            presets={"a": JOB},
+            project="",
+            name="a",
+            told=True,
         ),
-        ({"a": JOB, "b": accept("NP603", extends='"a"')}, "", "b", False),
-        ({"a": JOB, "b": accept("NP603", extends='"a"')}, "", "a", True),
-        (
-            {"a": JOB, "b": accept("NP603"), "c": 'profile.extends = ["a", "b"]\n'},
-            "",
-            "c",
-            True,
+        AcceptanceCase(
+            presets={"a": accept("NP603") + JOB},
+            project="",
+            name="a",
+            told=False,
+        ),
+        AcceptanceCase(
+            presets={"a": accept("NP602") + JOB},
+            project="",
+            name="a",
+            told=True,
+        ),
+        # in heirs for its values and those of its ancestors; not for theirs
+        AcceptanceCase(
+            presets={"a": accept("NP603") + JOB, "b": 'profile.extends = ["a"]\n'},
+            project="",
+            name="b",
+            told=False,
+        ),
+        AcceptanceCase(
+            presets={
+                "a": accept("NP603") + JOB,
+                "b": f'profile.extends = ["a"]\n{JOB.replace("1", "2")}',
+            },
+            project="",
+            name="b",
+            told=True,
+        ),
+        AcceptanceCase(
+            presets={"a": JOB, "b": accept("NP603", extends='"a"')},
+            project="",
+            name="b",
+            told=False,
+        ),
+        AcceptanceCase(
+            presets={"a": JOB, "b": accept("NP603", extends='"a"')},
+            project="",
+            name="a",
+            told=True,
+        ),
+        AcceptanceCase(
+            presets={"a": JOB, "b": accept("NP603"), "c": 'profile.extends = ["a", "b"]\n'},
+            project="",
+            name="c",
+            told=True,
         ),  # b is no heir of a
         # by a glob
-        ({"a": JOB}, GLOB, "a", False),
-        ({"b": JOB}, GLOB, "b", True),
-        ({"a": JOB, "b": 'profile.extends = ["a"]\n'}, GLOB, "b", False),
-        ({"a": "", "b": f'profile.extends = ["a"]\n{JOB}'}, GLOB, "b", True),
+        AcceptanceCase(
+            presets={"a": JOB},
+            project=GLOB,
+            name="a",
+            told=False,
+        ),
+        AcceptanceCase(
+            presets={"b": JOB},
+            project=GLOB,
+            name="b",
+            told=True,
+        ),
+        AcceptanceCase(
+            presets={"a": JOB, "b": 'profile.extends = ["a"]\n'},
+            project=GLOB,
+            name="b",
+            told=False,
+        ),
+        AcceptanceCase(
+            presets={"a": "", "b": f'profile.extends = ["a"]\n{JOB}'},
+            project=GLOB,
+            name="b",
+            told=True,
+        ),
     ],
 )
 def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(

@@ -6,7 +6,7 @@ The reference resolves and checks the preset in every context.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -185,26 +185,63 @@ CHIP = 'atc.soc_version = "{}" is'
 BF16 = 'precision_mode = "allow_fp32_to_bf16" is not supported on atlas-training'
 
 
+class ChipCase(NamedTuple):
+    profile: str
+    match: str
+    chip: str
+    expected: str | None
+
+
 @pytest.mark.parametrize(
     ("profile", "match", "chip", "expected"),
     [
-        ("", 'cann = ">=9.2"', "Ascend910A", f"{BF16} in CANN 9.2.0"),
-        ("", 'target = "atc"', "Ascend910A", f"{BF16} for the target atc"),
-        ("", f'product = "{A3}"', "Ascend910_9392", None),
-        ("", 'product = "atlas-training"', "Ascend910A", f"{BF16}"),
-        ("", 'cann = ">=9.2"', "Ascend910_9392", None),
-        (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910_9392", None),
-        (
-            f'products = ["{A2}", "{A3}"]',
-            f'product = "{A3}"',
-            "Ascend910B3",
-            f"{CHIP} a chip of {A2}, not of {A3} on {A3}",
+        ChipCase(
+            profile="",
+            match='cann = ">=9.2"',
+            chip="Ascend910A",
+            expected=f"{BF16} in CANN 9.2.0",
         ),
-        (
-            f'products = ["{A2}"]',
-            'cann = ">=9.2"',
-            "Ascend910_9392",
-            f"{CHIP} a chip of {A3}, not of {A2} in CANN 9.2.0",
+        ChipCase(
+            profile="",
+            match='target = "atc"',
+            chip="Ascend910A",
+            expected=f"{BF16} for the target atc",
+        ),
+        ChipCase(
+            profile="",
+            match=f'product = "{A3}"',
+            chip="Ascend910_9392",
+            expected=None,
+        ),
+        ChipCase(
+            profile="",
+            match='product = "atlas-training"',
+            chip="Ascend910A",
+            expected=f"{BF16}",
+        ),
+        ChipCase(
+            profile="",
+            match='cann = ">=9.2"',
+            chip="Ascend910_9392",
+            expected=None,
+        ),
+        ChipCase(
+            profile=f'products = ["{A2}", "{A3}"]',
+            match=f'product = "{A3}"',
+            chip="Ascend910_9392",
+            expected=None,
+        ),
+        ChipCase(
+            profile=f'products = ["{A2}", "{A3}"]',
+            match=f'product = "{A3}"',
+            chip="Ascend910B3",
+            expected=f"{CHIP} a chip of {A2}, not of {A3} on {A3}",
+        ),
+        ChipCase(
+            profile=f'products = ["{A2}"]',
+            match='cann = ">=9.2"',
+            chip="Ascend910_9392",
+            expected=f"{CHIP} a chip of {A3}, not of {A2} in CANN 9.2.0",
         ),
     ],
 )

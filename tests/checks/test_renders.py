@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -269,19 +269,46 @@ TOLD = "atomic_clean_policy cannot be written for the target global-options in C
 OTHER = "options = { hccl_timeout = 600 }"
 
 
+class UnwritableCase(NamedTuple):
+    span: str
+    match: str
+    change: str
+    expected: list[str]
+
+
 @pytest.mark.parametrize(
     ("span", "match", "change", "expected"),
     [
-        (">=6.0.RC1", 'cann = "<6.3.RC1"', 'unset = ["atomic_clean_policy"]', []),
-        (">=6.0.RC1", 'cann = ">=7"', 'unset = ["atomic_clean_policy"]', [TOLD]),
-        (">=6.0.RC1", 'product = "atlas-a2"', 'unset = ["atomic_clean_policy"]', [TOLD]),
-        (
-            ">=6.0.RC1",
-            'cann = "<6.3.RC1"',
-            OTHER,
-            [],
+        UnwritableCase(
+            span=">=6.0.RC1",
+            match='cann = "<6.3.RC1"',
+            change='unset = ["atomic_clean_policy"]',
+            expected=[],
+        ),
+        UnwritableCase(
+            span=">=6.0.RC1",
+            match='cann = ">=7"',
+            change='unset = ["atomic_clean_policy"]',
+            expected=[TOLD],
+        ),
+        UnwritableCase(
+            span=">=6.0.RC1",
+            match='product = "atlas-a2"',
+            change='unset = ["atomic_clean_policy"]',
+            expected=[TOLD],
+        ),
+        UnwritableCase(
+            span=">=6.0.RC1",
+            match='cann = "<6.3.RC1"',
+            change=OTHER,
+            expected=[],
         ),  # there the target has no place for the preset
-        (">=6.0.RC1", 'cann = ">=7"', OTHER, [TOLD]),
+        UnwritableCase(
+            span=">=6.0.RC1",
+            match='cann = ">=7"',
+            change=OTHER,
+            expected=[TOLD],
+        ),
     ],
 )
 def test_what_a_target_cannot_write_is_told_for_the_releases_in_which_it_has_that(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 import npuprof
@@ -69,24 +71,76 @@ def test_a_conversion_takes_shapes_that_a_session_does_not(
     assert {"NP203"} & list_codes(alone) == online
 
 
+class ChipCase(NamedTuple):
+    atc: str
+    options: str
+    more: str
+    expected: set[str]
+
+
 @pytest.mark.parametrize(
     ("atc", "options", "more", "expected"),
     [
-        ("soc_version = 'Ascend310P3'", "precision_mode_v2 = 'mixed_bfloat16'", "", {"NP409"}),
-        ("soc_version = 'Ascend910B1'", "precision_mode_v2 = 'mixed_bfloat16'", "", set()),
-        ("", "precision_mode_v2 = 'mixed_bfloat16'\nsoc_config = 'Ascend310P3'", "", {"NP409"}),
-        ("soc_version = 'Ascend310P3'\nstatus_check = '1'", "", "", set()),
-        ("soc_version = 'Ascend910B1'\nstatus_check = '1'", "", "", {"NP409"}),
-        ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2']", {"NP407"}),
-        (
-            "soc_version = 'Ascend310P3'",
-            "",
-            "products = ['atlas-a2', 'atlas-inference']",
-            {"NP407"},
+        ChipCase(
+            atc="soc_version = 'Ascend310P3'",
+            options="precision_mode_v2 = 'mixed_bfloat16'",
+            more="",
+            expected={"NP409"},
         ),
-        ("soc_version = 'Ascend910B1'", "", "products = ['atlas-a2-training']", set()),
-        ("soc_version = 'Ascend910X9'", "", "", {"NP403"}),
-        ("", "soc_config = '310P3'", "", {"NP403"}),
+        ChipCase(
+            atc="soc_version = 'Ascend910B1'",
+            options="precision_mode_v2 = 'mixed_bfloat16'",
+            more="",
+            expected=set(),
+        ),
+        ChipCase(
+            atc="",
+            options="precision_mode_v2 = 'mixed_bfloat16'\nsoc_config = 'Ascend310P3'",
+            more="",
+            expected={"NP409"},
+        ),
+        ChipCase(
+            atc="soc_version = 'Ascend310P3'\nstatus_check = '1'",
+            options="",
+            more="",
+            expected=set(),
+        ),
+        ChipCase(
+            atc="soc_version = 'Ascend910B1'\nstatus_check = '1'",
+            options="",
+            more="",
+            expected={"NP409"},
+        ),
+        ChipCase(
+            atc="soc_version = 'Ascend310P3'",
+            options="",
+            more="products = ['atlas-a2']",
+            expected={"NP407"},
+        ),
+        ChipCase(
+            atc="soc_version = 'Ascend310P3'",
+            options="",
+            more="products = ['atlas-a2', 'atlas-inference']",
+            expected={"NP407"},
+        ),
+        ChipCase(
+            atc="soc_version = 'Ascend910B1'",
+            options="",
+            more="products = ['atlas-a2-training']",
+            expected=set(),
+        ),
+        ChipCase(
+            atc="soc_version = 'Ascend910X9'",
+            options="",
+            more="",
+            expected={"NP403"},
+        ),
+        ChipCase(
+            atc="",
+            options="soc_config = '310P3'",
+            more="",
+            expected={"NP403"},
+        ),
     ],
 )
 def test_the_chip_of_a_conversion_says_the_product(
@@ -95,16 +149,58 @@ def test_the_chip_of_a_conversion_says_the_product(
     assert list_codes(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
 
 
+class SurfaceCase(NamedTuple):
+    line: str
+    session: str | None
+    tf2: str | None
+    atc: str | None
+
+
 @pytest.mark.parametrize(
     ("line", "session", "tf2", "atc"),
     [
-        ('oo_level = "O1"', None, None, None),
-        ('oo_level = "O2"', "NP205", "NP205", "NP203"),
-        ('oo_level = "O9"', "NP203", "NP203", "NP203"),
-        ("topo_sorting_mode = 3", None, "NP203", None),
-        ('op_select_implmode = "high_precision_for_all"', "NP205", "NP203", None),
-        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"),
-        ("jit_compile = 'auto'", None, None, None),
+        SurfaceCase(
+            line='oo_level = "O1"',
+            session=None,
+            tf2=None,
+            atc=None,
+        ),
+        SurfaceCase(
+            line='oo_level = "O2"',
+            session="NP205",
+            tf2="NP205",
+            atc="NP203",
+        ),
+        SurfaceCase(
+            line='oo_level = "O9"',
+            session="NP203",
+            tf2="NP203",
+            atc="NP203",
+        ),
+        SurfaceCase(
+            line="topo_sorting_mode = 3",
+            session=None,
+            tf2="NP203",
+            atc=None,
+        ),
+        SurfaceCase(
+            line='op_select_implmode = "high_precision_for_all"',
+            session="NP205",
+            tf2="NP203",
+            atc=None,
+        ),
+        SurfaceCase(
+            line="stream_max_parallel_num = { DNN_VM_AICPU = 14 }",
+            session=None,
+            tf2="NP203",
+            atc="NP411",
+        ),
+        SurfaceCase(
+            line="jit_compile = 'auto'",
+            session=None,
+            tf2=None,
+            atc=None,
+        ),
     ],
 )
 def test_each_surface_takes_its_own_values(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import pytest
 
@@ -113,77 +114,192 @@ def override(match: str, key: str = "hccl_timeout", value: int = 200) -> str:
     return f"[[override]]\nmatch = {{ {match} }}\noptions = {{ {key} = {value} }}\n"
 
 
+class RuleCase(NamedTuple):
+    flags: str
+    text: str
+    code: str
+    expected: str | None
+
+
 @pytest.mark.parametrize(
     ("flags", "text", "code", "expected"),
     [
         # a selected release, the preset's range, else the newest stable release
-        ("--cann 8.0", TIMEOUT, "NP990", "broken"),
-        ("--cann 8.5", TIMEOUT, "NP990", None),
-        ("", TIMEOUT, "NP990", None),
-        ("", RANGE + TIMEOUT, "NP990", f"broken {OLD}"),
-        ("--cann 8.0", RANGE + TIMEOUT, "NP990", "broken"),
-        ("--cann 9.0", RANGE + TIMEOUT, "NP990", None),
-        ("", '[profile]\ncann = "<8.5"\n' + TIMEOUT, "NP990", "broken"),
+        RuleCase(
+            flags="--cann 8.0",
+            text=TIMEOUT,
+            code="NP990",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="--cann 8.5",
+            text=TIMEOUT,
+            code="NP990",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text=TIMEOUT,
+            code="NP990",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text=RANGE + TIMEOUT,
+            code="NP990",
+            expected=f"broken {OLD}",
+        ),
+        RuleCase(
+            flags="--cann 8.0",
+            text=RANGE + TIMEOUT,
+            code="NP990",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="--cann 9.0",
+            text=RANGE + TIMEOUT,
+            code="NP990",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text='[profile]\ncann = "<8.5"\n' + TIMEOUT,
+            code="NP990",
+            expected="broken",
+        ),
         # releases are ordered by their axis: 0.10 is later than 0.9
-        ("--framework vllm_ascend=0.10.0rc1", "[options]\ndeterministic = 1\n", "NP991", "broken"),
-        ("--framework vllm_ascend=0.8.5rc1", "[options]\ndeterministic = 1\n", "NP991", None),
-        ("--framework vllm_ascend=0.23.0", "[options]\ndeterministic = 1\n", "NP991", None),
-        ("", "[options]\ndeterministic = 1\n", "NP991", "broken"),
-        (
-            "",
-            '[profile.versions]\nvllm_ascend = ">=0.8,<0.11"\n[options]\ndeterministic = 1\n',
-            "NP991",
-            "broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+        RuleCase(
+            flags="--framework vllm_ascend=0.10.0rc1",
+            text="[options]\ndeterministic = 1\n",
+            code="NP991",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="--framework vllm_ascend=0.8.5rc1",
+            text="[options]\ndeterministic = 1\n",
+            code="NP991",
+            expected=None,
+        ),
+        RuleCase(
+            flags="--framework vllm_ascend=0.23.0",
+            text="[options]\ndeterministic = 1\n",
+            code="NP991",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text="[options]\ndeterministic = 1\n",
+            code="NP991",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="",
+            text='[profile.versions]\nvllm_ascend = ">=0.8,<0.11"\n[options]\ndeterministic = 1\n',
+            code="NP991",
+            expected="broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
         ),
         # overrides
-        ("", RANGE + SHORT + override('cann = ">=8.0,<9"'), "NP990", f"broken {OLD}"),
-        ("", SHORT + override('cann = ">=8.0,<9"'), "NP990", f"broken {OLD}"),
-        ("", SHORT + override('cann = ">=8.5"'), "NP990", None),
-        (
-            "",
-            RANGE + SHORT + override('product = "atlas-a3"'),
-            "NP990",
-            f"broken on atlas-a3 {OLD}",
+        RuleCase(
+            flags="",
+            text=RANGE + SHORT + override('cann = ">=8.0,<9"'),
+            code="NP990",
+            expected=f"broken {OLD}",
         ),
-        ("", SHORT + override('product = "atlas-a3"'), "NP990", None),
-        (
-            "",
-            "[options]\ndeterministic = 0\n"
+        RuleCase(
+            flags="",
+            text=SHORT + override('cann = ">=8.0,<9"'),
+            code="NP990",
+            expected=f"broken {OLD}",
+        ),
+        RuleCase(
+            flags="",
+            text=SHORT + override('cann = ">=8.5"'),
+            code="NP990",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text=RANGE + SHORT + override('product = "atlas-a3"'),
+            code="NP990",
+            expected=f"broken on atlas-a3 {OLD}",
+        ),
+        RuleCase(
+            flags="",
+            text=SHORT + override('product = "atlas-a3"'),
+            code="NP990",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text="[options]\ndeterministic = 0\n"
             + override('vllm_ascend = "<0.11"', "deterministic", 1),
-            "NP991",
-            "broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+            code="NP991",
+            expected="broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
         ),
         # products and releases together
-        (
-            "",
-            (
-                '[profile]\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
-                "[options]\nop_debug_level = 1\n"
-            ),
-            "NP992",
-            "broken on atlas-a3 in CANN 8.1.RC1, 9.0.0",
+        RuleCase(
+            flags="",
+            text='[profile]\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+            "[options]\nop_debug_level = 1\n",
+            code="NP992",
+            expected="broken on atlas-a3 in CANN 8.1.RC1, 9.0.0",
         ),
-        (
-            "--product atlas-a3",
-            RANGE + "[options]\nop_debug_level = 1\n",
-            "NP992",
-            "broken in CANN 8.1.RC1, 9.0.0",
+        RuleCase(
+            flags="--product atlas-a3",
+            text=RANGE + "[options]\nop_debug_level = 1\n",
+            code="NP992",
+            expected="broken in CANN 8.1.RC1, 9.0.0",
         ),
-        ("--product atlas-a3 --cann 9.0", "[options]\nop_debug_level = 1\n", "NP992", "broken"),
-        ("--cann 9.0", "[options]\nop_debug_level = 1\n", "NP992", None),
+        RuleCase(
+            flags="--product atlas-a3 --cann 9.0",
+            text="[options]\nop_debug_level = 1\n",
+            code="NP992",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="--cann 9.0",
+            text="[options]\nop_debug_level = 1\n",
+            code="NP992",
+            expected=None,
+        ),
         # packages have another numbering
-        ("--framework torch_npu=26.1.0", '[env]\nTASK_QUEUE_ENABLE = "1"\n', "NP993", "broken"),
-        ("--framework torch_npu=26.0.0", '[env]\nTASK_QUEUE_ENABLE = "1"\n', "NP993", None),
-        (
-            "",
-            '[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n',
-            "NP993",
-            "broken with torch_npu 26.1.0",
+        RuleCase(
+            flags="--framework torch_npu=26.1.0",
+            text='[env]\nTASK_QUEUE_ENABLE = "1"\n',
+            code="NP993",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="--framework torch_npu=26.0.0",
+            text='[env]\nTASK_QUEUE_ENABLE = "1"\n',
+            code="NP993",
+            expected=None,
+        ),
+        RuleCase(
+            flags="",
+            text='[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n',
+            code="NP993",
+            expected="broken with torch_npu 26.1.0",
         ),
         # settings of frameworks, one of which has the name of a release axis
-        ("--cann 9.0", "[vllm_ascend]\nrefresh = true\n", "NP994", "broken"),
-        ("--cann 9.1", "[vllm_ascend]\nrefresh = true\n", "NP994", None),
-        ("--cann 9.0", "[vllm_ascend]\nrefresh = false\n", "NP994", None),
+        RuleCase(
+            flags="--cann 9.0",
+            text="[vllm_ascend]\nrefresh = true\n",
+            code="NP994",
+            expected="broken",
+        ),
+        RuleCase(
+            flags="--cann 9.1",
+            text="[vllm_ascend]\nrefresh = true\n",
+            code="NP994",
+            expected=None,
+        ),
+        RuleCase(
+            flags="--cann 9.0",
+            text="[vllm_ascend]\nrefresh = false\n",
+            code="NP994",
+            expected=None,
+        ),
     ],
 )
 def test_a_rule_is_evaluated_for_the_releases_of_a_preset(

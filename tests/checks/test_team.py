@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -123,40 +123,87 @@ def test_two_rules_of_one_file_have_two_codes() -> None:
 # -- judging --------------------------------------------------------------------------------------
 
 
+class RequirementCase(NamedTuple):
+    require: str
+    when: str
+    preset: str
+    message: str | None
+
+
 @pytest.mark.parametrize(
     ("require", "when", "preset", "message"),
     [
-        ("deterministic == 1", "", "options.deterministic = 1\n", None),
-        ("deterministic == 1", "", "options.deterministic = 0\n", "deterministic == 1 is required"),
-        (
-            "deterministic == 1",
-            "",
-            "",
-            "deterministic == 1 is required: deterministic is not set",
+        RequirementCase(
+            require="deterministic == 1",
+            when="",
+            preset="options.deterministic = 1\n",
+            message=None,
+        ),
+        RequirementCase(
+            require="deterministic == 1",
+            when="",
+            preset="options.deterministic = 0\n",
+            message="deterministic == 1 is required",
+        ),
+        RequirementCase(
+            require="deterministic == 1",
+            when="",
+            preset="",
+            message="deterministic == 1 is required: deterministic is not set",
         ),  # whatever its default is
-        ("dump_path is unset", "", "", None),
-        ("dump_path is unset", "", 'options.dump_path = "/x"\n', "dump_path is unset is required"),
-        ("hccl_timeout > 1 or deterministic == 1", "", "options.deterministic = 1\n", None),
-        ("deterministic == 1", "hccl_timeout > 10", "", None),  # what is unset meets no condition
-        (
-            "deterministic == 1",
-            "hccl_timeout > 10",
-            "options.hccl_timeout = 20\n",
-            "deterministic == 1 is required: deterministic is not set",
+        RequirementCase(
+            require="dump_path is unset",
+            when="",
+            preset="",
+            message=None,
         ),
-        ("deterministic == 1", "scenario == 'training'", "", None),
-        ("env.MY_SITE == 'a'", "", 'env.MY_SITE = "b"\n', "env.MY_SITE == 'a' is required"),
-        (
-            "atc.framework in (1, 3)",
-            "",
-            "atc.framework = 5\n",
-            "atc.framework in (1, 3) is required",
+        RequirementCase(
+            require="dump_path is unset",
+            when="",
+            preset='options.dump_path = "/x"\n',
+            message="dump_path is unset is required",
         ),
-        (
-            "product in ('atlas-a2', 'atlas-a3')",
-            "",
-            "",
-            "product in ('atlas-a2', 'atlas-a3') is required: product is unknown",
+        RequirementCase(
+            require="hccl_timeout > 1 or deterministic == 1",
+            when="",
+            preset="options.deterministic = 1\n",
+            message=None,
+        ),
+        RequirementCase(
+            require="deterministic == 1",
+            when="hccl_timeout > 10",
+            preset="",
+            message=None,
+        ),  # what is unset meets no condition
+        RequirementCase(
+            require="deterministic == 1",
+            when="hccl_timeout > 10",
+            preset="options.hccl_timeout = 20\n",
+            message="deterministic == 1 is required: deterministic is not set",
+        ),
+        RequirementCase(
+            require="deterministic == 1",
+            when="scenario == 'training'",
+            preset="",
+            message=None,
+        ),
+        RequirementCase(
+            require="env.MY_SITE == 'a'",
+            when="",
+            preset='env.MY_SITE = "b"\n',
+            message="env.MY_SITE == 'a' is required",
+        ),
+        RequirementCase(
+            require="atc.framework in (1, 3)",
+            when="",
+            preset="atc.framework = 5\n",
+            message="atc.framework in (1, 3) is required",
+        ),
+        RequirementCase(
+            require="product in ('atlas-a2', 'atlas-a3')",
+            when="",
+            preset="",
+            message="product in ('atlas-a2', 'atlas-a3') is required: product is unknown",
         ),
     ],
 )

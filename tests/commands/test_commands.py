@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import assume, given
@@ -313,14 +313,46 @@ def test_explain_names_winner_losers_default_and_rules(run: Run, store: Store) -
     assert "1 at [0]: base (profiles/base.toml:7)" in out
 
 
+class ExplainCase(NamedTuple):
+    scenario: str
+    key: str
+    product: str
+    default: str
+
+
 @pytest.mark.parametrize(
     ("scenario", "key", "product", "default"),
     [
-        ("training", "enable_small_channel", "atlas-a2", "0"),
-        ("online-inference", "enable_small_channel", "atlas-a2", "1"),
-        ("training", "precision_mode", "atlas-a2", '"must_keep_origin_dtype"'),
-        ("training", "precision_mode", "atlas-training", '"allow_fp32_to_fp16"'),
-        ("online-inference", "precision_mode", "atlas-training", '"force_fp16"'),
+        ExplainCase(
+            scenario="training",
+            key="enable_small_channel",
+            product="atlas-a2",
+            default="0",
+        ),
+        ExplainCase(
+            scenario="online-inference",
+            key="enable_small_channel",
+            product="atlas-a2",
+            default="1",
+        ),
+        ExplainCase(
+            scenario="training",
+            key="precision_mode",
+            product="atlas-a2",
+            default='"must_keep_origin_dtype"',
+        ),
+        ExplainCase(
+            scenario="training",
+            key="precision_mode",
+            product="atlas-training",
+            default='"allow_fp32_to_fp16"',
+        ),
+        ExplainCase(
+            scenario="online-inference",
+            key="precision_mode",
+            product="atlas-training",
+            default='"force_fp16"',
+        ),
     ],
 )
 def test_explain_prints_the_default_of_the_scenario_and_the_product(

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -236,13 +236,40 @@ def test_without_a_token_nobody_is_asked(
     assert service.calls == []
 
 
+class RetryCase(NamedTuple):
+    method: str
+    status: int
+    headers: dict[str, str]
+    done: bool
+
+
 @pytest.mark.parametrize(
     ("method", "status", "headers", "done"),
     [
-        ("GET", 502, {}, False),
-        ("POST", 504, {}, True),
-        ("GET", 429, {"retry-after": "0"}, False),
-        ("POST", 403, {"retry-after": "0"}, False),
+        RetryCase(
+            method="GET",
+            status=502,
+            headers={},
+            done=False,
+        ),
+        RetryCase(
+            method="POST",
+            status=504,
+            headers={},
+            done=True,
+        ),
+        RetryCase(
+            method="GET",
+            status=429,
+            headers={"retry-after": "0"},
+            done=False,
+        ),
+        RetryCase(
+            method="POST",
+            status=403,
+            headers={"retry-after": "0"},
+            done=False,
+        ),
     ],
 )
 def test_what_passes_is_tried_again_and_nothing_is_written_twice(

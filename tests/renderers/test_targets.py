@@ -6,7 +6,7 @@ import ast
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -264,15 +264,52 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
 SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1}
 
 
+class HybridCase(NamedTuple):
+    cann: str | None
+    named: str
+    given: bool
+    told: bool
+
+
 @pytest.mark.parametrize(
     ("cann", "named", "given", "told"),
     [
-        ("7.0.0", ">=6.0", False, False),
-        (None, "<=7.0.RC1", False, False),
-        ("9.0.0", ">=7.0", True, False),
-        (None, ">=9.0", True, False),
-        (None, ">=8.0", True, True),
-        ("8.0.0", ">=8.0", True, True),
+        HybridCase(
+            cann="7.0.0",
+            named=">=6.0",
+            given=False,
+            told=False,
+        ),
+        HybridCase(
+            cann=None,
+            named="<=7.0.RC1",
+            given=False,
+            told=False,
+        ),
+        HybridCase(
+            cann="9.0.0",
+            named=">=7.0",
+            given=True,
+            told=False,
+        ),
+        HybridCase(
+            cann=None,
+            named=">=9.0",
+            given=True,
+            told=False,
+        ),
+        HybridCase(
+            cann=None,
+            named=">=8.0",
+            given=True,
+            told=True,
+        ),
+        HybridCase(
+            cann="8.0.0",
+            named=">=8.0",
+            given=True,
+            told=True,
+        ),
     ],
 )
 def test_releases_without_hybrid_compilation_are_not_given_its_argument(

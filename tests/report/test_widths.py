@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -138,19 +139,46 @@ def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
     assert f"# {note} {note}" in lines
 
 
+class WideTextCase(NamedTuple):
+    text: str
+    at: int
+    width: int
+    shown: tuple[str, str] | None
+
+
 @pytest.mark.parametrize(
     ("text", "at", "width", "shown"),
     [
-        ("abcdefghij" * 3, 2, 40, None),
-        ("abcdefghij" * 5, 2, 36, ("  7 | abcdefghijabcdefghijabcdefg...", "    |   ^")),
-        (
-            "abcdefghij" * 9,
-            45,
-            36,
-            ("  7 | ...defghijabcdefghijabcdefg...", "    |                ^"),
+        WideTextCase(
+            text="abcdefghij" * 3,
+            at=2,
+            width=40,
+            shown=None,
         ),
-        ("abcdefghij" * 9, 89, 36, ("  7 | ...hijabcdefghij", "    |                ^")),
-        ("算子" * 30, 60, 36, None),
+        WideTextCase(
+            text="abcdefghij" * 5,
+            at=2,
+            width=36,
+            shown=("  7 | abcdefghijabcdefghijabcdefg...", "    |   ^"),
+        ),
+        WideTextCase(
+            text="abcdefghij" * 9,
+            at=45,
+            width=36,
+            shown=("  7 | ...defghijabcdefghijabcdefg...", "    |                ^"),
+        ),
+        WideTextCase(
+            text="abcdefghij" * 9,
+            at=89,
+            width=36,
+            shown=("  7 | ...hijabcdefghij", "    |                ^"),
+        ),
+        WideTextCase(
+            text="算子" * 30,
+            at=60,
+            width=36,
+            shown=None,
+        ),
     ],
 )
 def test_of_a_wide_line_of_a_file_the_part_around_the_caret_is_shown(

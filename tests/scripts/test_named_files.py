@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -29,61 +30,93 @@ def scan(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str
     ]
 
 
+class OptionFileCase(NamedTuple):
+    option: str
+    text: str
+    message: str | None
+    line: int
+
+
 @pytest.mark.parametrize(
     ("option", "text", "message", "line"),
     [
-        ("modify_mixlist", '{"black-list": {"to-add": ["MatMul"]}}', None, 0),
-        (
-            "modify_mixlist",
-            '{\n "black-lst": {"to-add": ["MatMul"]}}',
-            "black-lst: unknown key 'black-lst'",
-            2,
+        OptionFileCase(
+            option="modify_mixlist",
+            text='{"black-list": {"to-add": ["MatMul"]}}',
+            message=None,
+            line=0,
         ),
-        (
-            "modify_mixlist",
-            '{\n"black-list": {\n // why\n"to-add": ["MatMul"]}}',
-            "is not in the format of modify_mixlist",
-            1,
+        OptionFileCase(
+            option="modify_mixlist",
+            text='{\n "black-lst": {"to-add": ["MatMul"]}}',
+            message="black-lst: unknown key 'black-lst'",
+            line=2,
         ),
-        ("fusion_switch_file", '{"Switch": {"GraphFusion": {"ALL": "off"}}}', None, 0),
-        ("fusion_switch_file", '{"Switch": {"GraphFusion": {\n"ALL": "of"}}}', "unknown 'of'", 2),
-        (
-            "op_precision_mode",
-            "[ByOpType]\nConv2D=high_perfomance\n",
-            "unknown 'high_perfomance'",
-            2,
+        OptionFileCase(
+            option="modify_mixlist",
+            text='{\n"black-list": {\n // why\n"to-add": ["MatMul"]}}',
+            message="is not in the format of modify_mixlist",
+            line=1,
         ),
-        (
-            "op_precision_mode",
-            "Conv2D=high_performance\nConv2D=high_precision\n",
-            "Conv2D is set twice in [ByOpType]: the first",
-            2,
+        OptionFileCase(
+            option="fusion_switch_file",
+            text='{"Switch": {"GraphFusion": {"ALL": "off"}}}',
+            message=None,
+            line=0,
         ),
-        (
-            "modify_mixlist",
-            '{"black-list": {"to-add": ["A"]},\n"black-list": {"to-add": ["B"]}}',
-            "black-list is set twice: the last",
-            2,
+        OptionFileCase(
+            option="fusion_switch_file",
+            text='{"Switch": {"GraphFusion": {\n"ALL": "of"}}}',
+            message="unknown 'of'",
+            line=2,
         ),
-        (
-            "customize_dtypes",
-            "OpType::Add:InputDtype:float16\nOpType::Add:InputDtype:float\n",
-            "OpType::Add is set twice: the first",
-            2,
+        OptionFileCase(
+            option="op_precision_mode",
+            text="[ByOpType]\nConv2D=high_perfomance\n",
+            message="unknown 'high_perfomance'",
+            line=2,
         ),
-        ("customize_dtypes", "OpType::Add:InputDtype:float16\nAdd::InputDtype:float\n", None, 0),
-        (
-            "customize_dtypes",
-            "OpType::Add:InputDtype:float16\n\n# why\n",
-            "is not in the format of customize_dtypes",
-            1,
+        OptionFileCase(
+            option="op_precision_mode",
+            text="Conv2D=high_performance\nConv2D=high_precision\n",
+            message="Conv2D is set twice in [ByOpType]: the first",
+            line=2,
         ),
-        ("op_debug_config", "op_debug_config=oom,dump_cee\n", "unknown 'dump_cee'", 1),
-        (
-            "aoe_config_file",
-            '{"tune_optimization_level": "O3"}',
-            "tune_optimization_level: unknown 'O3'",
-            1,
+        OptionFileCase(
+            option="modify_mixlist",
+            text='{"black-list": {"to-add": ["A"]},\n"black-list": {"to-add": ["B"]}}',
+            message="black-list is set twice: the last",
+            line=2,
+        ),
+        OptionFileCase(
+            option="customize_dtypes",
+            text="OpType::Add:InputDtype:float16\nOpType::Add:InputDtype:float\n",
+            message="OpType::Add is set twice: the first",
+            line=2,
+        ),
+        OptionFileCase(
+            option="customize_dtypes",
+            text="OpType::Add:InputDtype:float16\nAdd::InputDtype:float\n",
+            message=None,
+            line=0,
+        ),
+        OptionFileCase(
+            option="customize_dtypes",
+            text="OpType::Add:InputDtype:float16\n\n# why\n",
+            message="is not in the format of customize_dtypes",
+            line=1,
+        ),
+        OptionFileCase(
+            option="op_debug_config",
+            text="op_debug_config=oom,dump_cee\n",
+            message="unknown 'dump_cee'",
+            line=1,
+        ),
+        OptionFileCase(
+            option="aoe_config_file",
+            text='{"tune_optimization_level": "O3"}',
+            message="tune_optimization_level: unknown 'O3'",
+            line=1,
         ),
     ],
 )
@@ -206,46 +239,63 @@ def run_config(**given: str) -> str:
     return f"from npu_bridge.npu_init import *\nrun = NPURunConfig({arguments})\n"
 
 
+class PresetFileCase(NamedTuple):
+    given: dict[str, str]
+    text: str
+    said: set[tuple[str, str, int]]
+    product: str
+
+
 @pytest.mark.parametrize(
     ("given", "text", "said", "product"),
     [
-        ({"op_debug_config": "'f'"}, "op_debug_config=oom,ccec_O0\n", {("a.py", "NP353", 2)}, ""),
-        (
-            {"op_debug_config": "'f'", "op_debug_level": "2"},
-            "op_debug_config=oom\n",
-            {("a.py", "NP355", 2), ("a.py", "NP501", 2)},
-            "",
+        PresetFileCase(
+            given={"op_debug_config": "'f'"},
+            text="op_debug_config=oom,ccec_O0\n",
+            said={("a.py", "NP353", 2)},
+            product="",
         ),
-        (
-            {"aoe_config_file": "'f'", "aoe_mode": "'1'"},
-            '{"feature": ["deeper_opat"]}',
-            {("a.py", "NP371", 2)},
-            "",
+        PresetFileCase(
+            given={"op_debug_config": "'f'", "op_debug_level": "2"},
+            text="op_debug_config=oom\n",
+            said={("a.py", "NP355", 2), ("a.py", "NP501", 2)},
+            product="",
         ),
-        ({"aoe_config_file": "'f'", "aoe_mode": "'2'"}, '{"feature": ["deeper_opat"]}', set(), ""),
-        (
-            {"op_precision_mode": "'f'"},
-            "[ByOpType]\nConv2D=enable_float_32_execution\n",
-            {("f", "NP409", 2)},
-            "atlas-training",
+        PresetFileCase(
+            given={"aoe_config_file": "'f'", "aoe_mode": "'1'"},
+            text='{"feature": ["deeper_opat"]}',
+            said={("a.py", "NP371", 2)},
+            product="",
         ),
-        (
-            {"op_precision_mode": "'f'"},
-            "[ByOpType]\nConv2D=high_precision\n",
-            set(),
-            "atlas-training",
+        PresetFileCase(
+            given={"aoe_config_file": "'f'", "aoe_mode": "'2'"},
+            text='{"feature": ["deeper_opat"]}',
+            said=set(),
+            product="",
         ),
-        (
-            {"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
-            '{"black-list": {"to-add": ["Matmul"]},\n "gray-list": {"to-add": ["Cast"]}}',
-            {("f", "NP205", 1), ("f", "NP205", 2)},
-            "",
+        PresetFileCase(
+            given={"op_precision_mode": "'f'"},
+            text="[ByOpType]\nConv2D=enable_float_32_execution\n",
+            said={("f", "NP409", 2)},
+            product="atlas-training",
         ),
-        (
-            {"customize_dtypes": "'f'"},
-            "OpType::Matmul:InputDtype:float16\n",
-            {("f", "NP205", 1)},
-            "",
+        PresetFileCase(
+            given={"op_precision_mode": "'f'"},
+            text="[ByOpType]\nConv2D=high_precision\n",
+            said=set(),
+            product="atlas-training",
+        ),
+        PresetFileCase(
+            given={"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
+            text='{"black-list": {"to-add": ["Matmul"]},\n "gray-list": {"to-add": ["Cast"]}}',
+            said={("f", "NP205", 1), ("f", "NP205", 2)},
+            product="",
+        ),
+        PresetFileCase(
+            given={"customize_dtypes": "'f'"},
+            text="OpType::Matmul:InputDtype:float16\n",
+            said={("f", "NP205", 1)},
+            product="",
         ),
     ],
 )
@@ -266,32 +316,69 @@ BLOCK = (
 )
 
 
+class FlagFileCase(NamedTuple):
+    flag: str
+    text: str
+    message: str | None
+    line: int
+
+
 @pytest.mark.parametrize(
     ("flag", "text", "message", "line"),
     [
-        ("keep_dtype", "model/softmax\n\nOpType::LayerNorm\n", None, 0),
-        ("keep_dtype", "model/softmax\nOpType::matmul\n", "'matmul' is not an operator type", 2),
-        ("insert_op_conf", BLOCK, None, 0),
-        (
-            "insert_op_conf",
-            BLOCK + BLOCK.replace("static", "dynamic\n  max_src_image_size: 752640"),
-            None,
-            0,
+        FlagFileCase(
+            flag="keep_dtype",
+            text="model/softmax\n\nOpType::LayerNorm\n",
+            message=None,
+            line=0,
         ),
-        ("insert_op_conf", BLOCK.replace("static", "statc"), "'statc' is not a mode", 2),
-        ("insert_op_conf", BLOCK.replace("224", "5000"), "src_image_size_w is out of range", 4),
-        (
-            "insert_op_conf",
-            BLOCK.replace("src_image_size_w", "src_image_sise_w"),
-            "unknown field 'src_image_sise_w'",
-            4,
+        FlagFileCase(
+            flag="keep_dtype",
+            text="model/softmax\nOpType::matmul\n",
+            message="'matmul' is not an operator type",
+            line=2,
         ),
-        ("raw_ge_options", '{"compile options": {"session": {"ge.jit_compile": "2"}}}', None, 0),
-        (
-            "raw_ge_options",
-            '{"compile options": {"graph": {"ge.oo.level": 1}}}',
-            "'ge.oo.level' has no text",
-            1,
+        FlagFileCase(
+            flag="insert_op_conf",
+            text=BLOCK,
+            message=None,
+            line=0,
+        ),
+        FlagFileCase(
+            flag="insert_op_conf",
+            text=BLOCK + BLOCK.replace("static", "dynamic\n  max_src_image_size: 752640"),
+            message=None,
+            line=0,
+        ),
+        FlagFileCase(
+            flag="insert_op_conf",
+            text=BLOCK.replace("static", "statc"),
+            message="'statc' is not a mode",
+            line=2,
+        ),
+        FlagFileCase(
+            flag="insert_op_conf",
+            text=BLOCK.replace("224", "5000"),
+            message="src_image_size_w is out of range",
+            line=4,
+        ),
+        FlagFileCase(
+            flag="insert_op_conf",
+            text=BLOCK.replace("src_image_size_w", "src_image_sise_w"),
+            message="unknown field 'src_image_sise_w'",
+            line=4,
+        ),
+        FlagFileCase(
+            flag="raw_ge_options",
+            text='{"compile options": {"session": {"ge.jit_compile": "2"}}}',
+            message=None,
+            line=0,
+        ),
+        FlagFileCase(
+            flag="raw_ge_options",
+            text='{"compile options": {"graph": {"ge.oo.level": 1}}}',
+            message="'ge.oo.level' has no text",
+            line=1,
         ),
     ],
 )
