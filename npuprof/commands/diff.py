@@ -88,11 +88,11 @@ class Diff(PrintingVerb, ContextVerb):
         two with each other, more as a matrix, and none means the whole store against its last
         commit.
         """
-        from npuprof.compare import spans, store_states
-
         self._unread = []
         workspace = open_workspace(self.store, self.build_context(), unread=self._unread)
         if self.rev is not None or not self.specs:
+            from npuprof.compare import spans, store_states
+
             if self.link is not None and not spans.is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
                 raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
@@ -114,8 +114,6 @@ class Diff(PrintingVerb, ContextVerb):
 
     def _answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return the differences as an answer; exit 2 if some are unknown."""
-        from npuprof.compare import html_changes, json_changes
-
         different = [pair.name for pair in result.different_pairs]
         around = self._around
         forms: Forms = {
@@ -123,10 +121,8 @@ class Diff(PrintingVerb, ContextVerb):
                 self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines)
             ),
             "markdown": lambda: self._format_markdown(result),
-            "html": lambda: html_changes.format_survey_html(result),
-            "json": lambda: json_changes.format_survey_json(
-                result, self.everything, single, around.fields
-            ),
+            "html": lambda: _format_html(result),
+            "json": lambda: _format_json(result, self.everything, single, around.fields),
         }
         notes = result.describe_unread()
         if not self.name_only:
@@ -285,6 +281,18 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
         raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
     name, at, _ = preset.partition("@")
     return (preset, name) if at else (f"{preset}@HEAD", preset)
+
+
+def _format_html(result: Survey) -> str:
+    from npuprof.compare.html_changes import format_survey_html
+
+    return format_survey_html(result)
+
+
+def _format_json(result: Survey, everything: bool, single: bool, fields: dict[str, Any]) -> str:
+    from npuprof.compare.json_changes import format_survey_json
+
+    return format_survey_json(result, everything, single, fields)
 
 
 def _find_processes(
