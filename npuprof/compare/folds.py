@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from npuprof.checks.accepted import Accepted
 from npuprof.compare.changes import Change
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
@@ -13,6 +11,12 @@ from npuprof.document import keys
 from npuprof.model import SEVERITIES, Origin, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.system import group_pairs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from npuprof.checks.accepted import Accepted
 
 #: Verbs for a preset with a new finding, by severity.
 _VERBS = {"error": "breaks", "warning": "warns", "info": "notes"}

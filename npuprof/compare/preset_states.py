@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import attrgetter
 
 from npuprof import checks
-from npuprof.checks.accepted import Accepted
 from npuprof.checks.view import View
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
@@ -16,6 +15,10 @@ from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import UNAVAILABLE, advise_sync_of, lacks_source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.accepted import Accepted
 
 
 class Pair(Record):

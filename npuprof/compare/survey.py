@@ -18,9 +18,11 @@ from npuprof.store import spec
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.sources.lookups import Lookups
-from npuprof.store.sources.opening import Sources, find_copy_faults
 from npuprof.store.worktree import find_converted_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.sources.opening import Sources
 
 
 class Survey(Record):
@@ -210,6 +212,8 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
 
 def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have different sources; unreadable ones count as different."""
+    from npuprof.store.sources.lookups import Lookups
+
     try:
         old, new = map(Lookups().find_sources, (before, after))
     except NpuprofError:
@@ -221,6 +225,7 @@ def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> b
 
 
 def _has_edited_copy(sources: Sources, name: str) -> bool:
+    from npuprof.store.sources.opening import find_copy_faults
 
     return (
         sources.open_copy is not None
@@ -242,6 +247,8 @@ def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> 
 
 def _load_policy_tables(store: Revision | Folder) -> list[Record]:
     """Return the rules and accepted findings of a state, without origins. Raises NpuprofError."""
+    from npuprof.store.sources.lookups import Lookups
+
     policy = Lookups().load_policy(store) if store.may_have_policy() else None
     if not policy:
         return []

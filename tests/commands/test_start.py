@@ -188,6 +188,19 @@ ROWS = [
             "npuprof.store.versions",
         },
     ),
+    Limits(
+        command="diff builtin:bert-training builtin:resnet50-training",
+        patterns=5,
+        children=0,
+        modules=69,
+        absent={
+            "npuprof.checks.accepted",
+            "npuprof.compare.json_changes",
+            "npuprof.store.sources.lookups",
+            "npuprof.store.teamrules",
+            "npuprof.system.tree",
+        },
+    ),
 ]
 #: A command, and the parts of the built catalogue that it reads.
 PARTS = [
