@@ -55,36 +55,47 @@ class Adapter(Record):
 
         None if unknown.
         """
+        record = _load_option(option)
         answers: list[bool | None] = []
-        if self.keys is not None and (
-            option in self.keys or len(option) > _SHORT or self.short_kept
-        ):
+        if self.keys is not None and self.shows(option):
             answers.append(option in self.keys)
+        # with a library for sessions, the missing attribute of an option without one proves nothing
         if self.attributes is not None and (
-            "global_options" in _load_option(option).spelling or not self.has_session_library()
+            "global_options" in record.spelling or not self.has_session_library()
         ):
-            answers.append(is_read_by_attributes(_load_option(option), self.attributes))
-        names = {package.name for package in self.packages}
-        if self.keys is None and (
-            PACKAGES[0] in names or (PACKAGES[1] in names and self.attributes is None)
-        ):
-            answers.append(None)  # a package without library or classes
-        return True if True in answers else None if None in answers or not answers else False
+            answers.append(is_read_by_attributes(record, self.attributes))
+        if self.keys is None:
+            session_package, tf2_package = PACKAGES
+            names = {package.name for package in self.packages}
+            if session_package in names or (tf2_package in names and self.attributes is None):
+                answers.append(None)  # the part that reads options was not readable
+        if True in answers:
+            return True
+        return None if None in answers or not answers else False
+
+    def shows(self, option: str) -> bool:
+        """Return whether the text of its library decides if it has an option name.
+
+        A short name that is missing in the text may still be in its instructions.
+        """
+        return self.keys is not None and (
+            option in self.keys or len(option) > _SHORT or self.short_kept
+        )
 
     def has_session_library(self) -> bool:
         """Return whether its library reads the parameter map.
 
         Such a library contains names that every one of them has and TF 2 lacks.
         """
-        only_there = [
+        if self.keys is None:
+            return False
+        session_names = [
             name
             for name in _list_constant()
             if len(name) > _SHORT and "global_options" not in _load_option(name).spelling
         ]
-        return (
-            self.keys is not None
-            and sum(name in self.keys for name in only_there) > len(only_there) / 2
-        )
+        present = self.keys.intersection(session_names)
+        return len(present) > len(session_names) / 2
 
 
 class Likeness(Record):
@@ -127,18 +138,20 @@ def _build_missing_finding(path: str | None) -> Finding:
 
 
 def _read_source(source: Source) -> Adapter:
+    """Return the adapter in a source; files that cannot be read are in ``unread``."""
     unread: list[tuple[str, str]] = []
     packages = tuple(_list_packages(source))
     classes = Classes()
     libraries: list[str] = []
     keys: frozenset[str] | None = None
     for name in source.names:
-        inside = any(part in PACKAGES for part in name.split("/")[:-1])
+        in_package = any(part in PACKAGES for part in name.split("/")[:-1])
         try:
-            if name.endswith(".py") and inside:
+            if name.endswith(".py") and in_package:
                 with source.open(name) as file:
                     classes.read(file.read(LARGEST_FILE))
-            elif re.search(r"\.so(?:\.\d+)*$", name) and (inside or not packages):
+            # without a package, the user named the library, or its folder
+            elif re.search(r"\.so(?:\.\d+)*$", name) and (in_package or not packages):
                 with source.open(name) as file:
                     pieces = iter(partial(file.read, _PIECE), b"")
                     option_names = find_names(pieces, catalog.record_names())
@@ -155,9 +168,8 @@ def _read_source(source: Source) -> Adapter:
             NotImplementedError,
         ) as error:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
-    short_kept = keys is None or all(
-        name in keys for name in _list_constant() if len(name) <= _SHORT
-    )
+    constant_short = {name for name in _list_constant() if len(name) <= _SHORT}
+    short_kept = keys is None or keys >= constant_short
     return Adapter(
         packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread)
     )
@@ -169,8 +181,9 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
     The first one with a part counts, like the first import on the path.
     """
     packages: dict[str, Package] = {}
-    for package in (package for adapter in adapters for package in adapter.packages):
-        packages.setdefault(package.name, package)
+    for adapter in adapters:
+        for package in adapter.packages:
+            packages.setdefault(package.name, package)
     with_keys = next((adapter for adapter in adapters if adapter.keys is not None), Adapter())
     return Adapter(
         tuple(packages.values()),
@@ -183,29 +196,28 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
 
 
 def _list_packages(source: Source) -> Iterator[Package]:
+    """Yield the adapter packages in a source."""
+    versions = _read_versions(source)
+    for package in PACKAGES:
+        inside = f"/{package}/"
+        member = next((name for name in source.names if inside in f"/{name}"), None)
+        if member is not None:
+            parent = f"/{member}".partition(inside)[0].lstrip("/")
+            path = os.path.join(source.shown, parent, package)
+            yield Package(package, path, versions.get(package, ""))
+
+
+def _read_versions(source: Source) -> dict[str, str]:
+    """Return the versions in the metadata files of a source, by distribution in lower case."""
     versions = {}
     for name in source.names:
-        head, _, tail = name.rpartition("/")
-        if tail in ("METADATA", "PKG-INFO") and head.endswith((".dist-info", ".egg-info")):
+        folder, _, file_name = name.rpartition("/")
+        if file_name in ("METADATA", "PKG-INFO") and folder.endswith((".dist-info", ".egg-info")):
+            distribution = folder.rpartition("/")[2].partition("-")[0].lower()
             with suppress(OSError, ValueError), source.open(name) as file:
                 match = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
-                versions[re.split(r"-", head.rpartition("/")[2])[0].lower()] = (
-                    match[1].decode(errors="replace") if match else ""
-                )
-    for package in PACKAGES:
-        init = next(
-            (
-                name
-                for name in source.names
-                if name.endswith(f"{package}/__init__.py") or f"/{package}/" in f"/{name}"
-            ),
-            None,
-        )
-        if init is not None:
-            above = f"/{init}".partition(f"/{package}/")[0].lstrip("/")
-            yield Package(
-                package, os.path.join(source.shown, above, package), versions.get(package, "")
-            )
+                versions[distribution] = match[1].decode(errors="replace") if match else ""
+    return versions
 
 
 # -- names in a library ---------------------------------------------------------------------------
@@ -218,34 +230,31 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
     ``ge.NAME``, or of another name.
     """
     raw_names = {name: name.encode() + b"\0" for name in names}
-    missing = dict(raw_names)
+    missing = raw_names
     longest = max(map(len, raw_names.values()), default=0) + 1
     rest = b"\0"
     for piece in pieces:
         text = rest + piece
-        for name in [name for name, word in missing.items() if _holds_word(text, word)]:
-            del missing[name]
-        rest = text[-longest:]
+        missing = {name: raw for name, raw in missing.items() if not _contains_name(text, raw)}
+        rest = text[-longest:]  # a name may be split between two pieces
     present = raw_names.keys() - missing.keys()
-    return frozenset(
-        present
-        | {name for name in missing if any(longer.endswith(f"_{name}") for longer in present)}
-    )
+    merged = {name for name in missing if any(longer.endswith(f"_{name}") for longer in present)}
+    return frozenset(present | merged)
 
 
-def _holds_word(text: bytes, word: bytes) -> bool:
+def _contains_name(text: bytes, raw_name: bytes) -> bool:
     """Return whether bytes contain a name, preceded at most by the underscore of an attribute.
 
-    Most names are in no piece.
+    Without this, a longer name with the same end would count.
     """
-    place = text.find(word, 1)
-    while place > 0:
-        before = (
-            text[:place].rstrip(b"_")[-1:] if text[place - 1] == 0x5F else text[place - 1 : place]
-        )
-        if not (before.isalnum() or before == b"_"):
+    start = text.find(raw_name, 1)
+    while start > 0:
+        before = text[start - 1 : start]
+        if before == b"_":
+            before = text[:start].rstrip(b"_")[-1:]
+        if not before.isalnum():
             return True
-        place = text.find(word, place + 1)
+        start = text.find(raw_name, start + 1)
     return False
 
 
@@ -276,28 +285,23 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
     """Return the releases with the fewest mismatches to an adapter.
 
     None if nothing can be compared.
-
-    For some releases it is unknown whether they have a name.
     """
-    by_release = {}
+    compared_with: dict[str, int] = {}
+    mismatches: dict[str, list[str]] = {}
     for release in releases.load_releases():
-        known = [
-            (label, expected == "Y", there)
-            for label, expected, there in _list_traits(adapter, release)
-            if expected in ("Y", ".")
-        ]
-        if known:
-            by_release[release] = (
-                len(known),
-                [label for label, expected, there in known if expected is not there],
-            )
-    if not by_release:
+        for label, state, is_present in _list_traits(adapter, release):
+            if state == "?":  # unknown for this release
+                continue
+            compared_with[release] = compared_with.get(release, 0) + 1
+            different = mismatches.setdefault(release, [])
+            if is_present is not (state == "Y"):
+                different.append(label)
+    if not mismatches:
         return None
-    compared, different = min(by_release.values(), key=lambda pair: len(pair[1]))
-    alike = [
-        release for release, (_, others) in by_release.items() if len(others) == len(different)
-    ]
-    return Likeness(tuple(alike), compared, tuple(different))
+    best = min(mismatches, key=lambda release: len(mismatches[release]))
+    fewest = len(mismatches[best])
+    alike = [release for release, different in mismatches.items() if len(different) == fewest]
+    return Likeness(tuple(alike), compared_with[best], tuple(mismatches[best]))
 
 
 def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:
@@ -305,17 +309,12 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
 
     The state is ``Y``, ``.`` or ``?``.
     """
-    place = releases.release_index(release)
-    has_sessions = adapter.has_session_library()
-    for option in catalog.list_records(catalog.Option):
-        name = option.name
-        if (
-            adapter.keys is not None
-            and has_sessions
-            and option.states
-            and (name in adapter.keys or len(name) > _SHORT or adapter.short_kept)
-        ):
-            yield name, option.states[place], name in adapter.keys
+    index = releases.release_index(release)
+    # the states of options are those of sessions: a library for TF 2 alone lacks most names
+    if adapter.keys is not None and adapter.has_session_library():
+        for option in catalog.list_records(catalog.Option):
+            if option.states and adapter.shows(option.name):
+                yield option.name, option.states[index], option.name in adapter.keys
     if adapter.attributes is not None:
         for path in attribute_values.list_attribute_paths():
             yield (
@@ -331,9 +330,9 @@ def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool 
     None if its group was not read.
     """
     path = option.spelling.get("global_options", option.name)
-    if path in attributes or any(
-        attribute.rpartition(".")[2] == option.name for attribute in attributes
-    ):
+    # any group counts: releases that the catalogue lacks may have moved the option
+    names = {attribute.rpartition(".")[2] for attribute in attributes}
+    if path in attributes or option.name in names:
         return True
     group = path.rpartition(".")[0]
     has_members = any(attribute.startswith(f"{group}.") for attribute in attributes)
@@ -351,9 +350,8 @@ class Classes:
     """The classes in the Python files read so far."""
 
     def __init__(self) -> None:
-        self._attributes: dict[
-            str, dict[str, str]
-        ] = {}  #: by class: each attribute, and the class of its value
+        #: by class: each attribute, and the class of its value
+        self._attributes: dict[str, dict[str, str]] = {}
 
     def read(self, raw: bytes) -> None:
         """Read one file. Raises ValueError for invalid Python."""
@@ -373,42 +371,48 @@ class Classes:
                         break
 
     def list_attributes(self) -> frozenset[str] | None:
-        """Return the option paths of TF 2; None if no class has them."""
+        """Return the option paths of TF 2; None if no class has them.
+
+        The class is recognised by its attributes, not by its name.
+        """
         known = attribute_values.list_attribute_paths()
         plain = {path for path in known if "." not in path}
-        best = max(
-            self._attributes,
-            key=lambda name: len(plain & self._attributes[name].keys()),
-            default=None,
-        )
-        if best is None or len(plain & self._attributes[best].keys()) < _LEAST:
+
+        def count_known(class_name: str) -> int:
+            return len(plain & self._attributes[class_name].keys())
+
+        best = max(self._attributes, key=count_known, default=None)
+        if best is None or count_known(best) < _LEAST:
             return None
         paths: set[str] = set()
         waiting = [("", best, 0)]
-        for before, holder, depth in waiting:
-            for name, inner in self._attributes.get(holder, {}).items():
-                paths.add(f"{before}{name}")
-                if inner in self._attributes and depth < _DEEPEST:
-                    waiting.append((f"{before}{name}.", inner, depth + 1))
+        for prefix, class_name, depth in waiting:  # grows by the groups of options
+            for name, value_class in self._attributes[class_name].items():
+                path = f"{prefix}{name}"
+                paths.add(path)
+                if value_class in self._attributes and depth < _DEEPEST:
+                    waiting.append((f"{path}.", value_class, depth + 1))
         return frozenset(paths)
 
 
-def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Yield the attributes that a constructor assigns: the name, and the called class."""
-    for node in ast.walk(start):
-        match node:
-            case ast.Assign(targets, value):
-                pass
-            case ast.AnnAssign(annotated, _, value):
-                targets = [annotated]
-            case _:
-                continue
-        match value:
+def _list_attributes(constructor: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Yield the attributes that a constructor assigns, each with the class of its value.
+
+    The class is empty for values that are no calls.
+    """
+    for node in ast.walk(constructor):
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        else:
+            continue
+        match node.value:
             case ast.Call(ast.Name(called) | ast.Attribute(_, called)):
-                pass
+                value_class = called
             case _:
-                called = ""
+                value_class = ""
         for target in targets:
             match target:
                 case ast.Attribute(ast.Name("self"), name):
-                    yield name, called
+                    yield name, value_class

@@ -232,6 +232,14 @@ def test_a_package_a_wheel_and_a_library_can_be_named(how: str, tmp_path: Path, 
         assert found["adapter"]["packages"][0]["version"] == "1.15.9"
 
 
+def test_a_package_whose_name_only_ends_like_an_adapter_is_none(tmp_path: Path, run: Run) -> None:
+    site = write_bridge(tmp_path / "site", "9.0.0")
+    (site / "my_npu_device").mkdir()
+    (site / "my_npu_device" / "__init__.py").touch()
+    packages = diagnose(run, "--adapter", str(site))["adapter"]["packages"]
+    assert [package["name"] for package in packages] == ["npu_bridge"]
+
+
 def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(
     tmp_path: Path, store: Store, run: Run
 ) -> None:
