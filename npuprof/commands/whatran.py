@@ -92,7 +92,7 @@ class WhatRan(StoreVerb, PrintingVerb):
     def _format_identified(self, identified: Identified) -> str:
         clue = identified.clue
         digest = clue.digests[0] if clue.digests else ""
-        location = f"{clue.found}: " if clue.found else ""
+        location = f"{clue.location}: " if clue.location else ""
         name = f" ({clue.name})" if clue.name else ""
         lines = [escape_controls(f"{location}{digest[:12]}{name}").rstrip(" ")]
         for match in identified.matches:
@@ -161,7 +161,7 @@ def _format_commit(commit: Commit) -> str:
 def _build_fields(identified: Identified) -> dict[str, Any]:
     clue = identified.clue
     return {
-        "where": clue.found or None,
+        "where": clue.location or None,
         "digest": clue.digest or None,
         "preset_digest": clue.preset_digest or None,
         "name": clue.name or None,

@@ -72,11 +72,12 @@ class Clue(Record):
 
     They are digests, complete or as prefixes, its name and its context.
 
-    ``found`` is the place of the clue; ``record`` are the fields of a record, ``evidence`` the
-    content of a log. ``edited`` is set if the file was changed since it was written.
+    ``location`` is where the clue is: a file with a line, or a process. ``record`` are the fields
+    of a record, ``evidence`` the content of a log. ``edited`` is why the file is known to be
+    changed since it was written.
     """
 
-    found: str
+    location: str
     digest: str = ""
     preset_digest: str = ""
     name: str = ""

@@ -18,7 +18,7 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, list_commits, list_configs, load_index
-from npuprof.runs.run_records import list_asked, list_texts, read_versions
+from npuprof.runs.run_records import list_requested_changes, list_texts, read_versions
 from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
 from npuprof.store.gitstore.commits import Commit, load_commits
@@ -86,71 +86,80 @@ class Identifier:
 
         Raises NpuprofError if git fails.
         """
-        matches = {}
         if clue.evidence is not None:
             fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
-            return Identified(clue, tuple(fits), tuple(self._list_doubts(bool(fits))))
-        if clue.record and (repeated := self._repeat(clue)) is not None:
+            return Identified(clue, tuple(fits), tuple(self._list_caveats(bool(fits))))
+        matches: dict[tuple[str, str], Match] = {}
+        repeated = self._repeat(clue) if clue.record else None
+        if repeated is not None:
             matches[repeated.name, repeated.config.digest] = repeated
         for prefix in clue.digests:
-            current = (self._find_current(name, prefix) for name in self._list_names())
-            for match in (
-                *filter(None, current),
-                *self._search_history(prefix),
-                *self._search_composed(clue.name, prefix),
-            ):
-                known = matches.get((match.name, match.config.digest))
-                matches[match.name, match.config.digest] = (
-                    _join(known, match) if known is not None else match
-                )
+            for match in self._search_digest(clue.name, prefix):
+                key = match.name, match.config.digest
+                matches[key] = _join(matches[key], match) if key in matches else match
             if matches:
                 break  # the digest of the resolved config is more specific than the preset digest
-        if clue.record and (over := list_asked(clue.record)):
+        requested = list_requested_changes(clue.record) if clue.record else ()
+        if requested:
+            # a preset digest is that of the preset without the mix-ins and changes of the run
             for key, match in matches.items():
                 if match.kind == "preset" and match.name == clue.name:
-                    matches[key] = match._replace(requested=over)
+                    matches[key] = match._replace(requested=requested)
         ordered = sorted(
             matches.values(),
             key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name),
         )
+        notes = [f"{clue.location}: {clue.edited}"] if clue.edited else []
         return Identified(
             clue,
             tuple(self._compare(match) for match in ordered),
-            (
-                *([f"{clue.found}: {clue.edited}"] if clue.edited else []),
-                *self._list_doubts(bool(matches)),
-            ),
+            (*notes, *self._list_caveats(bool(matches))),
         )
 
-    def _list_doubts(self, has_matches: bool) -> Iterable[str]:
+    def _list_caveats(self, has_matches: bool) -> Iterable[str]:
+        """Yield what could not be searched; most of it matters only without a match."""
         if self._repository is None:
             yield "the store is not in a git repository: only the current presets were searched"
-        elif self._repository.is_shallow() and not has_matches:
+        if has_matches:
+            return
+        if self._repository is not None and self._repository.is_shallow():
             yield "this clone is shallow, older commits were not looked at: git fetch --unshallow"
-        if self._index is not None and self._index.untold and not has_matches:
+        if self._index is not None and self._index.lacks_sources:
             yield (
                 "some presets cannot be resolved here, as a source is not on this machine: "
                 "npuprof source sync --history"
             )
-        if self._index is not None and self._index.lacking and not has_matches:
+        if self._index is not None and self._index.missing_objects:
+            missing = self._index.missing_objects
             yield (
                 "some presets of older commits cannot be read here, "
-                f"{self._index.lacking.message}: {self._index.lacking.hint}"
+                f"{missing.message}: {missing.hint}"
             )
+
+    def _search_digest(self, name: str, prefix: str) -> Iterator[Match]:
+        """Yield the presets with a digest; ``name`` is that of the clue, for composed presets."""
+        for current_name in self._list_names():
+            if match := self._find_current(current_name, prefix):
+                yield match
+        yield from self._search_history(prefix)
+        yield from self._search_composed(name, prefix)
 
     # -- the work tree ----------------------------------------------------------------------------
 
     def _find_current(self, name: str, prefix: str) -> Match | None:
+        """Return the match of a preset in the work tree, None if it has another digest."""
         match = _find_match(name, self._load_current(name), prefix)
         return match._replace(in_work_tree=True) if match else None
 
     def _list_names(self) -> list[str]:
+        """Return the names of the presets in the work tree."""
         with suppress(NpuprofError):
             store = self._workspace.store
             return store.names() if store.in_work_tree else []
         return []
 
     def _load_current(self, name: str) -> list[Config]:
+        """Return the configs of a preset in the work tree; empty if it cannot be resolved."""
         if name not in self._configs:
             self._configs[name] = []
             with suppress(NpuprofError):
@@ -160,6 +169,7 @@ class Identifier:
     # -- history ----------------------------------------------------------------------------------
 
     def _search_history(self, prefix: str) -> Iterator[Match]:
+        """Yield the presets that had a digest at some commit, with those commits and versions."""
         repository = self._repository
         if repository is None or not self._order or self.index is None:
             return
@@ -169,17 +179,16 @@ class Identifier:
         for name, commits in self.index.find(prefix).items():
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
-                match = _find_match(
-                    name, list_configs(self._load_past(repository, name, commits[0])), prefix
-                )
+                config = self._load_past(repository, name, commits[0])
+                match = _find_match(name, list_configs(config), prefix)
             if match:
                 known = set(commits)
-                named = tuple(
+                numbers = tuple(
                     version.number_text
                     for version in versions
                     if version.name == name and version.commit in known
                 )
-                yield _add_commits(match._replace(versions=named), repository, commits)
+                yield _add_commits(match._replace(versions=numbers), repository, commits)
 
     def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""
@@ -196,9 +205,8 @@ class Identifier:
             yield match
         if self._repository is None or self.index is None:
             return
-        for commits in self.index.group_commits(
-            dict.fromkeys(part for part in parts if not _is_fixed(part))
-        ):
+        moving = dict.fromkeys(part for part in parts if not _is_fixed(part))
+        for commits in self.index.group_commits(moving):
             with suppress(NpuprofError):
                 resolved = self._workspace.open_beside().resolve_spec(self._pin(name, commits[0]))
                 if match := _find_match(name, list_configs(resolved), prefix):
@@ -215,36 +223,33 @@ class Identifier:
             return self._load_past(self._repository, name, commit)
 
         current = (
-            (name, configs[0])
-            for name in self._list_names()
-            if (configs := self._load_current(name))
+            (name, config) for name in self._list_names() for config in self._load_current(name)[:1]
         )
         matches = []
         for fit in find_fits(evidence, current, self.index if self._order else None, load):
-            there = next(
-                (past for past in self._search_history(fit.config.digest) if past.name == fit.name),
-                None,
-            )
-            now = any(config.digest == fit.config.digest for config in self._load_current(fit.name))
-            match = there or Match(fit.name, "fits", fit.config)
-            matches.append(match._replace(kind="fits", fit=fit, in_work_tree=now))
+            digest = fit.config.digest
+            committed = (past for past in self._search_history(digest) if past.name == fit.name)
+            match = next(committed, Match(fit.name, "fits", fit.config))
+            is_current = any(config.digest == digest for config in self._load_current(fit.name))
+            matches.append(match._replace(kind="fits", fit=fit, in_work_tree=is_current))
         return sorted(matches, key=lambda match: (not match.in_work_tree, match.name))
 
     # -- records ----------------------------------------------------------------------------------
 
     def _repeat(self, clue: Clue) -> Match | None:
         """Return a record's request resolved again at its commit; None if the result differs."""
-        request, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
-        own = [file for file in files if isinstance(file, dict) and file.get("layer") == "preset"]
-        commits = {str(file.get("commit")) for file in own}
-        if (
-            len(own) < len(files)
-            or len(commits) != 1
-            or any(file.get("dirty") for file in own)
-            or self._repository is None
-        ):
+        request = clue.record.get("asked") or {}
+        files = clue.record.get("profiles") or []
+        presets = [
+            file for file in files if isinstance(file, dict) and file.get("layer") == "preset"
+        ]
+        commits = {str(file.get("commit")) for file in presets}
+        has_other_layers = len(presets) < len(files)  # a personal layer is in no commit
+        is_edited = any(file.get("dirty") for file in presets)
+        if self._repository is None or has_other_layers or is_edited or len(commits) != 1:
             return None
-        commit, name = commits.pop(), str(request.get("spec", ""))
+        [commit] = commits
+        name = str(request.get("spec", ""))
         if commit not in self._order and self._repository.git.read_object(commit) is None:
             return None
         try:
@@ -261,10 +266,10 @@ class Identifier:
             )
         except (NpuprofError, TypeError):
             return None
-        if not clue.digest or _match(config, clue.digest) != "resolved":
+        if not clue.digest or _find_digest_kind(config, clue.digest) != "resolved":
             return None
         return _add_commits(
-            Match(name, "resolved", config, requested=list_asked(clue.record)),
+            Match(name, "resolved", config, requested=list_requested_changes(clue.record)),
             self._repository,
             [commit],
         )
@@ -283,17 +288,18 @@ class Identifier:
         if match.in_work_tree:
             return match
         name = strip_revision(match.name) if "+" not in match.name else match.name
-        known = set(self._list_names())
-        parts = [
-            part if part in known else self._new_names.get(part, "") for part in name.split("+")
+        existing = set(self._list_names())
+        new_parts = [
+            part if part in existing else self._new_names.get(part, "") for part in name.split("+")
         ]
-        renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
+        new_name = "+".join(new_parts)
+        renamed = new_name if all(new_parts) and new_name != name else ""
         try:
             workspace = self._workspace.open_beside(match.config.context._replace(target=None))
             spec = renamed or name
-            now = workspace.resolve_spec(
-                spec if workspace.store.in_work_tree else self._pin(spec, "HEAD")
-            )
+            if not workspace.store.in_work_tree:  # a bare repository has no work tree
+                spec = self._pin(spec, "HEAD")
+            now = workspace.resolve_spec(spec)
         except NpuprofError:
             return match
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)
@@ -324,7 +330,7 @@ def _is_fixed(part: str) -> bool:
     return "@" in part or ":" in part or part.endswith(".toml")
 
 
-def _match(config: Config, prefix: str) -> str:
+def _find_digest_kind(config: Config, prefix: str) -> str:
     """Return which digest of a config starts with a prefix.
 
     It is ``resolved``, ``preset``, or empty.
@@ -333,26 +339,30 @@ def _match(config: Config, prefix: str) -> str:
         return "resolved"
     if config.preset_digest.startswith(prefix):
         return "preset"
+    # the digests of older npuprof versions for the same settings
     is_resolved = any(digest.startswith(prefix) for digest in list_digests(config.settings))
     return "resolved" if is_resolved else ""
 
 
 def _find_match(name: str, configs: Iterable[Config], prefix: str) -> Match | None:
     """Return the match of the first config that has a digest; None if none has it."""
-    return next(
-        (Match(name, kind, config) for config in configs if (kind := _match(config, prefix))), None
-    )
+    for config in configs:
+        kind = _find_digest_kind(config, prefix)
+        if kind:
+            return Match(name, kind, config)
+    return None
 
 
-def _join(match: Match, other_match: Match) -> Match:
+def _join(first: Match, second: Match) -> Match:
     """Return two matches of the same preset and digest, merged."""
-    if other_match.in_work_tree or (match.newest is not None and other_match.newest is None):
-        match, other_match = other_match, match
-    if other_match.newest is None:
-        return match
-    first = other_match if other_match.count >= match.count else match
-    return first._replace(
-        in_work_tree=match.in_work_tree or other_match.in_work_tree,
-        requested=match.requested or other_match.requested,
-        versions=other_match.versions or match.versions,
+    current, past = first, second
+    if second.in_work_tree or (first.newest is not None and second.newest is None):
+        current, past = second, first
+    if past.newest is None:
+        return current
+    base = past if past.count >= current.count else current  # the longer history
+    return base._replace(
+        in_work_tree=current.in_work_tree or past.in_work_tree,
+        requested=current.requested or past.requested,
+        versions=past.versions or current.versions,
     )

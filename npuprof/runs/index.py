@@ -62,9 +62,9 @@ class Index:
         self.order = order
         self.states: list[State] = []
         #: whether some preset could not be resolved because a source is missing on this machine
-        self.untold = False
+        self.lacks_sources = False
         #: objects missing in a partial clone, which may be fetched later
-        self.lacking: Finding | None = None
+        self.missing_objects: Finding | None = None
 
     def find(self, prefix: str) -> dict[str, list[str]]:
         """Return the presets that had a digest with a prefix.
@@ -267,9 +267,9 @@ class _Builder:
         try:
             config = resolver.resolve_profile(store.profile(name))
         except NpuprofError as error:
-            self._index.untold |= lacks_source(error.findings)
-            lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
-            self._index.lacking = self._index.lacking or lacking
+            self._index.lacks_sources |= lacks_source(error.findings)
+            missing = next((finding for finding in error.findings if finding.code == "NP022"), None)
+            self._index.missing_objects = self._index.missing_objects or missing
             return _Known(is_moving=True)  # a later tag may make it resolvable
         except RecursionError:
             return _Known()

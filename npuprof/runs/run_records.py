@@ -358,8 +358,8 @@ def read_versions(context: Mapping[str, Any]) -> dict[str, str]:
     )
 
 
-def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the mix-ins of a record's request, as typed."""
+def list_requested_changes(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the mix-ins and changes of a record's request, as arguments: ``--set KEY=VALUE``."""
     request = fields.get("asked") or {}
     return tuple(
         f"--{flag} {text}"
