@@ -241,7 +241,7 @@ class Diff(PrintingVerb, ContextVerb):
             text = text_changes.format_pair_text(group.pair, self.everything, self.coloured)
             differences = [
                 *text.splitlines(),
-                *ranks.format_differences(group.told, "record"),
+                *ranks.format_differences(group.origins, "record"),
                 *ranks.format_differences(group.environment, "environment"),
             ]
             lines += ["", f"{group.title}:", *(f"  {line}" for line in differences)]
@@ -344,7 +344,7 @@ def _build_group_fields(group: Ranks) -> dict[str, Any]:
         if group.pair is not None
         else [],
         "environment": _list_differences(group.environment),
-        "record": _list_differences(group.told),
+        "record": _list_differences(group.origins),
         "ended": list(group.endings),
     }
 

@@ -51,7 +51,7 @@ def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str
 
 
 #: The facts in npuprof's texts, with their patterns.
-_SAID = {
+_FACT_PATTERNS = {
     "digest": _compile("digest", "NPUPROF_DIGEST", "digest", rf"{_WHOLE}\b"),
     "preset_digest": _compile(
         "preset[- ]digest", "NPUPROF_PRESET_DIGEST", "preset_digest", rf"{_WHOLE}\b"
@@ -59,6 +59,7 @@ _SAID = {
     "name": _compile("preset", "NPUPROF_PROFILE", "name", r"([^\s\"';\\]+)"),
     "context": re.compile(r"(?im)^[ \t]*\"?#[ \t]*context:[ \t]*([^\n\\\"]+)"),
 }
+#: The variables that npuprof sets for a process, by fact.
 _VARIABLES = {
     "digest": b"NPUPROF_DIGEST",
     "preset_digest": b"NPUPROF_PRESET_DIGEST",
@@ -100,6 +101,7 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
     Unreadable files of a folder are added to ``unread`` if others can be read.
     """
     path = expand_home(argument)
+    # an existing file comes before a digest: its name may consist of hexadecimal digits
     if argument == "-":
         if _is_evidence(argument):
             return [_read_evidence(argument)]
@@ -109,7 +111,7 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
     if os.path.isfile(path) and not is_handed_over(path) and _is_evidence(path):
         return [_read_evidence(path)]
     if os.path.exists(path):
-        if path.endswith("/environ"):
+        if path.endswith("/environ"):  # of /proc: variables of a process
             return _read_variables(path, _read_environ(path))
         return _read_text(path, read_file_content(path))
     if match := _DIGEST.fullmatch(argument.lower()):
@@ -132,31 +134,31 @@ def read_process(pid: int) -> list[Clue]:
 
 
 def _read_environ(path: str) -> bytes:
+    """Return the content of a process's ``environ`` file. Raises NpuprofError."""
     try:
         return read_plain_file(path)
     except OSError as error:
-        gone = isinstance(error, FileNotFoundError)
-        what = (
-            f"cannot read {path}: "
-            f"{'there is no such process' if gone else describe_os_error(error, path)}"
-        )
-        hint = "it may have ended" if gone else "ask as the user that it runs as"
+        reason, hint = describe_os_error(error, path), "ask as the user that it runs as"
+        if isinstance(error, FileNotFoundError):
+            reason, hint = "there is no such process", "it may have ended"
+        what = f"cannot read {path}: {reason}"
         raise build_error(
             "NP003", what, "Only the owner of a process can read its environment.", hint
         ) from None
 
 
-def _read_variables(place: str, raw: bytes) -> list[Clue]:
-    """Return the clues in NUL-separated variables."""
-    by_name = dict(
-        entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_")
-    )
+def _read_variables(location: str, raw: bytes) -> list[Clue]:
+    """Return the clues in NUL-separated variables of a process or file."""
+    by_name: dict[bytes, bytes] = {}
+    for entry in raw.split(b"\0"):
+        name, _, text = entry.partition(b"=")
+        by_name[name] = text
     fields: dict[str, Any] = {
-        name: by_name.get(variable, b"").decode(errors="replace")
-        for name, variable in _VARIABLES.items()
+        fact: by_name.get(variable, b"").decode(errors="replace")
+        for fact, variable in _VARIABLES.items()
     }
     if not fields["digest"] and not fields["preset_digest"]:
-        what = f"{place} has no NPUPROF_DIGEST"
+        what = f"{location} has no NPUPROF_DIGEST"
         why = "npuprof run and npuprof env set it for the commands they start."
         raise build_error(
             "NP962",
@@ -164,26 +166,28 @@ def _read_variables(place: str, raw: bytes) -> list[Clue]:
             why,
             "look at the process that npuprof started, or at one of its children",
         )
-    return [Clue(place, **fields)]
+    return [Clue(location, **fields)]
 
 
 def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
-    read, damaged = read_folder(path)
-    if not read and _is_evidence(path):
+    """Return the clues of a folder's records, each preset and digest once, or of its logs."""
+    records, damaged = read_folder(path)
+    if not records and _is_evidence(path):
         return [_read_evidence(path)]
     unread += damaged
-    clues = [_read_fields(record, fields) for record, fields in read.items()]
-    if not clues:
+    if not records:
         raise build_error(
             "NP962", f"{path} contains no run record", "", "name a file", where=Place(path)
         )
-    known: dict[tuple[str, ...], Clue] = {}
-    for clue in clues:
-        known.setdefault((*clue.digests, clue.name), clue)
-    return list(known.values())
+    clues: dict[tuple[str, ...], Clue] = {}
+    for record, fields in records.items():
+        clue = _read_fields(record, fields)
+        clues.setdefault((*clue.digests, clue.name), clue)
+    return list(clues.values())
 
 
 def _is_evidence(path: str) -> bool:
+    """Return whether a path contains logs or graph dumps."""
     kind = find_kind(path)
     return kind is not None and kind.noun == EVIDENCE
 
@@ -194,9 +198,10 @@ def _read_evidence(path: str) -> Clue:
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:
     """Return the clues in a file, each preset once. Raises NpuprofError if there are none."""
+    # standard input has no suffix, but the schema of a record is at its beginning
     if path.endswith(SUFFIX) or (raw[:1] == b"{" and SCHEMA_BEGINNING.encode() in raw[:200]):
         return [_read_fields(path, parse_record(path, raw))]
-    if b"\0" in raw and b"NPUPROF_" in raw:
+    if b"\0" in raw and b"NPUPROF_" in raw:  # a copy of an environ file
         return _read_variables(path, raw)
     text = raw.decode(errors="replace").replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
@@ -247,27 +252,24 @@ def _is_record_edited(fields: Fields) -> bool:
 
 
 def _find_clues(path: str, text: str) -> Iterator[Clue]:
-    """Yield the clue of each part of a text; a part starts where a digest is repeated."""
-    matches = sorted(
-        (
-            (match.start(), kind, match[1].strip())
-            for kind, pattern in _SAID.items()
-            for match in pattern.finditer(text)
-        )
+    """Yield the clue of each part of a text; a new part starts where a fact gets another value."""
+    facts = sorted(
+        (match.start(), kind, match[1].strip())
+        for kind, pattern in _FACT_PATTERNS.items()
+        for match in pattern.finditer(text)
     )
-    part: dict[str, Any] = {}
-    line = 0
-    for start, kind, value in [*matches, (len(text), "", "")]:
-        if (kind in part and part[kind] != value) or not kind:
-            if "digest" in part or "preset_digest" in part:
-                yield Clue(f"{path}:{line}", **part)
-            part = {} if kind in part or not kind else part
-        if kind:
-            line = line if part else text.count("\n", 0, start) + 1
-            part[kind] = value
+    parts: list[tuple[int, dict[str, Any]]] = []  #: the first line of each part, and its facts
+    for start, kind, value in facts:
+        if not parts or parts[-1][1].get(kind, value) != value:
+            parts.append((text.count("\n", 0, start) + 1, {}))
+        parts[-1][1][kind] = value
+    for line, part in parts:
+        if "digest" in part or "preset_digest" in part:  # a name alone identifies nothing
+            yield Clue(f"{path}:{line}", **part)
 
 
 def _describe_context(fields: Fields) -> str:
+    """Return the context of a record as text."""
     context = fields.get("context") or {}
     return Context(
         context.get("cann"), context.get("product"), None, tuple(read_versions(context).items())

@@ -244,7 +244,8 @@ class Identifier:
             file for file in files if isinstance(file, dict) and file.get("layer") == "preset"
         ]
         commits = {str(file.get("commit")) for file in presets}
-        has_other_layers = len(presets) < len(files)  # a personal layer is in no commit
+        # personal layers and sources are in no commit of this repository
+        has_other_layers = len(presets) < len(files)
         is_edited = any(file.get("dirty") for file in presets)
         if self._repository is None or has_other_layers or is_edited or len(commits) != 1:
             return None

@@ -58,42 +58,44 @@ def find_launches(read: Mapping[str, Fields]) -> list[Launch]:
 
     They are by preset and by writer of the records.
     """
+    # by writer, job and size, then by preset, then by path
     groups: dict[tuple[Any, ...], dict[str, dict[str, Fields]]] = {}
     for path in sorted(read, key=lambda path: str(read[path].get("start") or "")):
         fields = read[path]
-        by = " (env-loader)" if fields.get("by") == "env-loader" else ""
-        key = by, str(_find_fact(fields, "job")), _find_number(fields, "world_size")
-        groups.setdefault(key, {}).setdefault(f"{fields['preset']['name']}{by}", {})[path] = fields
+        writer = " (env-loader)" if fields.get("by") == "env-loader" else ""
+        key = writer, str(_find_fact(fields, "job")), _find_number(fields, "world_size")
+        presets = groups.setdefault(key, {})
+        presets.setdefault(f"{fields['preset']['name']}{writer}", {})[path] = fields
     latest: dict[str, Launch] = {}
-    for (_, _, size), presets in groups.items():
-        for launch in _join_presets(
-            [_select_newest(name, size, records) for name, records in presets.items()]
-        ):
-            before = latest.get(launch.name)
-            older = before.older + len(before.paths) if before is not None else 0
+    for (_, _, size), presets in groups.items():  # in the order of their first start
+        launches = [_select_newest(name, size, records) for name, records in presets.items()]
+        for launch in _join_presets(launches):
+            earlier = latest.get(launch.name)
+            older = earlier.older + len(earlier.paths) if earlier is not None else 0
             latest[launch.name] = launch._replace(older=launch.older + older)
     return sorted(latest.values(), key=lambda launch: launch.name)
 
 
-def sort_label(label: str) -> tuple[int, str]:
-    """Return the sort key of a label: ranks by number, then others."""
+def sort_label(label: str) -> tuple[int, int, str]:
+    """Return the sort key of a label: ranks by number, then runs by number, then others."""
     if label.startswith(RUN):
-        return (1 << 61) + int(label.removeprefix(RUN)), ""
-    return (int(label), "") if label.isdecimal() else (1 << 62, label)
+        return 1, int(label.removeprefix(RUN)), ""
+    return (0, int(label), "") if label.isdecimal() else (2, 0, label)
 
 
 def _select_newest(name: str, size: int | None, records: Mapping[str, Fields]) -> Launch:
     """Return the newest launch among records of one preset, which are sorted by start."""
     runs = _number_runs(records)
-    newest = {
-        runs.get(path) or str(_find_number(fields, "rank") or 0): path
-        for path, fields in records.items()
-    }
+    newest = {}
+    for path, fields in records.items():
+        label = runs.get(path) or str(_find_number(fields, "rank") or 0)
+        newest[label] = path  # a later start replaces an earlier one
     known_size = None if runs or size is None or size > _LARGEST else size
     return Launch(name, known_size, _sort_paths(newest), len(records) - len(newest))
 
 
 def _sort_paths(paths: Mapping[str, str]) -> dict[str, str]:
+    """Return paths by label in the order of the labels."""
     return {label: paths[label] for label in sorted(paths, key=sort_label)}
 
 
@@ -102,19 +104,14 @@ def _join_presets(launches: list[Launch]) -> list[Launch]:
 
     The most common preset names the result.
     """
-    labels = [label for launch in launches for label in launch.paths]
-    if (
-        len(launches) < 2
-        or len(set(labels)) < len(labels)
-        or any(label.startswith(RUN) for label in labels)
-    ):
-        return launches
     paths = {label: path for launch in launches for label, path in launch.paths.items()}
-    return [
-        max(launches, key=lambda launch: len(launch.paths))._replace(
-            paths=_sort_paths(paths), older=sum(launch.older for launch in launches)
-        )
-    ]
+    has_shared_ranks = len(paths) < sum(len(launch.paths) for launch in launches)
+    has_runs = any(label.startswith(RUN) for label in paths)
+    if len(launches) < 2 or has_shared_ranks or has_runs:
+        return launches
+    largest = max(launches, key=lambda launch: len(launch.paths))
+    older = sum(launch.older for launch in launches)
+    return [largest._replace(paths=_sort_paths(paths), older=older)]
 
 
 def _number_runs(records: Mapping[str, Fields]) -> dict[str, str]:
@@ -150,8 +147,8 @@ class Ranks(Record):
     It has their record paths, their rank labels, and their resolved config.
 
     ``pair`` are the differences from the majority, None for the majority itself; ``environment``
-    are the differing variables with both values (None: unset), ``told`` the other differences: the
-    preset, npuprof's version.
+    are the differing variables with both values (None: unset), ``origins`` the other differences:
+    the preset, npuprof's version, the context.
     """
 
     paths: tuple[str, ...]
@@ -159,7 +156,7 @@ class Ranks(Record):
     config: Config
     pair: Pair | None
     environment: Differences
-    told: Differences
+    origins: Differences
     endings: tuple[str, ...]
 
     @property
@@ -186,42 +183,42 @@ def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], 
 
     Raises NpuprofError.
     """
-    read, unread = read_folder(folder)
-    return [_compare_processes(launch, read, workspace) for launch in find_launches(read)], unread
+    records, unread = read_folder(folder)
+    launches = find_launches(records)
+    return [_compare_processes(launch, records, workspace) for launch in launches], unread
 
 
 def _compare_processes(
     launch: Launch, records: dict[str, Fields], workspace: Workspace
 ) -> Processes:
-    newest = launch.paths
-    alike = group_pairs((identify_record(records[path]), rank) for rank, path in newest.items())
-    groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
-    majority = records[newest[groups[0][0]]]
+    """Return the processes of a launch, grouped by settings, each group compared to the largest."""
+    path_of = launch.paths
+    by_settings = group_pairs(
+        (identify_record(records[path]), rank) for rank, path in path_of.items()
+    )
+    groups = sorted(by_settings.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
+    majority = records[path_of[groups[0][0]]]
     compared: list[Ranks] = []
     for ranks in groups:
-        paths = tuple(newest[rank] for rank in ranks)
-        first, fields = paths[0], records[paths[0]]
-        config = workspace.resolve_spec(
-            first
-            if os.path.isabs(first) or first.startswith(f"{os.pardir}/")
-            else os.path.join(os.curdir, first)
+        paths = tuple(path_of[rank] for rank in ranks)
+        fields = records[paths[0]]
+        spec = paths[0]
+        if not os.path.isabs(spec) and not spec.startswith(f"{os.pardir}/"):
+            spec = os.path.join(os.curdir, spec)  # or it may be the name of a preset
+        config = workspace.resolve_spec(spec)
+        pair = None
+        if compared:
+            pair = build_preset_pair(compared[0].config, config, name_ranks(ranks, one="rank"))
+        group = Ranks(
+            paths,
+            tuple(ranks),
+            config,
+            pair,
+            compare_environments(majority, fields),
+            compare_origins(majority, fields),
+            tuple(describe_ending(records[path]) for path in paths),
         )
-        pair = (
-            build_preset_pair(compared[0].config, config, name_ranks(ranks, one="rank"))
-            if compared
-            else None
-        )
-        differences = compare_environments(majority, fields), compare_origins(majority, fields)
-        compared.append(
-            Ranks(
-                paths,
-                tuple(ranks),
-                config,
-                pair,
-                *differences,
-                tuple(describe_ending(records[path]) for path in paths),
-            )
-        )
+        compared.append(group)
     return Processes(**launch._asdict(), groups=tuple(compared))
 
 
@@ -237,14 +234,10 @@ def name_ranks(labels: Sequence[str], one: str = "") -> str:
 
 def join_ranks(labels: Sequence[str]) -> str:
     """Return ranks as text, consecutive ones as a span: ``0-2, 4``."""
-    spans: list[list[str]] = []
+    spans: list[list[str]] = []  #: of each span its first label, and its last one if longer
     for label in labels:
-        if (
-            spans
-            and label.isdecimal()
-            and spans[-1][-1].isdecimal()
-            and int(spans[-1][-1]) + 1 == int(label)
-        ):
+        last = spans[-1][-1] if spans else ""
+        if last.isdecimal() and label.isdecimal() and int(last) + 1 == int(label):
             spans[-1] = [spans[-1][0], label]
         else:
             spans.append([label])
@@ -259,11 +252,12 @@ def identify_record(fields: Fields) -> str:
 
 def _select_origins(fields: Fields) -> dict[str, str]:
     """Return the origin of a process's settings: the preset, npuprof's version, and the context."""
-    return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))} | {
-        "context" if name == "text" else name: str(value)
-        for name, value in (fields.get("context") or {}).items()
-        if value is not None
-    }
+    origins = {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))}
+    context = fields.get("context") or {}
+    for name, value in context.items():
+        if value is not None:
+            origins["context" if name == "text" else name] = str(value)
+    return origins
 
 
 def compare_origins(before: Fields, after: Fields) -> Differences:
@@ -275,6 +269,7 @@ def compare_origins(before: Fields, after: Fields) -> Differences:
 
 
 def _pair_differing(old: dict[str, str], new: dict[str, str]) -> Differences:
+    """Return the differing entries of two tables with both values, None if one lacks it."""
     return {
         name: (old.get(name), new.get(name))
         for name in {**old, **new}
@@ -304,12 +299,13 @@ def _select_shared(fields: Fields) -> dict[str, str]:
 
 
 def _is_shared(name: str) -> bool:
-    if name.startswith(_OWN) or any(name in row for row in FACTS.values()):
+    """Return whether a variable should be equal for all processes: no launcher sets it for each."""
+    if name.startswith(_OWN) or any(name in variables for variables in FACTS.values()):
         return False
-    known = find_variable(name)
-    return known is None or not (
-        known.per_process or known.launcher or known.freeze in ("launcher", "never")
-    )
+    record = find_variable(name)
+    if record is None:
+        return True
+    return not (record.per_process or record.launcher or record.freeze in ("launcher", "never"))
 
 
 def compare_environments(before: Fields, after: Fields) -> Differences:
@@ -361,10 +357,9 @@ def describe_count(processes: Processes) -> str:
     count = f"{format_count(processes.count, 'record')} of {processes.name}"
     if not others:
         return f"{count}: all were given the same"
-    alone = len(others) == 1 and len(others[0].labels) == 1
-    difference = f"{'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"
-    return (
-        f"{count}: {difference} from {first.title}"
-        if len(first.labels) == 1
-        else f"{count}: {first.title} alike; {difference}"
-    )
+    is_single = len(others) == 1 and len(others[0].labels) == 1
+    titles = "; ".join(group.title for group in others)
+    difference = f"{titles} {'differs' if is_single else 'differ'}"
+    if len(first.labels) == 1:
+        return f"{count}: {difference} from {first.title}"
+    return f"{count}: {first.title} alike; {difference}"

@@ -18,14 +18,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 
 from npuprof.model import Record, build_error
 from npuprof.system import processes
 
 #: Signals that are not forwarded: uncatchable ones, npuprof's own faults, and terminal access from
 #: the background.
-_OURS = {
+_NOT_FORWARDED = {
     getattr(signal, name)
     for name in (
         "SIGKILL",
@@ -44,11 +43,14 @@ _OURS = {
     )
     if hasattr(signal, name)
 }
-#: Stops caused by the terminal; the sender handles all others.
+#: Stops caused by the terminal: the shell waits for npuprof, which must stop too.
+#: Whoever sends another stop sends it to the processes that it means.
 _TERMINAL_STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-_BY_KERNEL = 0x80  # SI_KERNEL
+#: ``si_code`` of a signal that the kernel sent, as the terminal does: ``SI_KERNEL`` of Linux.
+_BY_KERNEL = 0x80
 #: The time in seconds for the kernel to deliver a signal to a whole group.
 _GROUP_DELAY = 0.02
+#: The option of ``prctl``, which Python does not name.
 _PR_SET_PDEATHSIG = 1
 
 
@@ -67,7 +69,10 @@ class Ending(Record):
     mask: frozenset[int] = frozenset()
 
     def release(self) -> None:
-        """Unblock signals; pending ones were for the command."""
+        """Unblock signals.
+
+        Pending ones are discarded: they were for the command.
+        """
         pending = signal.pthread_sigmask(signal.SIG_BLOCK, ()) - set(self.mask)
         while pending and signal.sigtimedwait(pending, 0) is not None:
             pass
@@ -84,14 +89,17 @@ def run_command(
 
     ``errors`` is a file descriptor that replaces its standard error.
     """
-    sys.stdout.flush()
+    sys.stdout.flush()  # or both processes write the buffered text
     sys.stderr.flush()
-    watched: set[int] = {number for number in signal.valid_signals() if number not in _OURS}
+    watched: set[int] = {
+        number for number in signal.valid_signals() if number not in _NOT_FORWARDED
+    }
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    child_signal = signal.signal(
-        signal.SIGCHLD, signal.SIG_DFL
-    )  # if the caller ignores it, the exit code is lost
+    # if the caller ignores it, the exit code is lost
+    child_signal = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # before the command: it must get its copy of every signal to the group
     witness = _Witness(watched)
+    # the end for writing closes when the command starts: then nothing was written
     read, write = os.pipe()
     parent = os.getpid()
     child = processes.fork()
@@ -137,16 +145,17 @@ def _become(
     parent: int,
     errors: int | None,
 ) -> None:
-    """Replace a new child process with the command; never returns."""
+    """Replace a new child process with the command; never returns.
+
+    If it cannot be started, the number of the error is written to ``report``.
+    """
     try:
         _die_with(parent, signal.SIGKILL)
         if errors is not None:
             os.dup2(errors, 2)
-        for name in (
-            "SIGPIPE",
-            "SIGXFSZ",
-        ):  # Python ignores these signals, and the command would inherit that
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
+        # Python ignores these signals, and the command would inherit that
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         if child_signal is signal.SIG_IGN:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -165,7 +174,7 @@ def _die_with(parent: int, number: int) -> None:
         import ctypes
 
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-    if os.getppid() != parent:
+    if os.getppid() != parent:  # it ended before the kernel knew
         os.kill(os.getpid(), number)
 
 
@@ -190,11 +199,9 @@ def _wait(child: int, watched: set[int], witness: _Witness) -> int:
             status = _collect_states(child)
             if status is not None and not os.WIFSTOPPED(status):
                 return status
-            if (
-                status is not None
-                and os.WSTOPSIG(status) in _TERMINAL_STOPS
-                and (suspended or _has_terminal())
-            ):
+            if status is None or os.WSTOPSIG(status) not in _TERMINAL_STOPS:
+                continue
+            if suspended or _has_terminal():
                 status = _stop_with(child)
                 if status is not None:
                     return status
@@ -244,6 +251,7 @@ def _send(child: int, number: int) -> None:
 
 
 def _has_terminal() -> bool:
+    """Return whether this process has a controlling terminal."""
     try:
         os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY))
     except OSError:
@@ -283,13 +291,15 @@ class _Witness:
             os.waitpid(self._pid, 0)
 
     def _watch(self, questions: int, answers: int, watched: set[int]) -> None:
-        for before, number in pairwise(
-            (-1, *sorted((questions, answers)), 1 << 20)
-        ):  # keep no pipe open that others wait for
-            os.closerange(before + 1, number)
+        """Answer each question with the signals that arrived since the last one."""
+        lower, upper = sorted((questions, answers))
+        # keep no pipe open whose end others wait for
+        os.closerange(0, lower)
+        os.closerange(lower + 1, upper)
+        os.closerange(upper + 1, 1 << 20)
         with suppress(BrokenPipeError):
             while os.read(questions, 1):
-                seen = {0}
+                seen = {0}  # an empty answer cannot be sent
                 while (info := signal.sigtimedwait(watched, 0)) is not None:
                     seen.add(info.si_signo)
                 os.write(answers, bytes(sorted(seen)))
