@@ -62,9 +62,8 @@ class Lineages:
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         self._lineages: dict[str, tuple[Profile, ...]] = {}
-        self._refused: dict[
-            str, NpuprofError
-        ] = {}  #: errors of profiles whose ancestors cannot be ordered
+        #: errors of profiles whose ancestors cannot be ordered
+        self._errors: dict[str, NpuprofError] = {}
         self._claims: dict[str, Claims] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
         self._has_sources = False
@@ -72,7 +71,7 @@ class Lineages:
     def forget(self) -> None:
         """Drop the cached lineages after profiles have changed."""
         self._lineages.clear()
-        self._refused.clear()
+        self._errors.clear()
         self._claims.clear()
 
     def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
@@ -100,13 +99,12 @@ class Lineages:
 
     def find_lineage(self, profile: Profile) -> tuple[Profile, ...]:
         """Return the profile after all its ancestors, lowest first. Raises NpuprofError."""
-        chain: dict[
-            str, Profile
-        ] = {}  # profiles whose parents are being ordered; each extends the next
+        # profiles whose parents are being ordered; each extends the next
+        chain: dict[str, Profile] = {}
         try:
             self._order_ancestors(profile, chain)
         except NpuprofError as error:
-            self._refused |= dict.fromkeys(chain, error)  # their dependents have the same fault
+            self._errors |= dict.fromkeys(chain, error)  # their dependents have the same fault
             raise
         return self._lineages[profile.key]
 
@@ -116,19 +114,21 @@ class Lineages:
         Raises NpuprofError for the last profile of ``chain``.
         """
         known = self._lineages
-        waiting = [profile]
+        waiting = [profile]  # a stack, not recursion: a chain may be longer than Python's stack
         parents = {}
         while waiting:
             current = waiting[-1]
             if current.key not in known and current.key not in chain:
                 chain[current.key] = current
-                if current.key in self._refused:
-                    raise self._refused[current.key].with_traceback(None)
+                if current.key in self._errors:
+                    # without a traceback that grows with each report
+                    raise self._errors[current.key].with_traceback(None)
                 parents[current.key] = self._resolve_parents(current, chain)
                 waiting += [
                     parent for parent in reversed(parents[current.key]) if parent.key not in known
                 ]
                 continue
+            # the second time, all parents have lineages
             waiting.pop()
             if current.key not in known:
                 self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
@@ -143,6 +143,10 @@ class Lineages:
                 del chain[current.key]
 
     def _resolve_parents(self, profile: Profile, chain: dict[str, Profile]) -> list[Profile]:
+        """Return the parents of a profile in written order.
+
+        Raises NpuprofError for missing and repeated ones, and for cycles.
+        """
         parents: list[Profile] = []
         problems: list[Finding] = []
         repeated: dict[str, list[int]] = {}
@@ -163,9 +167,9 @@ class Lineages:
             from npuprof.resolve.faults import build_repeated_parent_finding
 
             problems += [
-                build_repeated_parent_finding(profile, places)
-                for places in repeated.values()
-                if len(places) > 1
+                build_repeated_parent_finding(profile, indexes)
+                for indexes in repeated.values()
+                if len(indexes) > 1
             ]
         if problems:
             raise NpuprofError([*problems, *list_form_problems((profile,))])
@@ -183,28 +187,20 @@ class Lineages:
         first: dict[str, Profile] = {}
         settled: list[Profile] = []
         for member in lineage:
-            known = (
-                first.setdefault(identify_preset(member), member)
-                if is_of_source(member)
-                else member
-            )
-            if (
-                known is member or member is profile or known in self._lineages[member.key]
-            ):  # (a preset may extend its own older release)
+            known = member
+            if is_of_source(member):
+                known = first.setdefault(identify_preset(member), member)
+            member_lineage = self._lineages.get(member.key, ())
+            # a preset may extend its own older release
+            if known is member or member is profile or known in member_lineage:
                 settled.append(member)
-            elif [layer.document.text for layer in self._lineages[known.key]] == [
-                layer.document.text for layer in self._lineages[member.key]
-            ]:
-                self.resolve_claims(self._lineages[member.key])  # its dependents need them
+            elif _list_texts(self._lineages[known.key]) == _list_texts(member_lineage):
+                self.resolve_claims(member_lineage)  # its dependents need them
             else:
-                paths = [
-                    self._find_path(
-                        profile, {layer.key: layer for layer in (*lineage, profile)}, end
-                    )
-                    for end in (known, member)
-                ]
                 from npuprof.resolve.faults import build_two_versions_finding
 
+                members = {layer.key: layer for layer in (*lineage, profile)}
+                paths = [self._find_path(profile, members, end) for end in (known, member)]
                 raise NpuprofError(build_two_versions_finding(profile, known, member, paths))
         return tuple(settled)
 
@@ -212,7 +208,7 @@ class Lineages:
         """Return the inheritance path from a profile to one of its ancestors, as text."""
         paths: dict[str, tuple[Profile, ...]] = {profile.key: (profile,)}
         waiting = [profile]
-        for current in waiting:
+        for current in waiting:  # breadth first: the shortest path
             for key in self._parents.get(current.key, ()):
                 if key in members and key not in paths:
                     paths[key] = (*paths[current.key], members[key])
@@ -225,13 +221,12 @@ class Lineages:
             return (*self._lineages[parents[0].key], profile) if parents else (profile,)
         lines = [self._lineages[parent.key] for parent in parents]
         if profile.stacked:
-            named = [parent.key for parent in parents]
-            if any(
-                member.key in named[place + 1 :]
-                for place, line in enumerate(lines)
-                for member in line
-            ):
-                return self._stack_lineages(profile, lines)
+            later = [parent.key for parent in parents]
+            for line in lines:
+                later.pop(0)
+                if any(member.key in later for member in line):
+                    return self._stack_lineages(profile, lines)
+        # reversed: of ancestors without a fixed order, those of the last parent come last
         return (*self._merge_lineages(profile, [*reversed(lines), tuple(parents)]), profile)
 
     def _stack_lineages(
@@ -259,31 +254,29 @@ class Lineages:
         """
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
-        inside = Counter(
-            member.key for queue in queues for member in queue[:-1]
-        )  # in how many queues a member occurs before the end
-        ends = group_pairs(
-            (queue[-1].key, place) for place, queue in enumerate(queues)
-        )  # the queues that end with a member
+        # in how many queues a member occurs before the end
+        inside = Counter(member.key for queue in queues for member in queue[:-1])
+        # the indexes of the queues that end with a member
+        ends = group_pairs((queue[-1].key, index) for index, queue in enumerate(queues))
         # The next winner is the last member of a queue that occurs inside no other; of several,
-        # that of the first queue.
-        free = [place for place, queue in enumerate(queues) if not inside[queue[-1].key]]
+        # that of the first queue. The order is thus built from its end.
+        free = [index for index, queue in enumerate(queues) if not inside[queue[-1].key]]
         order = []
         while free:
             queue = queues[free.pop(0)]
-            if not queue or inside[queue[-1].key]:
+            if not queue or inside[queue[-1].key]:  # emptied, or moved on, by another winner
                 continue
             winner = queue[-1]
             order.append(winner)
-            for place in ends.pop(winner.key):
-                queues[place].pop()
-                if queues[place]:
-                    last = queues[place][-1].key
+            for index in ends.pop(winner.key):
+                queues[index].pop()
+                if queues[index]:
+                    last = queues[index][-1].key
                     inside[last] -= 1
-                    ends.setdefault(last, []).append(place)
+                    ends.setdefault(last, []).append(index)
                     if not inside[last]:
                         free = sorted([*free, *ends[last]])
-        if any(queues):
+        if any(queues):  # every end is inside another queue: the lines contradict each other
             from npuprof.resolve.faults import build_order_finding
 
             raise NpuprofError(build_order_finding(profile, [queue for queue in queues if queue]))
@@ -298,9 +291,13 @@ def _count_common(lines: list[tuple[Profile, ...]]) -> int:
     first, *others = lines
     shortest = min(map(len, lines)) - 1
     for other in others:
-        same = list(map(is_, first[:shortest], other))
+        same = list(map(is_, first[:shortest], other))  # in C: lines have thousands of members
         shortest = same.index(False) if False in same else len(same)
     return shortest
+
+
+def _list_texts(lineage: Iterable[Profile]) -> list[str]:
+    return [member.document.text for member in lineage]
 
 
 def is_of_source(profile: Profile) -> bool:
