@@ -34,25 +34,20 @@ class Claim(Record):
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
-    combined = {}
+    combined: Claims = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
     own |= {f"{VERSIONS}{name}": spec for name, spec in profile.table.get("versions", {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
-            path = (
-                profile.locate_range(name.removeprefix(VERSIONS))
-                if name not in _PLAIN or name == releases.CANN
-                else ("profile", name)
-            )
+            path: tuple[str, ...] = ("profile", name)
+            if name == releases.CANN or name not in _PLAIN:  # a range may be written in two tables
+                path = profile.locate_range(name.removeprefix(VERSIONS))
             combined[name] = Claim(own[name], profile.origin(*path))
             continue
-        for claims in parents:
-            if name in claims:
-                combined[name] = (
-                    _narrow_claim(profile, name, combined[name], claims[name])
-                    if name in combined
-                    else claims[name]
-                )
+        inherited, *others = [claims[name] for claims in parents if name in claims]
+        for other in others:
+            inherited = _narrow_claim(profile, name, inherited, other)
+        combined[name] = inherited
     return combined
 
 
@@ -66,17 +61,18 @@ def order_claims(*claims: Iterable[str]) -> list[str]:
 
 
 def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> Claim:
-    """Return the intersection of two claims."""
-    if known.conflict or second.conflict:
-        return known if known.conflict else second
+    """Return the intersection of two claims, with the origin of the one that narrowed it."""
+    if known.conflict:  # reported once, for the first two parents
+        return known
+    if second.conflict:
+        return second
     if known.value == second.value:
         return known
     narrow = _NARROWINGS.get(name)
-    value = (
-        narrow(known.value, second.value)
-        if narrow
-        else _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
-    )
+    if narrow:
+        value = narrow(known.value, second.value)
+    else:
+        value = _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
     return known if value == known.value else Claim(value, second.origin)
@@ -85,27 +81,30 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
 def _narrow_releases(known: str, second: str, axis: str) -> str:
     """Return the intersection of two release ranges.
 
-    One of the two texts if it is contained in the other.
+    One of the two texts if its range is inside the other; empty if no release is in both.
     """
-    inside = [releases.find_releases_in_range(spec, axis) for spec in (known, second)]
-    if inside[0] is None or inside[1] is None:
+    known_releases = releases.find_releases_in_range(known, axis)
+    second_releases = releases.find_releases_in_range(second, axis)
+    if known_releases is None or second_releases is None:
         return known  # not a range: its own profile reports it
     both = f"{known},{second}"
     common = releases.find_releases_in_range(both, axis)
-    return (
-        known if common == inside[0] else second if common == inside[1] else both if common else ""
-    )
+    if common == known_releases:
+        return known
+    if common == second_releases:
+        return second
+    return both if common else ""
 
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     """Return the products that both lists cover; of a family and one of its lines, the line."""
     from npuprof.catalog.products import may_contain
 
-    covered = [name for name in known if any(may_contain(pattern, name) for pattern in second)]
+    covered = [name for name in known if any(may_contain(family, name) for family in second)]
     return covered + [
         name
         for name in second
-        if name not in covered and any(may_contain(pattern, name) for pattern in known)
+        if name not in covered and any(may_contain(family, name) for family in known)
     ]
 
 
@@ -113,7 +112,7 @@ _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
     "scenario": lambda known, second: "",  # scenarios have no intersection
     "products": _narrow_products,
 }
-_NOTHING_LEFT = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
+_EMPTY_SCOPES = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
 #: The prefix of claim keys for framework releases.
 VERSIONS = "versions."
 _PLAIN = tuple(name for name in INHERITED_KEYS if name != "versions")
@@ -124,8 +123,8 @@ def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: C
         f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})"
         for claim in (known, second)
     )
-    nothing = _NOTHING_LEFT.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
-    what = f"{profile.name} would be for {nothing}: it is {sides}"
+    scope = _EMPTY_SCOPES.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
+    what = f"{profile.name} would be for {scope}: it is {sides}"
     why = (
         "A mix-in or overlay narrows the scenario, releases "
         "and products of a preset and never replaces them."
