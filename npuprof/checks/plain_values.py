@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
 _CHINESE = "\\u3400-\\u9fff"
-_TYPE_WORDS = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
+_TYPE_NAMES = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
 
 
 def find_argument_faults(name: str, value: Any) -> list[Fault]:
@@ -36,25 +36,12 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
     if argument is None:
         if catalog.find_option(name):
             what = f"{name} is a session option, not only an estimator argument"
-            return [
-                Fault(
-                    "NP208",
-                    what,
-                    "It would be lost on every other target.",
-                    f"write {name} below [options]",
-                )
-            ]
+            why, hint = "It would be lost on every other target.", f"write {name} below [options]"
+            return [Fault("NP208", what, why, hint)]
         known = catalog.record_names("estimator")
         hint, fix = suggest_name(name, known, f"known are {', '.join(known)}")
-        return [
-            Fault(
-                "NP208",
-                f"unknown estimator argument {name!r}",
-                "NPURunConfig raises TypeError for it.",
-                hint,
-                fix=fix,
-            )
-        ]
+        what = f"unknown estimator argument {name!r}"
+        return [Fault("NP208", what, "NPURunConfig raises TypeError for it.", hint, fix=fix)]
     if argument.kind == "object":
         what, hint = (
             f"estimator.{name} is an object of the script",
@@ -63,7 +50,9 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP208", what, "A preset contains only plain values.", hint)]
     key = f"estimator.{name}"
     faults = find_plain_value_faults(key, argument, value)
-    return faults or (find_path_faults(key, value) if argument.kind == "path" else [])
+    if not faults and argument.kind == "path":
+        return find_path_faults(key, value)
+    return faults
 
 
 def find_flag_faults(name: str, value: Any) -> list[Fault]:
@@ -71,30 +60,25 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
     flag = catalog.find_flag(name)
     if flag is None:
         hint, fix = suggest_name(name, catalog.record_names("atc"), "npuprof options lists all")
-        hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
-        return [
-            Fault(
-                "NP209",
-                f"unknown ATC flag {name!r}",
-                "atc stops at a flag it does not know.",
-                hint,
-                fix=fix,
-            )
-        ]
+        if name.startswith("-"):
+            hint = f"write {name.lstrip('-')} without dashes"
+        what = f"unknown ATC flag {name!r}"
+        return [Fault("NP209", what, "atc stops at a flag it does not know.", hint, fix=fix)]
     if isinstance(value, str):
         value = find_spelling(flag, value)
     faults = find_plain_value_faults(f"atc.{name}", flag, value)
     if faults and isinstance(value, str) and may_be_taken(flag, value):
         return [fault._replace(severity="info") for fault in faults]
+    if faults and flag.kind == "chip":  # the number as text, the usual fix, is no chip either
+        hint = 'write the name of a chip, as "Ascend910B2"'
+        return [fault._replace(hint=hint, fix=None) for fault in faults]
+    if faults:
+        return faults
     if flag.kind == "chip":
-        wrong = [
-            fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None)
-            for fault in faults
-        ]  # a number is not a chip
-        return wrong or find_chip_faults(f"atc.{name}", value)
-    return faults or (
-        find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else []
-    )
+        return find_chip_faults(f"atc.{name}", value)
+    if flag.kind == "path":
+        return find_path_faults(f"atc.{name}", value, flag.path_characters)
+    return []
 
 
 def find_chip_faults(setting: str, value: str) -> list[Fault]:
@@ -121,18 +105,20 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
 
     Manuals allow a set of characters for some paths.
     """
-    if word := find_shell_expansion(path):
-        what = f"{key} = {format_short_value(path)} contains {word}, which nothing expands"
+    if expansion := find_shell_expansion(path):
+        what = f"{key} = {format_short_value(path)} contains {expansion}, which nothing expands"
         why = (
             "A shell replaces it in a line that is typed; "
             "rendered code and exports hand the path on as it is."
         )
         return [Fault("NP211", what, why, "write the path out, or one from the current folder on")]
-    allowed = (
-        characters.replace(_CHINESE, "") if path.isascii() else characters
-    )  # the large character range compiles slowly
-    if characters and (odd := re.sub(f"[{allowed}]+", "", path)):
-        listed = ", ".join(dict.fromkeys(map(format_short_value, odd)))
+    if not characters:
+        return []
+    # the large character range compiles slowly
+    allowed = characters.replace(_CHINESE, "") if path.isascii() else characters
+    undocumented = re.sub(f"[{allowed}]+", "", path)
+    if undocumented:
+        listed = ", ".join(dict.fromkeys(map(format_short_value, undocumented)))
         what = f"{key} = {format_short_value(path)} contains {listed}"
         why = (
             "The manual lets such a path be made of letters, digits, '_', '-', '.', Chinese "
@@ -147,50 +133,32 @@ def find_plain_value_faults(
 ) -> list[Fault]:
     """Return the type, choice, range and format faults of a plain value."""
     kind, choices = record.kind, record.choices
-    wanted = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
-    if type(value) not in wanted:
-        expected = " or ".join(dict.fromkeys(map(_TYPE_WORDS.__getitem__, wanted)))
-        unit = "" if isinstance(record, catalog.Flag) else record.unit
-        numbered = not isinstance(record, catalog.Argument) and record.numbered
-        guess = (
-            guess_choice(value, choices, numbered)
-            if choices
-            else guess_plain_value(value, kind, unit)
-        )
-        guess = (
-            UNKNOWN
-            if kind == "path"
-            else verify_guess(guess, lambda guess: find_plain_value_faults(key, record, guess))
-        )
-        otherwise = f"write one of {format_choices(choices)}" if choices else f"write {expected}"
+    types = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
+    if type(value) not in types:  # not isinstance: True is an int
+        expected = " or ".join(dict.fromkeys(map(_TYPE_NAMES.__getitem__, types)))
+        if choices:
+            numbered = not isinstance(record, catalog.Argument) and record.numbered
+            guess = guess_choice(value, choices, numbered)
+            otherwise = f"write one of {format_choices(choices)}"
+        else:
+            unit = "" if isinstance(record, catalog.Flag) else record.unit
+            guess = guess_plain_value(value, kind, unit)
+            otherwise = f"write {expected}"
+        if kind == "path":  # any text is a path, so that no guess can be verified
+            guess = UNKNOWN
+        else:
+            guess = verify_guess(guess, lambda guess: find_plain_value_faults(key, record, guess))
         hint, fix = suggest_value(key.partition(".")[2], guess, otherwise, value)
-        return [
-            Fault(
-                "NP202",
-                f"{key} takes {expected}, not {describe_value_kind(value)}",
-                "",
-                hint,
-                fix=fix,
-            )
-        ]
+        what = f"{key} takes {expected}, not {describe_value_kind(value)}"
+        return [Fault("NP202", what, "", hint, fix=fix)]
     if choices and value not in choices:
         return [build_choice_fault(key, value, record)]
     if not isinstance(value, str):
         return find_range_faults(f"{key} = {value}", value, record)
     faults = find_nul_faults(key, value, "No argument can hold one.")
-    if (
-        faults
-        or not isinstance(record, catalog.Flag)
-        or not record.pattern
-        or re.fullmatch(record.pattern, value)
-    ):
+    pattern = record.pattern if isinstance(record, catalog.Flag) else ""
+    if faults or not pattern or re.fullmatch(pattern, value):
         return faults
+    what = f"{key} = {format_short_value(value)} is not in its format"
     hint = f"see npuprof option --{key.partition('.')[2]}"
-    return [
-        Fault(
-            "NP203",
-            f"{key} = {format_short_value(value)} is not in its format",
-            "atc stops at it.",
-            hint,
-        )
-    ]
+    return [Fault("NP203", what, "atc stops at it.", hint)]
