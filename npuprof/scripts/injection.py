@@ -41,7 +41,8 @@ class InjectionRequest(Record):
 
     def list_facts(self, *names: str) -> dict[str, str]:
         """Return the given fields of the request, as facts of the block's header."""
-        return {name: value for name in names if (value := getattr(self, name))}
+        facts = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in facts.items() if value}
 
 
 def inject_block(
@@ -60,45 +61,44 @@ def inject_block(
         raise _build_place_error(
             file, what, why, "give the preset a name without blanks and hidden characters"
         )
+    inject = _replace_lines if replacing else _inject_into_file
+    # the file is read under the lock: what is written must be based on its last text
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
-        return (_replace_lines if replacing else _inject_into_file)(
-            requested, injector, how, read_file_content(file)
-        )
+        return inject(requested, injector, how, read_file_content(file))
 
 
 def _inject_into_file(
     requested: InjectionRequest, injector: Injector, how: Writing, data: bytes
 ) -> Answer:
-    file = requested.file
+    """Refresh the blocks of the preset in a file, or write a new one."""
+    file, spec = requested.file, requested.spec
     facts = requested.list_facts(*blocks.CONTEXT_FACTS, "target")
-    marked = blocks.find_blocks(file, data)
-    waiting = [
+    existing = blocks.find_blocks(file, data)
+    # an empty block of "?" has no preset yet
+    own = [
         block
-        for block in marked
-        if block.spec == requested.spec or (block.spec == "?" and not block.text.strip())
+        for block in existing
+        if block.spec == spec or (block.spec == "?" and not block.text.strip())
     ]
-    if requested.line is None and waiting:
-        changes = [
-            injector.refresh_block(
-                block, _choose_facts(file, data, block.facts | facts), requested.spec
-            )
-            for block in waiting
-        ]
+    if requested.line is None and own:
+        changes = []
+        for block in own:
+            block_facts = _choose_facts(file, data, block.facts | facts)
+            changes.append(injector.refresh_block(block, block_facts, spec))
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
     # report its errors first
-    injector.resolve_config(requested.spec, facts, requested.target or "")
-    place = _find_place(requested, data)
-    line = data.count(b"\n", 0, place.start)
-    if around := [block for block in marked if block.has_line(line)]:
-        what = f"line {line + 1} is inside the block of {around[0].spec}"
+    injector.resolve_config(spec, facts, requested.target or "")
+    location = _locate_block(requested, data)
+    line = data.count(b"\n", 0, location.start)
+    around = next((block for block in existing if block.has_line(line)), None)
+    if around is not None:
+        what = f"line {line + 1} is inside the block of {around.spec}"
         why = "A block inside another could never be refreshed."
         raise _build_place_error(file, what, why, "name a line outside, or omit --line to refresh")
-    new = open_blocks(data, [place])
+    new = open_blocks(data, [location])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
-    change = injector.refresh_block(
-        block, _choose_facts(file, data, place.facts | facts), requested.spec
-    )
+    change = injector.refresh_block(block, _choose_facts(file, data, location.facts | facts), spec)
     missing = ", ".join(blocks.find_missing_names(data, change.text))
     notes = [f"the block uses {missing}, which {file} does not import"] if missing else []
     answer = write_blocks({file: FileBlocks(data, new, [change])}, how)
@@ -114,11 +114,11 @@ def _replace_lines(
     plan = plan_replacement(
         data, requested.spec, injector, requested.list_facts(*blocks.CONTEXT_FACTS), modules, before
     )
-    nothing = Answer(
-        None,
-        (f"nothing in {requested.file} is hand-written and equals {requested.spec}: see --check",),
-    )
-    answer = write_blocks({requested.file: plan.file}, how) if plan.file is not None else nothing
+    if plan.file is not None:
+        answer = write_blocks({requested.file: plan.file}, how)
+    else:
+        note = f"nothing in {requested.file} is hand-written and equals {requested.spec}"
+        answer = Answer(None, (f"{note}: see --check",))
     return answer._replace(notes=(*plan.notes, *plan.other_configurations, *answer.notes))
 
 
@@ -195,12 +195,11 @@ def _may_hold_block(path: str) -> bool:
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     """Return the facts of a block, with target and shell from the file if its header lacks them."""
     shell = blocks.detect_shell(file, data)
-    facts = {
-        "target": "env"
-        if shell or detect_script_kind(file, data, by_text=True) == "env"
-        else "session"
-    } | facts
-    return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
+    takes_variables = shell or detect_script_kind(file, data, by_text=True) == "env"
+    facts = {"target": "env" if takes_variables else "session"} | facts
+    if facts["target"] == "env":
+        return {"shell": shell or "bash"} | facts
+    return facts
 
 
 def _require_fitting_target(file: str, data: bytes, target: str) -> None:
@@ -213,22 +212,16 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
         return
     shell = blocks.detect_shell(file, data)
     if not kind.holds_blocks and not shell:
-        hint = (
-            f"print the code and copy it: npuprof env SPEC {kind.export}"
-            if kind.export
-            else "name a Python or shell script"
-        )
-        raise _build_place_error(
-            file,
-            f"{kind.shown} cannot contain a block",
-            "A block is Python, or assignments of a shell.",
-            hint,
-        )
-    if (target == "env") != bool(shell or kind is KINDS["env"]):
-        what = (
-            f"a block of {target} is {'assignments of a shell' if target == 'env' else 'Python'}, "
-            f"and {file} is {kind.shown}"
-        )
+        hint = "name a Python or shell script"
+        if kind.export:
+            hint = f"print the code and copy it: npuprof env SPEC {kind.export}"
+        what = f"{kind.shown} cannot contain a block"
+        why = "A block is Python, or assignments of a shell."
+        raise _build_place_error(file, what, why, hint)
+    takes_variables = bool(shell or kind is KINDS["env"])
+    if (target == "env") != takes_variables:
+        language = "assignments of a shell" if target == "env" else "Python"
+        what = f"a block of {target} is {language}, and {file} is {kind.shown}"
         raise _build_place_error(file, what, "", "omit --to, or name another file")
 
 
@@ -243,14 +236,13 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
         try:
             with isolate_faults(path, problems):
                 data = read_file_content(path)
-                marked = [
-                    block for block in blocks.find_blocks(path, data) if only in (None, block.spec)
-                ]
                 changes = [
                     injector.refresh_block(block, _choose_facts(path, data, block.facts))
-                    for block in marked
+                    for block in blocks.find_blocks(path, data)
+                    if only is None or block.spec == only
                 ]
-                files |= {path: FileBlocks(data, data, changes)} if changes else {}
+                if changes:
+                    files[path] = FileBlocks(data, data, changes)
         except NpuprofError as error:
             problems += error.findings
     if problems:
@@ -258,33 +250,40 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
     return files
 
 
-def _find_place(requested: InjectionRequest, data: bytes) -> Cut:
+def _locate_block(requested: InjectionRequest, data: bytes) -> Cut:
     """Return the location of a new block.
 
     It goes before the named line, else where the script creates its config.
     """
     file, line = requested.file, requested.line
     lines = Lines(data)
-    shell = _choose_facts(file, data, {})["target"] == "env"
-    if line is None and shell:
-        return Cut(min(lines.starts[1], len(data)) if data.startswith(b"#!") else 0, b"", {}, ())
-    script = None if shell else Script(file, data)
-    statements = _find_config_statements(script.tree) if script and script.tree else []
-    alias = _find_tensorflow_alias(script.tree) if script and script.tree else "tf"
+    takes_variables = _choose_facts(file, data, {})["target"] == "env"
+    if line is None and takes_variables:
+        # first, so that all commands get the variables, but below the line that names the shell
+        start = min(lines.starts[1], len(data)) if data.startswith(b"#!") else 0
+        return Cut(start, b"", {}, ())
+    script = None if takes_variables else Script(file, data)
+    statements, alias = [], "tf"
+    if script is not None and script.tree is not None:
+        statements = _find_config_statements(script.tree)
+        alias = _find_tensorflow_alias(script.tree)
     if line is not None:
         if not 1 <= line <= len(lines.lines):
             what = f"{file} has {format_count(len(lines.lines), 'line')}, and none is {line}"
             raise _build_place_error(file, what, "", "name a line of the file")
-        before = [variable for node, variable in statements if (node.end_lineno or 0) < line]
-        return _build_place(lines, line, line, before[-1] if before else "config", alias)
+        # the last config that is created above the line
+        names = ["config", *(name for node, name in statements if (node.end_lineno or 0) < line)]
+        return _build_location(lines, line, line, names[-1], alias)
     if script is not None and script.tree is None:
         raise NpuprofError(script.problems)
     node, variable = _choose_config(requested, statements)
-    if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
+    text_before = lines.lines[node.lineno - 1][: node.col_offset]
+    if text_before[len(lines.find_indent(node.lineno)) :].strip():  # as after "if x:" or ";"
         raise _build_place_error(
             file, "the config is made in the middle of a line", "", "name the line with --line"
         )
-    return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable, alias)
+    next_line = (node.end_lineno or node.lineno) + 1
+    return _build_location(lines, next_line, node.lineno, variable, alias)
 
 
 def _choose_config(
@@ -301,29 +300,28 @@ def _choose_config(
         )
     if len(statements) != 1:
         places = ", ".join(f"line {node.lineno}" for node, _ in statements)
-        what = f"{len(statements)} of them ({places})" if statements else "no tf.ConfigProto"
+        configs = f"{len(statements)} of them ({places})" if statements else "no tf.ConfigProto"
+        what = f"where should the block of {requested.spec} go?"
         why = (
-            f"A block goes after the only line that creates the config; the script creates {what}."
+            "A block goes after the only line that creates the config; "
+            f"the script creates {configs}."
         )
-        raise _build_place_error(
-            requested.file,
-            f"where should the block of {requested.spec} go?",
-            why,
-            "name the line with --line",
-        )
+        raise _build_place_error(requested.file, what, why, "name the line with --line")
     return statements[0]
 
 
-def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
+def _build_location(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
     """Return the location before a line, from 1, indented like another one.
 
-    Its facts are the local names of the config and of TensorFlow.
+    Its facts are the local names of the config and of TensorFlow, unless they are the usual ones.
     """
-    start = min(lines.starts[before - 1], len(lines.data))
-    facts = {"variable": variable} if variable != "config" else {}
-    return Cut(
-        start, lines.find_indent(like), facts | ({"tensorflow": alias} if alias != "tf" else {}), ()
-    )
+    start = min(lines.starts[before - 1], len(lines.data))  # the last line may have no end
+    facts = {}
+    if variable != "config":
+        facts["variable"] = variable
+    if alias != "tf":
+        facts["tensorflow"] = alias
+    return Cut(start, lines.find_indent(like), facts, ())
 
 
 def _find_tensorflow_alias(tree: ast.Module) -> str:
@@ -335,13 +333,12 @@ def _find_tensorflow_alias(tree: ast.Module) -> str:
     for node in ast.walk(tree):
         match node:
             case ast.Import(imported):
-                names += [
-                    alias.asname or alias.name
-                    for alias in imported
-                    if alias.name in ("tensorflow", "tensorflow.compat.v1")
-                ]
+                modules: tuple[str, ...] = ("tensorflow", "tensorflow.compat.v1")
             case ast.ImportFrom("tensorflow.compat", imported):
-                names += [alias.asname or alias.name for alias in imported if alias.name == "v1"]
+                modules = ("v1",)
+            case _:
+                continue
+        names += [alias.asname or alias.name for alias in imported if alias.name in modules]
     return "tf" if "tf" in names or not names else names[0]
 
 
