@@ -44,17 +44,14 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | No
     if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
     flag = catalog.find_flag(find_flag_name(setting.key))
-    structure = (
-        load_form(flag.structure)
-        if flag is not None and flag.structure
-        else find_structure(setting.key)
-    )
-    path = (
-        _find_file(setting.file, setting.value, folders)
-        if structure is not None and structure.file
-        else None
-    )
-    if structure is None or path is None:
+    if flag is not None and flag.structure:  # an option of the same file may have another form
+        structure: Structure | None = load_form(flag.structure)
+    else:
+        structure = find_structure(setting.key)
+    if structure is None or not structure.file:
+        return None
+    path = _find_file(setting.file, setting.value, folders)
+    if path is None:
         return None
     try:
         text = read_plain_file(path).decode("utf-8-sig")
@@ -70,7 +67,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     their targets.
     """
     home = os.path.dirname(script)
-    if not named or "\0" in named:
+    if not named or "\0" in named:  # with NUL, the functions of os.path raise ValueError
         return None
     for folder in dict.fromkeys((home, *folders)):
         path = os.path.normpath(os.path.join(folder, named))
@@ -81,11 +78,9 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
 
 def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sidecar]:
     """Return the existing files that the settings of a script name."""
-    return [
-        sidecar
-        for item in imported.settings
-        if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))
-    ]
+    effective = [item for item in imported.settings if not (item.commented or item.dead)]
+    sidecars = (open_sidecar(setting, folders) for setting in effective)
+    return [sidecar for sidecar in sidecars if sidecar is not None]
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
@@ -93,17 +88,17 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
 
     Some rules read them.
     """
-    known = {
-        id(one.setting): one.value
-        for one in sidecars
-        if one.value is not None and not one.structure.faults(one.value)
+    # by identity: equal settings may be in two lines
+    contents = {
+        id(sidecar.setting): sidecar.value
+        for sidecar in sidecars
+        if sidecar.value is not None and not sidecar.structure.faults(sidecar.value)
     }
-    return imported._replace(
-        settings=tuple(
-            one.with_value(content=known[id(one)]) if id(one) in known else one
-            for one in imported.settings
-        )
+    settings = tuple(
+        setting.with_value(content=contents[id(setting)]) if id(setting) in contents else setting
+        for setting in imported.settings
     )
+    return imported._replace(settings=settings)
 
 
 def check_sidecars(sidecars: Sequence[Sidecar], requested: Context) -> list[Finding]:
@@ -112,10 +107,12 @@ def check_sidecars(sidecars: Sequence[Sidecar], requested: Context) -> list[Find
     They are those of that table in a preset.
     """
     findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, requested))
+    # two settings may name the same file
     return list({(finding.where, finding.message): finding for finding in findings}.values())
 
 
 def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
+    """Yield the faults of one file: its format, ignored parts, and its values."""
     name, key = os.path.basename(sidecar.path), sidecar.setting.key
     named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
     if sidecar.text is None or sidecar.value is None:
@@ -123,7 +120,8 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
         yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path, 1, 1))
         return
     list_ignored_parts = sidecar.structure.dropped
-    for part in list_ignored_parts(sidecar.text) if list_ignored_parts is not None else ():
+    ignored = list_ignored_parts(sidecar.text) if list_ignored_parts is not None else ()
+    for part in ignored:
         yield Finding(
             "NP821",
             f"{name}: {part.what}",
@@ -138,7 +136,9 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
         what = f"{path}: {fault_inside.what}"
         fault = Fault("NP821", what, named, fault_inside.hint, fault_inside.path)
         yield _build_finding(sidecar, fault)
-    for fault in _find_faults(sidecar, requested) if not faults else ():
+    if faults:  # the other checks need a valid value
+        return
+    for fault in _find_faults(sidecar, requested):
         yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
@@ -154,10 +154,12 @@ def _find_faults(sidecar: Sidecar, requested: Context) -> list[Fault]:
         *find_setting_faults(key, sidecar.value),
         *find_scope_faults(build_asked_scope(requested), key, sidecar.value),
     )
+    # a fault without a path inside the file is one of the setting, which other checks report
     return [fault for fault in faults if fault.tail and fault.severity != "info"]
 
 
 def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
+    """Return a fault as a finding at its line of the file."""
     place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
     what = f"{os.path.basename(sidecar.path)}: {fault.message}"
     return Finding(
@@ -176,10 +178,11 @@ def _locate_part(text: str, value: Any, tail: Path) -> Position:
 
     The first line if one is missing.
     """
-    at, is_located = 0, False
+    offset, is_located = 0, False
     for part in tail:
         _, value = find_value("", value, (part,))
-        word = part if isinstance(part, str) else value
-        if isinstance(word, str) and (place := text.find(word, at)) >= 0:
-            at, is_located = place, True
-    return find_position(text, at) if is_located else (1, 1)
+        name = part if isinstance(part, str) else value  # an element of a list has no name
+        position = text.find(name, offset) if isinstance(name, str) else -1
+        if position >= 0:
+            offset, is_located = position, True
+    return find_position(text, offset) if is_located else (1, 1)
