@@ -16,12 +16,12 @@ from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.script_records import Followed, ImportedFile, ScriptSetting
-from npuprof.system import find_repository_top
+from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import read_plain_file
 
 #: In larger trees, the users of a function are unknown.
 _MOST_FILES = 5000
-_PASSED_OVER = frozenset(("node_modules", "__pycache__"))
+_SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 
 def open_modules(folders: Sequence[str], with_sourced: bool = True) -> Modules:
@@ -36,6 +36,7 @@ def open_modules(folders: Sequence[str], with_sourced: bool = True) -> Modules:
 
 
 def _read_module(path: str) -> bytes | None:
+    """Return the content of a module, None if it is unreadable."""
     with suppress(OSError):
         return read_plain_file(path)
     return None
@@ -45,6 +46,7 @@ class _Finder:
     """Locates modules; each folder is listed once."""
 
     def __init__(self, folders: Sequence[str]) -> None:
+        # the longest first: of nested folders, the inner one is the top
         self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
         self._list_names = cache(_list_names)
         self._list_tree = cache(_list_tree)
@@ -71,34 +73,40 @@ class _Finder:
 
     def list_files(self, path: str) -> tuple[str, ...] | None:
         """Return the Python files of a file's tree; None if there are too many."""
-        return self._list_tree(self._list_folders(os.path.dirname(path))[1][-1])
+        _, chain = self._list_folders(os.path.dirname(path))
+        return self._list_tree(chain[-1])
 
     def _find_module(self, folder: str, name: str, level: int) -> str:
+        """Return the file of a module imported in a folder, empty if it is outside the tree.
+
+        ``level`` is the number of dots of a relative import.
+        """
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
-        for place in chain[level - 1 : level] if level else chain:
-            file = self._find_below(place, parts)
+        searched = chain[level - 1 : level] if level else chain
+        for root in searched:
+            file = self._find_below(root, parts)
             if file and os.path.realpath(file).startswith(os.path.join(top, "")):
                 return file
-            if parts and self._find_below(place, parts[:1]):
+            if parts and self._find_below(root, parts[:1]):
                 return ""  # hides all others of that name
         return ""
 
-    def _find_below(self, place: str, parts: list[str]) -> str:
+    def _find_below(self, folder: str, parts: list[str]) -> str:
         """Return the file of a module below a folder: a package, or else a file."""
         for part in parts[:-1]:
-            if part not in self._list_names(place):
+            if part not in self._list_names(folder):
                 return ""
-            place = os.path.join(place, part)
-        names = self._list_names(place)
-        files = (
-            [os.path.join(place, *parts[-1:], "__init__.py")]
-            if not parts or parts[-1] in names
-            else []
-        )
-        files += (
-            [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
-        )
+            folder = os.path.join(folder, part)
+        names = self._list_names(folder)
+        files = []
+        if not parts:  # of "from . import name": the package itself
+            files.append(os.path.join(folder, "__init__.py"))
+        # as in Python, a package comes before a module with its name
+        elif parts[-1] in names:
+            files.append(os.path.join(folder, parts[-1], "__init__.py"))
+        if parts and f"{parts[-1]}.py" in names:
+            files.append(os.path.join(folder, f"{parts[-1]}.py"))
         return next(filter(os.path.isfile, files), "")
 
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
@@ -107,14 +115,13 @@ class _Finder:
         They are relative to the folder.
         """
         full = os.path.realpath(folder or ".")
-        named = next(
-            (top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), ""
-        )
-        top = named or find_repository_top(full) or full
+        named = (top for top in self._tops if is_below(full, top))
+        top = next(named, "") or find_repository_top(full) or full
+        levels = os.path.relpath(full, top).count(os.sep) + 1 if full != top else 0
         chain = [folder]
-        for _ in os.path.relpath(full, top).split(os.sep) if full != top else ():
-            above = os.path.normpath(os.path.join(chain[-1] or ".", os.pardir))
-            chain.append("" if above == "." else above)
+        for _ in range(levels):
+            parent = os.path.normpath(os.path.join(chain[-1] or ".", os.pardir))
+            chain.append("" if parent == "." else parent)
         return top, chain
 
 
@@ -128,12 +135,13 @@ def _list_names(folder: str) -> frozenset[str]:
 def _list_tree(top: str) -> tuple[str, ...] | None:
     """Return the Python files below a folder; None if there are too many."""
     files = []
-    for here, folders, names in os.walk(top or "."):
+    for folder, folders, names in os.walk(top or "."):
+        # in place: os.walk enters only these, in this order
         folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in _PASSED_OVER
+            name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS
         )
         files += [
-            os.path.normpath(os.path.join(here, name))
+            os.path.normpath(os.path.join(folder, name))
             for name in sorted(names)
             if name.endswith((".py", ".ipynb"))
         ]
@@ -146,6 +154,7 @@ def set_callers_apart(
     files: Iterable[ImportedFile],
 ) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
     """Return a function that removes settings of callers from a file, and the callers by path."""
+    # by the path of the helper: each caller's path, and the part of the helper that it uses
     calls = group_by(
         ((file.file, called) for file in files for called in file.followed),
         lambda call: os.path.normpath(call[1].file),
@@ -160,9 +169,9 @@ def set_callers_apart(
             return imported
 
         def is_own(setting: ScriptSetting) -> bool:
-            return bool(setting.location.call) or not any(
-                first <= setting.line <= last for first, last in ranges
-            )
+            if setting.location.call:  # from another file, by a call in this one
+                return True
+            return not any(first <= setting.line <= last for first, last in ranges)
 
         return imported._replace(
             settings=tuple(filter(is_own, imported.settings)),
@@ -173,6 +182,7 @@ def set_callers_apart(
 
 
 def _describe_callers(calls: list[tuple[str, Followed]]) -> str:
+    """Return the callers of a helper, and its functions that they use, as text."""
     callers = dict.fromkeys(file for file, _ in calls)
     names = dict.fromkeys(f"{called.name}()" for _, called in calls if called.name)
     used = f"used by {count_rest(callers)}" + (f" ({count_rest(names)})" if names else "")
