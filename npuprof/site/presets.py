@@ -23,7 +23,7 @@ from npuprof.site.setting_rows import Setting, build_compared_fields, build_sett
 from npuprof.store import is_source_reference, spec
 
 #: Targets whose text includes the context.
-_TOLD_CONTEXT = ("toml", "json")
+_WITH_CONTEXT = ("toml", "json")
 
 
 class RenderedText(Record):
@@ -129,14 +129,13 @@ def _list_frameworks(config: Config) -> tuple[str, ...]:
 
     ATC reads the options of an offline conversion.
     """
-    found = {
-        find_framework(*keys.split_section_and_name(key)): None for key in config.ordered_settings()
-    }
-    names = (
-        "ATC" if name == "TensorFlow" and config.scenario == "offline-inference" else name
-        for name in found
-    )
-    return tuple(dict.fromkeys(name for name in names if name not in ("", "CANN")))
+    is_offline = config.scenario == "offline-inference"
+    frameworks: dict[str, None] = {}
+    for key in config.ordered_settings():
+        name = find_framework(*keys.split_section_and_name(key))
+        if name not in ("", "CANN"):
+            frameworks["ATC" if name == "TensorFlow" and is_offline else name] = None
+    return tuple(frameworks)
 
 
 def describe_preset(workspace: spec.Workspace, report: PresetReport) -> Preset:
@@ -144,11 +143,11 @@ def describe_preset(workspace: spec.Workspace, report: PresetReport) -> Preset:
     profile: Profile | None = None
     with suppress(Exception):  # its findings give the reason
         profile = workspace.profile(report.name)
-    found = sorted(
+    findings = sorted(
         checks.fold_findings((*report.findings, *report.faults)),
         key=lambda finding: SEVERITIES.index(finding.severity),
     )
-    return Preset(report.name, profile, report.config, tuple(found))
+    return Preset(report.name, profile, report.config, tuple(findings))
 
 
 def build_details(
@@ -172,47 +171,45 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
     """
     if config.abstract:
         return
-    by_target = any(
+    has_target_overrides = any(
         "target" in override.match for profile in config.lineage for override in profile.overrides
     )
-    refused = _find_refusal(config) if has_errors else ""
+    refusal = _find_refusal(config) if has_errors else ""
     sidecars: dict[str, str] = {}
 
     def resolve_for(target: str) -> tuple[Config | None, str]:
         """Return the config for a target, and why it is rejected."""
-        differs = by_target or target in _TOLD_CONTEXT
-        there = (
-            contexts.resolve_elsewhere(config, config.context._replace(target=target))
-            if differs
-            else config
-        )
-        return there, refused if there is config or not has_errors else _find_refusal(there)
+        if not has_target_overrides and target not in _WITH_CONTEXT:
+            return config, refusal  # equal for all these targets: resolved and checked once
+        resolved = contexts.resolve_elsewhere(config, config.context._replace(target=target))
+        if resolved is config or not has_errors:
+            return resolved, refusal
+        return resolved, _find_refusal(resolved)
 
     for name in renderers.list_fitting_targets(config):
-        there, reason = resolve_for(name)
-        if reason or there is None:
+        resolved, reason = resolve_for(name)
+        if reason or resolved is None:
             yield RenderedText(name, "", reason)
             continue
         try:
             target = renderers.load_target(name)
-            target.reject_offline(there)
-            rendered = target.write(there, False)
+            target.reject_offline(resolved)
+            rendered = target.write(resolved, False)
         except NpuprofError as error:
-            names = error.names if isinstance(error, renderers.NotCarriedError) else ()
-            yield RenderedText(
-                name,
-                "",
-                f"cannot carry {', '.join(names)}" if names else _join_messages(error.findings),
-            )
+            reason = _join_messages(error.findings)
+            if isinstance(error, renderers.NotCarriedError) and error.names:
+                reason = f"cannot carry {', '.join(error.names)}"
+            yield RenderedText(name, "", reason)
         else:
-            sidecars |= rendered.sidecars
+            sidecars |= rendered.sidecars  # after all targets, as several write the same file
             yield RenderedText(name, rendered.text)
     for name, text in sidecars.items():
         yield RenderedText(f"{name}, a sidecar file", text)
-    there, reason = resolve_for("env")
-    yield from (
-        [RenderedText("exports", "", reason)] if reason or there is None else _export_to_all(there)
-    )
+    resolved, reason = resolve_for("env")
+    if reason or resolved is None:
+        yield RenderedText("exports", "", reason)
+    else:
+        yield from _export_to_all(resolved)
 
 
 def _find_refusal(config: Config | None) -> str:
@@ -237,14 +234,9 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
         return
     shells: dict[tuple[str, str], list[str]] = {}
     for name, shell in SHELLS.items():
-        refused = "; ".join(
-            [
-                f"{variable}: {why}"
-                for variable, text in variables.items()
-                if (why := shell.refuses(text))
-            ]
-        )
-        lines = format_clear_and_export_lines(config, name, variables) if not refused else ""
-        shells.setdefault((lines, refused), []).append(name)
+        faults = {variable: shell.refuses(text) for variable, text in variables.items()}
+        reason = "; ".join(f"{variable}: {why}" for variable, why in faults.items() if why)
+        lines = format_clear_and_export_lines(config, name, variables) if not reason else ""
+        shells.setdefault((lines, reason), []).append(name)
     for (text, reason), names in shells.items():
         yield RenderedText(f"exports for {', '.join(names)}", text, reason)
