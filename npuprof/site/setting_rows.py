@@ -158,6 +158,7 @@ class _Run(Record):
 
 
 def _is_same_author(left: Origin, right: Origin) -> bool:
+    """Return whether two origins are in the same preset, in any lines."""
     return (left.file, left.revision, left.layer) == (right.file, right.revision, right.layer)
 
 
@@ -218,6 +219,7 @@ def build_fields(row: SettingRow) -> list[Any]:
 
 
 def _build_header_rows(config: Config) -> Iterator[SettingRow]:
+    """Yield a row for each claim of a preset: scenario, releases, products."""
     for name in order_claims(config.claims):
         value = find_meta_value(config, name)
         if value is not None and value != []:
@@ -235,16 +237,23 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
 def _build_compared_setting(
     config: Config, key: str, shown: Iterable[SettingRow]
 ) -> Iterator[SettingRow]:
+    """Yield the rows of a setting in a form that is equal for equivalent values.
+
+    ``shown`` are its rows as written.
+    """
     _, risk, _ = _describe_setting(key)
     structure = values.find_structure(key)
     written = config.traced_value(key)
     traced = values.parse_structured_value(key, written)
-    arranged = _sort_leaves(traced) if structure is not None and structure.unordered else traced
-    rows = shown if arranged is written else build_rows_of_key(config, key, arranged)
-    yield from (row if row.risk == risk else row._replace(risk=risk) for row in rows)
+    if structure is not None and structure.unordered:
+        traced = _sort_leaves(traced)
+    rows = shown if traced is written else build_rows_of_key(config, key, traced)
+    for row in rows:  # each row of a table has the risk, as rows are compared alone
+        yield row if row.risk == risk else row._replace(risk=risk)
 
 
 def _sort_leaves(traced: Any) -> Any:
+    """Return a traced value with its lists of plain values sorted, without equal elements."""
     if isinstance(traced, dict):
         return {name: _sort_leaves(item) for name, item in traced.items()}
     if isinstance(traced, list) and all(
