@@ -154,14 +154,15 @@ class _Scanner:
         sidecars = find_sidecars(imported, self._folders)
         script = attach_contents(imported, sidecars)
         findings = check_script(script, self._context, self._team)
-        if any(
+        # rules between settings, and those of the team, may miss settings of other files
+        has_rule_findings = any(
             finding.code.startswith("NP3") or not finding.code.startswith("NP")
             for finding in findings
-        ):
-            opened = _open_shared(script, self.modules)  # missing settings may be set elsewhere
-            findings = (
-                findings if opened is script else check_script(opened, self._context, self._team)
-            )
+        )
+        if has_rule_findings:
+            opened = _open_shared(script, self.modules)
+            if opened is not script:
+                findings = check_script(opened, self._context, self._team)
         findings = [
             *findings,
             *check_sidecars(sidecars, self._context),
@@ -224,39 +225,40 @@ class _Pages:
                 own.append(finding)
             elif may_be_called(finding.where.file):
                 self._others.append((finding.where, finding))
-            elif (mark := (finding.where, finding.message)) not in self._of_sidecars:
-                self._of_sidecars.add(mark)
+            elif (finding.where, finding.message) not in self._of_sidecars:
+                self._of_sidecars.add((finding.where, finding.message))
                 own.append(finding)
 
     def sift_findings(
         self, read: Callable[[str], bytes], faults: list[Finding]
     ) -> tuple[list[Finding], int]:
         """Return the findings to report, without duplicates, and the number of accepted ones."""
-        brought: set[str] = set()
+        only_called: set[str] = set()
         for where, finding in self._others:
             path = os.path.normpath(where.file)
             if path not in self._pages:
                 self._pages[path] = _Scan(where.file, read(where.file), None, [])
-                brought.add(path)
+                only_called.add(path)
             page = self._pages[path]
             page.findings.append(finding._replace(where=where._replace(file=page.file)))
         reported = []
         accepted = 0
         for path, page in self._pages.items():
             with isolate_faults(page.file, faults):
-                findings, number = _sift_page(page, path in brought)
+                findings, number = _sift_page(page, path in only_called)
                 reported += findings
                 accepted += number
         return reported, accepted
 
 
-def _sift_page(page: _Scan, brought: bool) -> tuple[list[Finding], int]:
+def _sift_page(page: _Scan, is_only_called: bool) -> tuple[list[Finding], int]:
     """Return the findings of a file to report, and the number accepted by its comments.
 
-    ``brought`` if only another script names it.
+    ``is_only_called`` if the file was not requested, but is called by a requested script.
     """
-    if brought:
+    if is_only_called:  # several callers may have added findings
         page.findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
+    # reversed: of equal findings, the first one is kept, in the position of the last
     unique = {
         (finding.code, finding.where, finding.key, finding.message): finding
         for finding in reversed(page.findings)
@@ -264,11 +266,11 @@ def _sift_page(page: _Scan, brought: bool) -> tuple[list[Finding], int]:
     findings = list(unique.values())[::-1]
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
     sifted, accepted = sift_script_findings(page.file, text, findings)
-    # comments of a file that is only named were not requested
-    reported = [finding for finding in sifted if finding in findings] if brought else sifted
-    return [
-        page.places.locate_finding(finding) for finding in reported
-    ] if page.places is not None else reported, len(accepted)
+    if is_only_called:  # findings about its comments were not requested
+        sifted = [finding for finding in sifted if finding in findings]
+    if page.places is not None:  # a notebook
+        sifted = [page.places.locate_finding(finding) for finding in sifted]
+    return sifted, len(accepted)
 
 
 def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:
@@ -278,9 +280,10 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
     for imported in scripts:
         with isolate_faults(imported.file, result.faults):
             survey.add_script(exclude_passed(imported), folders)
+    # with settings it was read
     unread = sum(
         scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
-    )  # with settings it was read
+    )
     survey.files = result.files
     survey.unread = unread + len({fault.path for fault in result.faults})
 
