@@ -18,12 +18,10 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     """
     generation = process.generation
     if generation is None:
-        is_single = epoch.has("single init", "single session") and not epoch.has("init", "session")
-        return (
-            tuple(candidate.name for candidate in load_generations() if candidate.single)
-            if is_single
-            else ()
-        )
+        if not epoch.has("single init", "single session") or epoch.has("init", "session"):
+            return ()
+        # single lines without blocks: several adapters write them alike
+        return tuple(candidate.name for candidate in load_generations() if candidate.single)
     if not generation.also:
         return ()
     names = (generation.name, *generation.also)
@@ -37,13 +35,12 @@ def describe_names(process: Process) -> str:
 
     Empty if nothing identifies it.
     """
-    known = [process.generation.name] if process.generation else []
-    names = (
-        sorted(find_names(process, process.epochs[-1]))
-        if process.epochs and not process.tf2
-        else []
-    )
-    return " to ".join(dict.fromkeys((names[:1] + names[-1:]) or known))
+    candidates = []
+    if process.epochs and not process.tf2:
+        candidates = sorted(find_names(process, process.epochs[-1]))
+    if candidates:
+        return " to ".join(dict.fromkeys((candidates[0], candidates[-1])))
+    return process.generation.name if process.generation else ""
 
 
 def passes_no_options(wire: Wire, process: Process, epoch: Epoch) -> bool:
@@ -51,10 +48,13 @@ def passes_no_options(wire: Wire, process: Process, epoch: Epoch) -> bool:
 
     Its logged text is then independent of the setting.
     """
-    names = find_names(process, epoch) or ((process.generation.name,) if process.generation else ())
+    names = find_names(process, epoch)
+    if not names and process.generation:
+        names = (process.generation.name,)
     return bool(names) and not any(name in wire.logged_by for name in names)
 
 
+#: What a log shows for an option without a value.
 EMPTY = "as if it were unset: the key is missing, empty, or of another type"
 
 
@@ -88,9 +88,8 @@ def explain_missing(wire: Wire, epoch: Epoch) -> str:
     """Return why an epoch has no line of an option, empty if unknown."""
     if wire.init and epoch.late and not epoch.has("init"):
         return f"{epoch.late}; its start is not in the log"
-    if (epoch.has("init") and wire.init and not wire.lines) or (
-        epoch.has("session") and wire.session
-    ):
+    in_init_block = wire.init and not wire.lines and epoch.has("init")
+    if in_init_block or (wire.session and epoch.has("session")):
         return "the block has no line of it: it never came, or the line was lost"
     return ""
 
@@ -99,11 +98,11 @@ def find_logging_switch(wire: Wire, process: Process) -> str:
     """Return the variable that makes the next run log the option."""
     if wire.proves in ("dump", "nothing"):
         return DUMPS if wire.node else ""
-    if any(epoch.has("init", "session") for epoch in process.epochs):
-        has = any(epoch.has("init") for epoch in process.epochs) if wire.init else True
-        return DUMPS if has else KEEP
-    if any(
-        epoch.has("single init") for epoch in process.epochs
-    ):  # the start is logged: an adapter that writes no blocks
+    has_start = any(epoch.has("init") for epoch in process.epochs)
+    if has_start or any(epoch.has("session") for epoch in process.epochs):
+        # blocks are logged: without the one of the start, its file was rotated away
+        return KEEP if wire.init and not has_start else DUMPS
+    # the start is logged: an adapter that writes no blocks
+    if any(epoch.has("single init") for epoch in process.epochs):
         return DUMPS if wire.node else ""
     return KEEP if process.informed else BLOCKS

@@ -132,15 +132,15 @@ class Process:
         return self.epochs[-1]
 
     def start_epoch(self, anew: bool = False) -> Epoch:
-        """Start an epoch with the engine. Pending observations belong to it."""
+        """Return a new epoch of the engine, or the last one if nothing was observed in it.
+
+        Pending observations belong to it.
+        """
         last = self.last
-        if (
-            anew
-            or last is None
-            or last.late
-            or last.doubtful
-            or last.has("init", "session", "graph")
-        ):
+        is_used = last is not None and (
+            last.late or last.doubtful or last.has("init", "session", "graph")
+        )
+        if anew or last is None or is_used:
             self.epochs.append(Epoch())
         return self.settle()
 
