@@ -88,11 +88,13 @@ def find_moving_references(config: Config) -> frozenset[str]:
 
 def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Config:
     """Return a config with other values of some settings, each set on the same line."""
+    # the config that was resolved, not an edited one: a chain of edits would grow by each commit
     resolved: Config = config.memo.get("resolved", config)
     changed = {
         key: (leaf, _replace_step(config.history(key), key, leaf)) for key, leaf in leaves.items()
     }
     traced = {**config.memo.get("traced", {}), **changed}
+    plain_values = {key: leaf.value for key, leaf in leaves.items()}
 
     def trace_setting(key: str) -> tuple[TomlValue, list[Event]]:
         return traced.get(key) or (resolved.traced_value(key), resolved.history(key))
@@ -101,7 +103,7 @@ def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Confi
         config.name,
         config.context,
         config.lineage,
-        {**config.settings, **{key: leaf.value for key, leaf in leaves.items()}},
+        {**config.settings, **plain_values},
         trace_setting,
         config.resolver,
         (),
@@ -116,6 +118,7 @@ def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Confi
 
 
 def _replace_step(history: list[Event], key: str, leaf: values.Leaf) -> list[Event]:
+    """Return the history of a setting with the value of a leaf at the leaf's origin."""
     step = Step("set", key, leaf.value, leaf.origin.path)
     return [Event(step, leaf.origin) if event.origin == leaf.origin else event for event in history]
 
@@ -141,6 +144,7 @@ def compare_states(
 def _compare_requested_settings(
     then: Config, now: Config, path: SettingPath, trace: bool
 ) -> list[Change]:
+    """Return the changes between two states at or around a path, or all without a path."""
     if not path.key:
         return compare_configs(then, now, trace)
     if _is_same_setting(then, now, path):
@@ -154,6 +158,7 @@ def _compare_requested_settings(
     changes = compare_configs(
         _restrict_config(then, path.key), _restrict_config(now, path.key), trace
     )
+    # below the path, or a table around it
     return [
         change
         for change in changes
@@ -176,6 +181,7 @@ def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
 
 
 def _build_requested_changes(config: Config, path: SettingPath) -> list[Change]:
+    """Return the setting of a path as added, or all settings if the path is empty."""
     selected = {
         key: value for key, value in config.ordered_settings().items() if path.key in ("", key)
     }
@@ -196,11 +202,13 @@ def has_setting(state: PresetState, path: SettingPath) -> bool:
 
 
 def _has_value(config: Config, path: SettingPath) -> bool:
+    """Return whether a config has a value at a path."""
     is_set, _ = values.find_setting_value(config.settings, path.key, path.tail)
     return is_set
 
 
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
+    """Return whether the values at a path are equivalent in two states."""
     key = path.key
     tail = path.tail
     if key not in then.settings or key not in now.settings:

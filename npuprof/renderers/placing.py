@@ -83,10 +83,10 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
 def plan_sidecars(
     folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
 ) -> tuple[list[PlannedWrite], list[Finding]]:
-    """Return the sidecar files to write, and findings for existing ones of others.
+    """Return the sidecar files to write, and findings for existing ones that users changed.
 
-    ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a
-    link out of the folder.
+    ``listed`` are names and hashes of the sidecar files that the existing code lists. Raises
+    NpuprofError for an unreadable file or a link out of the folder.
     """
     planned = []
     findings = []
@@ -94,10 +94,10 @@ def plan_sidecars(
         path = os.path.join(folder, name)
         writing.find_target(path, folder or ".")
         existing = writing.read_known_file(path)
-        ours = existing in (None, text.encode()) or is_listed_sidecar(
-            name, (existing or b"").decode(errors="replace"), listed
-        )
-        if not ours and not force:
+        existing_text = (existing or b"").decode(errors="replace")
+        is_new_or_equal = existing in (None, text.encode())
+        is_ours = is_new_or_equal or is_listed_sidecar(name, existing_text, listed)
+        if not is_ours and not force:
             why = (
                 "The code that is there does not list it as it is: somebody wrote or edited it, "
                 "or other code needs it so."
