@@ -561,30 +561,32 @@ class _NameIndex:
         """Return the names that share enough characters with a word, in any order."""
         from bisect import bisect_left
 
-        size, mark = len(word), self._collect_bits(word, False)
-        bounds = (
-            size * likeness / (2 - likeness),
-            size * (2 - likeness) / likeness,
-        )  # outside: cannot reach the likeness
-        first, last = (
-            bisect_left(self._marks, (int(bounds[0]),)),
-            bisect_left(self._marks, (int(bounds[1]) + 1,)),
-        )
+        size = len(word)
+        word_bits = self._collect_bits(word, False)
+        # shorter and longer names cannot reach the likeness
+        shortest = int(size * likeness / (2 - likeness))
+        longest = int(size * (2 - likeness) / likeness)
+        first = bisect_left(self._marks, (shortest,))
+        end = bisect_left(self._marks, (longest + 1,))
+        # the ratio of difflib.SequenceMatcher, as if the order of characters did not matter
         return [
             name
-            for length, name, bits in self._marks[first:last]
-            if 2 * (bits & mark).bit_count() >= likeness * (length + size)
+            for length, name, bits in self._marks[first:end]
+            if 2 * (bits & word_bits).bit_count() >= likeness * (length + size)
         ]
 
-    def _collect_bits(self, text: str, new: bool) -> int:
+    def _collect_bits(self, text: str, is_indexed: bool) -> int:
+        """Return the characters of a text as bits.
+
+        Characters of no name get a bit only for an indexed text.
+        """
         mask, counts = 0, dict[str, int]()
         for char in text:
             counts[char] = count = counts.get(char, 0) + 1
-            bit = (
-                self._bits.setdefault((char, count), len(self._bits))
-                if new
-                else self._bits.get((char, count))
-            )
+            if is_indexed:
+                bit: int | None = self._bits.setdefault((char, count), len(self._bits))
+            else:
+                bit = self._bits.get((char, count))
             if bit is not None:
                 mask |= 1 << bit
         return mask
