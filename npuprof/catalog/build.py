@@ -380,21 +380,24 @@ def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any
     names = [release["name"] for release in releases]
     if "field" not in record and "removed_in" not in record:
         return "." * len(names)
-    first = names.index(record.get("since", "9.0.0"))
+    since = names.index(record.get("since", "9.0.0"))
+    # between the last release that is known to lack the key and the first that has it
+    unknown_from = since if "since" in record else 0
     if "absent_in" in record:
-        unknown = names.index(record["absent_in"]) + 1
-    else:
-        unknown = first if "since" in record else 0
-    last = names.index(record["removed_in"]) if "removed_in" in record else len(names)
+        unknown_from = names.index(record["absent_in"]) + 1
+    removed = names.index(record["removed_in"]) if "removed_in" in record else len(names)
     letters = ""
     for index, release in enumerate(releases):
         name = release["name"]
-        if name in record.get("missing_in", ()) or index >= last or index < min(unknown, first):
+        is_before = index < min(unknown_from, since)
+        if name in record.get("missing_in", ()) or is_before or index >= removed:
             letter = "."
-        elif index < first:
+        elif index < since:
             letter = "?"
         else:
-            letter = "Y" if release["code"] or last == len(names) else "?"
+            # a removed key may be missing earlier, in a release whose adapter was not read
+            letter = "Y" if release["code"] or removed == len(names) else "?"
+        # an alpha of the release that got the key may have it
         if letter == "." and name.startswith(f"{record.get('since')}.alpha"):
             letter = "?"
         letters += letter
