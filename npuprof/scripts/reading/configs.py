@@ -129,45 +129,46 @@ def _build_word(node: Node) -> Word:
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:
     """Return the variables of a JSON export; other files of npuprof set nothing."""
-    variables = document.find("env") if document.text("schema").startswith("npuprof.env/") else None
-    texts = (
-        [(key, value) for key, value in (variables.pairs or ()) if value.is_text]
-        if variables is not None
-        else []
-    )
+    if not document.text("schema").startswith("npuprof.env/"):
+        return []
+    variables = document.find("env")
+    pairs = (variables.pairs or ()) if variables is not None else ()
     return [
         build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,))
-        for key, value in texts
+        for key, value in pairs
+        if value.is_text
     ]
 
 
 def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the options in a table, if it certainly contains options."""
+    """Return the options in a table, if it certainly contains options.
+
+    Two names that only options have are enough, or one of them with a value that fits.
+    """
     named = []
-    certain = 0
+    certainty = 0
     for key, value in table.pairs or ():
         name = key.value if isinstance(key.value, str) else ""
         option = catalog.find_option(name) if value.pairs is None else None
         if option is not None:
             named.append((name, key, value))
             if name in _certain_names():
-                certain += (
-                    2 if isinstance(value.value, str) and value.value in option.choices else 1
-                )
+                is_choice = isinstance(value.value, str) and value.value in option.choices
+                certainty += 2 if is_choice else 1
         elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
             named.append((format_full_key("env", name), key, value))
-            certain += 2 * environ.is_of_ascend_family(name)
-    return [_build_named(path, table, *row) for row in named] if certain > 1 else []
+            # an Ascend variable is enough; others may configure any program
+            certainty += 2 * environ.is_of_ascend_family(name)
+    return [_build_named(path, table, *row) for row in named] if certainty > 1 else []
 
 
 def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> ScriptSetting:
-    written = (
-        f"the file says {format_short_value(value.value)}; "
-        if value.is_plain and value.value is not None
-        else ""
-    )
-    reason = f"{written}the script that reads it decides"
-    place, scope = ScriptLocation(path, key.line, key.column), f"config:{table.line}:{table.column}"
+    """Return an option of a table without a value: only the script that reads it decides."""
+    reason = "the script that reads it decides"
+    if value.is_plain and value.value is not None:
+        reason = f"the file says {format_short_value(value.value)}; {reason}"
+    location = ScriptLocation(path, key.line, key.column)
+    scope = f"config:{table.line}:{table.column}"
     return ScriptSetting(
-        place, "config", name, str(key.value), ScriptValue(None, reason), scope=scope
+        location, "config", name, str(key.value), ScriptValue(None, reason), scope=scope
     )
