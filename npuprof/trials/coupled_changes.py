@@ -44,16 +44,15 @@ class _Needs:
         ]
 
     def find_needs(self, suspect: int) -> None:
-        """Find what a change needs if applied alone.
-
-        Also find what needs it if all others are applied.
-        """
+        """Record the changes that a change needs, and those that need it."""
         every = self._difference.every
-        for partner in self._find_partners(0, suspect):
-            self._note(suspect, partner)
+        # from the old end, with this change alone: its errors show what it needs
+        for needed in self._find_partners(0, suspect):
+            self._note(suspect, needed)
+        # from the new end, without this change: the errors show what needs it
         dropped = self.close(suspect)
-        for partner in self._find_partners(every, dropped):
-            self._note(partner, suspect)
+        for dependents in self._find_partners(every, dropped):
+            self._note(dependents, suspect)
 
     def _note(self, dependents: int, needed: int) -> None:
         """Record a dependency; those of an element of a long list apply to the whole setting."""
@@ -75,7 +74,8 @@ class _Needs:
     def _find_partners(self, base: int, chosen: int) -> list[int]:
         """Return the smallest sets of other changes that fix what an end's change breaks.
 
-        There is one set per error.
+        There is one set per error. ``base`` is the end, as a mask of its changes; ``chosen`` are
+        the changes that are applied to it or taken from it.
         """
         partners = []
         combinations = self._combinations
