@@ -160,6 +160,7 @@ def describe_place(view: View, narrowed: Spans | None = None) -> tuple[str, ...]
     ``narrowed`` are the products and releases of a finding that applies to some of them only.
     """
     region = view.region
+    # later ones replace earlier ones: the finding may apply to less than the view covers
     spans = {
         "product": view.families if region and region.apart else (),
         **view.spans,
@@ -170,6 +171,7 @@ def describe_place(view: View, narrowed: Spans | None = None) -> tuple[str, ...]
 
 
 def _describe_span(axis: str, names: tuple[str | None, ...]) -> str:
+    """Return products or releases as a condition: ``on atlas-a3``, ``in CANN 8.5 to 9.0``."""
     if axis == "product":
         return f"on {', '.join(map(str, names))}"
     where = "in CANN" if axis == releases.CANN else f"with {axis}"

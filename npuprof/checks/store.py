@@ -253,7 +253,9 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
         with suppress(NpuprofError), isolate_faults(store.cite_preset(name), faults, name):
             partial = store.resolve_as_far_as_can_be(name)
             verdict.findings.extend(
-                check_config(partial, notes) if _is_whole(error) else check_values(partial, notes)
+                check_config(partial, notes)
+                if _has_all_settings(error)
+                else check_values(partial, notes)
             )
         config = None
     return PresetReport(
@@ -261,7 +263,7 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
     )
 
 
-def _is_whole(error: NpuprofError) -> bool:
+def _has_all_settings(error: NpuprofError) -> bool:
     """Return whether all settings of an unresolvable preset are known.
 
     Then the faults are only in its metadata.

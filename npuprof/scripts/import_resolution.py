@@ -153,7 +153,11 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
 def set_callers_apart(
     files: Iterable[ImportedFile],
 ) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
-    """Return a function that removes settings of callers from a file, and the callers by path."""
+    """Return a function that removes settings of callers from a file, and the callers by path.
+
+    A function of a helper that a script calls is read with that script: its settings are the
+    script's, and would be counted twice.
+    """
     # by the path of the helper: each caller's path, and the part of the helper that it uses
     calls = group_by(
         ((file.file, called) for file in files for called in file.followed),

@@ -79,11 +79,13 @@ def join_boxes(boxes: list[Box[Value]]) -> list[Box[Value]]:
 
     A box has the values of each axis.
     """
-    for axis in reversed(range(len(boxes[0]) if boxes else 0)):
-        joined = group_pairs(((*box[:axis], *box[axis + 1 :]), box[axis]) for box in boxes)
+    axes = len(boxes[0]) if boxes else 0
+    for axis in reversed(range(axes)):
+        # the values of this axis, by those of all other axes
+        by_rest = group_pairs(((*box[:axis], *box[axis + 1 :]), box[axis]) for box in boxes)
         boxes = [
             (*rest[:axis], tuple(chain.from_iterable(values)), *rest[axis:])
-            for rest, values in joined.items()
+            for rest, values in by_rest.items()
         ]
     return boxes
 

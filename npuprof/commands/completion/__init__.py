@@ -159,9 +159,12 @@ def _format_hint(shell: str, hint: str, rest: str) -> str:
     if shell == "zsh":
         return f"_message -r '{_escape_zsh(hint)}'"
     if shell == "bash":
-        # bash offers file names without candidates, and inserts the common prefix of several
-        shown = rest or re.sub(r"[^A-Z0-9]+", "-", hint.upper()).strip("-")
-        return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
+        # bash offers file names without candidates, and inserts the common prefix of several:
+        # the typed text, or nothing
+        if rest:
+            return f"{rest}\n{rest}...\n"
+        placeholder = re.sub(r"[^A-Z0-9]+", "-", hint.upper()).strip("-")
+        return f"{placeholder}\n...\n"
     return ""
 
 
