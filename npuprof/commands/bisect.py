@@ -156,7 +156,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
                 "toml": lambda: _format_smallest(bisection),
                 "json": lambda: answers.build_answer_fields(bisection, self.command),
             },
-            (*newer, *bisection.notes, *sorted(runner.told)),
+            (*newer, *bisection.notes, *sorted(runner.notes)),
             2 if cause is None else int(bool(cause.undecided)),
         )
 

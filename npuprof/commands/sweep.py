@@ -304,7 +304,7 @@ class Sweep(PrintingVerb, ContextVerb):
         runner = Runner(setup, journal, require_command)
         with progress_line() as tell:
             is_complete = run_combinations(combinations, runner, tell)
-        notes = [*newer, *sorted(runner.told)]
+        notes = [*newer, *sorted(runner.notes)]
         if not is_complete:
             notes.append("not all combinations were run: say a greater --max-runs to go on")
         return tuple(notes), is_complete

@@ -84,7 +84,7 @@ class Runner:
         self.journal = journal
         self._judge = judge
         self.made = 0
-        self.told: set[str] = set()
+        self.notes: set[str] = set()
         self._pool = Pool()
         self._files = identify_files(setup.command)
         self._started: dict[str, tuple[Config, str]] = {}
@@ -167,11 +167,10 @@ class Runner:
         """Return the environment that ``npuprof run`` would pass to a command."""
         outer = {**os.environ, **(list_single_process_facts(device) if device else {})}
         folder = sidecar_cache_folder(config)
-        variables, notes = collect_env_variables(
-            config, build_fact_finder(outer), folder, True
-        )  # trust was checked for the ends
+        # trust was checked for the ends
+        variables, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)
         write_sidecars(config, folder)
-        self.told.update(notes)
+        self.notes.update(notes)
         return strip_environment(outer, list_unset_variables(config, True)[0]) | variables
 
     def _write_code(self, name: str, config: Config) -> list[str]:
