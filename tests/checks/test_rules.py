@@ -51,6 +51,17 @@ def test_a_rule_sees_each_way_to_say_a_thing(text: str, code: str | None) -> Non
     assert found == ({code} if code else set())
 
 
+@pytest.mark.parametrize(
+    ("scenario", "why"), [("training", "the adapter abort"), ("offline-inference", "ATC stops")]
+)
+def test_a_broken_rule_gives_the_reason_of_the_tool_that_enforces_it(
+    scenario: str, why: str
+) -> None:
+    text = f'[profile]\nscenario = "{scenario}"\n[options]\noptypelist_for_implmode = "Pooling"\n'
+    (found,) = (finding for finding in findings(text) if finding.code == "NP311")
+    assert why in found.why
+
+
 # -- releases in conditions -----------------------------------------------------------------------
 
 #: Code, condition, requirement and setting of rules that exist only here.
