@@ -272,9 +272,13 @@ def test_what_means_the_same_has_one_digest(left: str, right: str) -> None:
 
 def test_the_digest_is_the_documented_hash() -> None:
     config = npuprof.loads(
-        '[options]\nhccl_timeout = 3\ndump_path = "\u00e9\\n"\n[env]\nX = true\n'
+        '[options]\nhccl_timeout = 3\ndump_path = "\u00e9\\n"\nrate = [1.5, 1979-05-27]\n'
+        """[env]\nX = true\nY = '"'\nZ = '\\'\n"""
     )
-    canonical = '{"dump_path":"\\u00e9\\n","env.X":true,"hccl_timeout":3}'
+    canonical = (
+        '{"dump_path":"\\u00e9\\n","env.X":true,"env.Y":"\\"","env.Z":"\\\\","hccl_timeout":3,'
+        '"rate":[1.5,{"$toml":"date 1979-05-27"}]}'
+    )
     assert (
         config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()
     )
