@@ -408,6 +408,7 @@ def test_no_value_breaks_a_check(value: str) -> None:
 
 ON_A3 = '\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = '
 HEIR = 'profile.extends = ["base"]'
+TABLE = "options.x = { a = 1, b = { c = 2 } }"
 
 
 @pytest.mark.parametrize(
@@ -429,6 +430,8 @@ HEIR = 'profile.extends = ["base"]'
             0,
         ),  # it wins over the parent's override
         (f"{HEIR}{ON_A3}1", "options.hccl_timeout = 1", 1),
+        (f"{HEIR}{ON_A3}1\n{TABLE}", TABLE, 2),  # each leaf of a table
+        (f"{HEIR}{ON_A3}1\n{TABLE}", TABLE.replace("2", "3"), 1),
     ],
 )
 def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(

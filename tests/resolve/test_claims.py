@@ -106,7 +106,9 @@ def test_where_nothing_is_left_both_sides_are_named(
     assert finding.code == "NP108"
     assert finding.line == 2
     assert what in finding.message
-    assert all(f"{tmp_path}/{name}.toml:2" in finding.message for name in "ab")
+    for name, head in (("a", left), ("b", right)):
+        value = head.split('"')[1]
+        assert f"for {value} by {name} ({tmp_path}/{name}.toml:2" in finding.message
 
 
 RANGES = [">=8.0", "<9.1", ">=9.0", "==8.0.0", ">=7.0,<9.0", "!=8.0.0"]
