@@ -587,12 +587,13 @@ def test_diff_tells_what_would_change(
     monkeypatch.setenv("NPUPROF_HCCL_TIMEOUT", "1800")
     monkeypatch.setenv("NPUPROF_AOE_MODE", "2")
     monkeypatch.setenv("NPUPROF_DUMP_PATH", "\x1b[2J\udcff")
+    monkeypatch.setenv("NPUPROF_BEFORE", "{}")
     result = run("env", "leaf", "--diff")
     assert result.code == 0
     lines = result.out.splitlines()
     assert '+ AOE_MODE = "2"' in lines
     assert '~ NPUPROF_HCCL_TIMEOUT = "1800" -> "600"' in lines
-    assert any(line.startswith("- NPUPROF_DUMP_PATH") for line in lines)
+    assert [line.split()[1] for line in lines if line.startswith("-")] == ["NPUPROF_DUMP_PATH"]
     assert not any("NPUPROF_AOE_MODE" in line for line in lines)
     assert "\x1b" not in result.out
     rows = json.loads(run("env", "leaf", "--diff", "--format", "json").out)["changes"]
