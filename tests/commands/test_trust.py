@@ -797,6 +797,8 @@ def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_execut
     preset = tmp_path / "profiles/a.toml"
     preset.write_text(preset.read_text().replace("/x.so", "/y.so"))
     assert "LD_PRELOAD" in run("env", "a").err
+    assert run("set", "a", "env.LD_PRELOAD=/z.so").code == 0
+    assert run("env", "a").code == 0
 
 
 def write_script(path: Path, *exports: str) -> str:
