@@ -176,6 +176,7 @@ def test_an_environment_that_python_passes_on_is_read(
         ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
         ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"),
         ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
+        ("FILE_RANK_TABLE", "RANK_TABLE_FILE"),
         ("RANKK_ID", "RANK_ID"),
     ],
 )
@@ -358,6 +359,7 @@ READS = [
     pytest.param(
         "a.sh", "source ./absent.sh\nexport RANK_ID=$RANKK_ID", "", id="a missing file may set it"
     ),
+    pytest.param("a.sh", "export RANK_ID=$JOB_IDD", "", id="a common name with a suffix"),
     pytest.param(
         "a.sh", "export RANK_ID=${OMPI_COMM_WORLD_RANK:-0}", "", id="a variable of another program"
     ),
