@@ -124,6 +124,7 @@ inject {py} {}
 scan
 scan --statistics
 scan --statistics --format html
+scan --statistics {}.toml
 scan --severity info
 scan {py} --severity info --format github
 bisect good valid -- false

@@ -14,7 +14,7 @@ import pytest
 
 from npuprof.model import NpuprofError
 from npuprof.system import locks, writing
-from npuprof.system.tree import Tree
+from npuprof.system.tree import Tree, make_tree
 from npuprof.system.writing import PlannedWrite
 from support.building import REPOSITORY
 from support.lanes import more_at_night
@@ -375,7 +375,7 @@ def test_a_file_that_is_read_only_is_not_replaced(
 @pytest.mark.parametrize(
     ("mask", "mode"), [(0o000, 0o666), (0o022, 0o644), (0o027, 0o640), (0o077, 0o600)]
 )
-def test_a_new_file_has_the_mode_of_the_umask(
+def test_a_new_file_or_folder_has_the_mode_of_the_umask(
     mask: int, mode: int, tmp_path: Path, run: Run, store: Store
 ) -> None:
     folder = store({"good": PRESET})
@@ -384,10 +384,13 @@ def test_a_new_file_has_the_mode_of_the_umask(
         assert run("new", "fresh").code == 0
         assert run("show", "good", "-o", "shown.toml").code == 0
         Tree(str(tmp_path)).write_file("written", b"x")
+        os.close(Tree(str(tmp_path)).open_file("opened", os.O_WRONLY | os.O_CREAT))
+        make_tree(str(tmp_path / "made"))
     finally:
         os.umask(before)
-    paths = [folder / "fresh.toml", tmp_path / "shown.toml", tmp_path / "written"]
-    assert [oct(path.stat().st_mode & 0o7777) for path in paths] == [oct(mode)] * 3
+    paths = [folder / "fresh.toml", *map(tmp_path.joinpath, ("shown.toml", "written", "opened"))]
+    assert [oct(path.stat().st_mode & 0o7777) for path in paths] == [oct(mode)] * 4
+    assert oct((tmp_path / "made").stat().st_mode & 0o7777) == oct(mode | (mode & 0o444) >> 2)
 
 
 def test_mode_and_owner_stay(run: Run, store: Store) -> None:

@@ -37,7 +37,7 @@ def format_report(report: Report, coloured: bool) -> str:
         if table.rows:
             lines += [
                 "",
-                paint_text(escape_controls(table.title), "1", coloured),
+                paint_text(table.title, "1", coloured),
                 *_format_rows(table),
             ]
     return "".join(f"{line}\n" for line in lines)
