@@ -953,6 +953,7 @@ def test_an_edited_copy_is_neither_read_nor_committed_nor_released_nor_clean_at_
     expect(run("commit", "-m", "x"), 2, "NP049")
     app.commit(message="edited")
     assert app.git("log", "--format=%s").count("x") == 0
+    expect(run("diff", "--rev", "HEAD~1"), *((2, "INVALID NOW", "NP049") if uses else (0,)))
     app.git(
         "tag", "-a", "job/v1.0.1", "-m", app.git("tag", "-l", "--format=%(contents)", "job/v1.0.0")
     )
