@@ -317,6 +317,9 @@ def test_warnings_that_a_change_brings_are_told_in_every_form_and_are_no_errors(
     assert "! warns NP378" in repo.git("log", "-1", "--format=%B")
     repo.write({"base": WAITING.format(1800, 1900000)})
     assert "! no longer NP378" in run("diff", "--rev", "HEAD").out
+    repo.write({"other": WAITING.format(5, 9000)})  # a finding of one preset is listed below it
+    shown = run("diff", "other", "--rev", "HEAD", "--format", "markdown").out
+    assert "\n- `no longer NP378: " in shown
 
 
 def test_other_warnings_alone_make_no_difference(repo: Repo, run: Run) -> None:
