@@ -375,7 +375,7 @@ TE_PARALLEL_COMPILER = {8 + number % 8}
 
 def _ratio(
     folder: Path,
-    words: Sequence[str],
+    arguments: Sequence[str],
     against: Sequence[str],
     rounds: int = ROUNDS,
     other: Path | None = None,
@@ -384,29 +384,29 @@ def _ratio(
 
     The other command runs in ``other``. Other load can only add to a time.
     """
-    pairs = [(_time(folder, words), _time(other or folder, against)) for _ in range(rounds + 1)]
+    pairs = [(_time(folder, arguments), _time(other or folder, against)) for _ in range(rounds + 1)]
     return min(first for first, _ in pairs) / min(second for _, second in pairs)
 
 
-def _time(folder: Path, words: Sequence[str]) -> float:
+def _time(folder: Path, arguments: Sequence[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+        arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
-        sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
+        sys.exit(f"{' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _time_best(folder: Path, words: Sequence[str], rounds: int = 3) -> float:
-    return min(_time(folder, words) for _ in range(rounds))
+def _time_best(folder: Path, arguments: Sequence[str], rounds: int = 3) -> float:
+    return min(_time(folder, arguments) for _ in range(rounds))
 
 
-def _peak(folder: Path, words: Sequence[str]) -> float:
+def _peak(folder: Path, arguments: Sequence[str]) -> float:
     """Return the peak memory of a command in MiB, the least of three runs."""
     runs = [
-        subprocess.run([*BARE, _PEAK, *words], cwd=folder, stdout=subprocess.PIPE, check=True)
+        subprocess.run([*BARE, _PEAK, *arguments], cwd=folder, stdout=subprocess.PIPE, check=True)
         for _ in range(3)
     ]
     return min(int(run.stdout) for run in runs) / 1024
@@ -424,16 +424,16 @@ def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Ro
         ("Conan", "conan", _conan, 8),
     ):
         if commands := _install_peer(folder, package):
-            home, words = make(folder / f"{package}-files", commands)
+            home, arguments = make(folder / f"{package}-files", commands)
             rows.append(
-                Row(f"{title} / render", _ratio(home, words, render, 9, small), hold, more=True)
+                Row(f"{title} / render", _ratio(home, arguments, render, 9, small), hold, more=True)
             )
     presets = [str(path) for path in sorted((repository / "profiles").rglob("*.toml"))]
     schema, module = folder / "schema.json", folder / "module.py"
-    for path, words in ((schema, ["schema"]), (module, ["render", "bert-training"])):
+    for path, arguments in ((schema, ["schema"]), (module, ["render", "bert-training"])):
         path.write_text(
             subprocess.run(
-                [npuprof, *words], cwd=repository, capture_output=True, text=True, check=True
+                [npuprof, *arguments], cwd=repository, capture_output=True, text=True, check=True
             ).stdout
         )
     checkers = {
@@ -441,12 +441,12 @@ def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Ro
         "taplo": ["lint", "--no-schema", *presets],
         "ruff": ["check", "--no-cache", "--isolated", str(module)],
     }
-    for package, words in checkers.items():
+    for package, arguments in checkers.items():
         if commands := _install_peer(folder, package):
             rows.append(
                 Row(
                     f"{package} / check",
-                    _ratio(repository, [str(commands / package), *words], check, 5),
+                    _ratio(repository, [str(commands / package), *arguments], check, 5),
                     None,
                     more=True,
                 )

@@ -99,10 +99,10 @@ def measure_rows() -> list[Row]:
     return rows
 
 
-def _run(repo: Repo, words: Sequence[str], **more: str) -> float:
+def _run(repo: Repo, arguments: Sequence[str], **more: str) -> float:
     start = time.perf_counter()
     done = subprocess.run(
-        words,
+        arguments,
         cwd=repo.folder,
         env={**os.environ, **ENVIRONMENT, **more},
         capture_output=True,
@@ -127,23 +127,23 @@ def _ratio(repo: Repo, ours: Sequence[str], theirs: Sequence[str], rounds: int =
     return left / right
 
 
-def _median(repo: Repo, words: Sequence[str]) -> float:
-    return statistics.median(_run(repo, words) for _ in range(ROUNDS))
+def _median(repo: Repo, arguments: Sequence[str]) -> float:
+    return statistics.median(_run(repo, arguments) for _ in range(ROUNDS))
 
 
-def _measure_first_line(repo: Repo, words: Sequence[str]) -> float:
+def _measure_first_line(repo: Repo, arguments: Sequence[str]) -> float:
     """Return how long a terminal waits for the first line of an answer, the median.
 
     The rest is not waited for.
     """
-    return statistics.median(_wait_for_line(repo, words) for _ in range(ROUNDS))
+    return statistics.median(_wait_for_line(repo, arguments) for _ in range(ROUNDS))
 
 
-def _wait_for_line(repo: Repo, words: Sequence[str]) -> float:
+def _wait_for_line(repo: Repo, arguments: Sequence[str]) -> float:
     ours, theirs = pty.openpty()
     start = time.perf_counter()
     with subprocess.Popen(
-        words,
+        arguments,
         cwd=repo.folder,
         env={**os.environ, **ENVIRONMENT, "PAGER": "cat"},
         stdout=theirs,
@@ -158,9 +158,9 @@ def _wait_for_line(repo: Repo, words: Sequence[str]) -> float:
     return took
 
 
-def _processes(repo: Repo, words: Sequence[str]) -> float:
+def _processes(repo: Repo, arguments: Sequence[str]) -> float:
     trace = repo.folder.parent / "trace"
-    _run(repo, words, GIT_TRACE2_EVENT=str(trace))
+    _run(repo, arguments, GIT_TRACE2_EVENT=str(trace))
     return float(trace.read_text().count('"event":"start"'))
 
 

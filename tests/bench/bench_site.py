@@ -64,12 +64,12 @@ def main() -> int:
     found = [measure(size) for size in SIZES]
     bad = False
     for (title, unit, line), *values in zip(ROWS, *found, strict=True):
-        held = not line or max(values) <= line
-        bad |= not held
+        is_met = not line or max(values) <= line
+        bad |= not is_met
         shown = " ".join(f"{value:8.1f}" for value in values)
         print(
             f"{shown} {unit:<3} {f'hold {line}' if line else '':<10} "
-            f"{'' if held else 'NOT HELD  '}{title}"
+            f"{'' if is_met else 'NOT HELD  '}{title}"
         )
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
@@ -124,7 +124,7 @@ def _open(browser: Any, public: Path, path: str) -> tuple[float, float]:
     page.locator(PAGES[path]).first.wait_for(state="attached")
     took = (time.perf_counter() - start) * 1000
     page.close()
-    return sum(os.path.getsize(one) for one in loaded) / 1000, took
+    return sum(os.path.getsize(url) for url in loaded) / 1000, took
 
 
 def _search(browser: Any, public: Path, path: str, field: str) -> float:

@@ -53,14 +53,14 @@ def main() -> int:
             shutil.rmtree(folder / "cache")
             first = _time(app, [*NPUPROF, "source", "sync"])
             found.setdefault("sync, nothing there", []).append(first / bare)
-            for title, words in {
+            for title, arguments in {
                 "sync, all there": ["source", "sync"],
                 "list": ["list"],
                 "check": ["check"],
                 "render": ["render", "job0"],
             }.items():
                 found.setdefault(title, []).append(
-                    min(_time(app, [*NPUPROF, *words]) for _ in range(rounds)) / bare
+                    min(_time(app, [*NPUPROF, *arguments]) for _ in range(rounds)) / bare
                 )
             pairs = [
                 (

@@ -29,17 +29,17 @@ class UnknownNameCase(NamedTuple):
     file: str
     before: str
     after: str
-    said: str
+    message: str
 
 
 @pytest.mark.parametrize(
-    ("file", "before", "after", "said"),
+    ("file", "before", "after", "message"),
     [
         UnknownNameCase(
             file="rules.toml",
             before='when = "precision_mode_v2 is set',
             after='when = "precison_mode_v2 is set',
-            said="rules.toml: NP301: unknown name 'precison_mode_v2' in "
+            message="rules.toml: NP301: unknown name 'precison_mode_v2' in "
             '"precison_mode_v2 is set and precision_mode is set": '
             "did you mean 'precision_mode_v2'",
         ),
@@ -47,47 +47,48 @@ class UnknownNameCase(NamedTuple):
             file="rules.toml",
             before='needs = "precision_mode in',
             after='needs = "precision_mod in',
-            said="rules.toml: NP302: unknown name 'precision_mod'",
+            message="rules.toml: NP302: unknown name 'precision_mod'",
         ),
         UnknownNameCase(
             file="rules.toml",
             before="env.ENABLE_HF32_EXECUTION is set",
             after="env.ENABLE_HF32_EXECUTON is set",
-            said="rules.toml: advice on op_precision_mode: ",
+            message="rules.toml: advice on op_precision_mode: ",
         ),
         UnknownNameCase(
             file="releases.toml",
             before='when = "fp_point is set"',
             after='when = "fp_pont is set"',
-            said="releases.toml: M24: unknown name 'fp_pont'",
+            message="releases.toml: M24: unknown name 'fp_pont'",
         ),
         UnknownNameCase(
             file="options/deprecated.toml",
             before="iterations_per_loop != 1",
             after="iteration_per_loop != 1",
-            said="options/deprecated.toml: enable_data_pre_proc: unknown name 'iteration_per_loop'",
+            message="options/deprecated.toml: enable_data_pre_proc: "
+            "unknown name 'iteration_per_loop'",
         ),
         UnknownNameCase(
             file="frameworks/cann/variables.toml",
             before="env.PROFILING_MODE is set",
             after="env.PROFILING_MOD is set",
-            said="frameworks/cann/variables.toml: env.PROFILING_OPTIONS: "
+            message="frameworks/cann/variables.toml: env.PROFILING_OPTIONS: "
             "unknown name 'env.PROFILING_MOD'",
         ),
         UnknownNameCase(
             file="releases.toml",
             before='when = "fp_point is set"',
             after="when = \"cann >= '8.5'\"",
-            said="releases.toml: M24: unknown name 'cann'",
+            message="releases.toml: M24: unknown name 'cann'",
         ),
     ],
 )
 def test_an_unknown_name_in_a_condition_fails_the_build(
-    monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, said: str
+    monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, message: str
 ) -> None:
     with pytest.raises(ValueError, match="unknown name") as raised:
         build_rule(monkeypatch, file, before, after)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 NAMES = {"hccl_timeout", "product", "scenario", "env.HCCL_CONNECT_TIMEOUT", "vllm_ascend.refresh"}

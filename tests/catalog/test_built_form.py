@@ -108,17 +108,17 @@ def test_the_index_of_verbs_has_the_texts_of_the_imported_verbs() -> None:
     cases = [*COMMANDS.rglob("*.py")]
     assert cases
     for path in cases:
-        words = [
+        texts = [
             part.rstrip("_").replace("_", "-")
             for part in path.relative_to(COMMANDS).with_suffix("").parts
         ]
-        found = load_verb(words)
-        if found is not None and list(found.names) == words:
+        found = load_verb(texts)
+        if found is not None and list(found.names) == texts:
             names, verb = found.names, found.verb
             assert purposes.pop(names, None) == (
                 None if verb.hidden else str(verb.__doc__).split("\n")[0]
             ), names
-            assert words[0] in groups.get(GROUPS.get(verb.group, ""), words), names
+            assert texts[0] in groups.get(GROUPS.get(verb.group, ""), texts), names
     assert not purposes
 
 

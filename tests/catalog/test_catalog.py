@@ -106,8 +106,8 @@ def test_every_row_says_what_it_is_and_names_its_source(section: str, name: str)
     record = SECTIONS[section](name)
     assert record is not None
     assert record.kind in KINDS[section]
-    words = [text["summary"], text.get("doc", ""), text.get("doubt", "")]
-    assert not any(re.search(r"\bTODO\b|\bFIXME\b", word) for word in words)
+    entries = [text["summary"], text.get("doc", ""), text.get("doubt", "")]
+    assert not any(re.search(r"\bTODO\b|\bFIXME\b", entry) for entry in entries)
 
 
 #: The fields of the TOML files that are not fields of records: prose, and what the rules and states
@@ -343,8 +343,8 @@ def test_a_flag_is_whole(name: str) -> None:
             record.replacement
         ), record.replacement
     for other in (*record.requires, *record.conflicts):
-        words = re.findall(r"--([a-z][\w]*)", other) or [re.split(r"[ =]", other)[0]]
-        assert any(catalog.find_flag(word) or catalog.find_option(word) for word in words), other
+        names = re.findall(r"--([a-z][\w]*)", other) or [re.split(r"[ =]", other)[0]]
+        assert any(catalog.find_flag(name) or catalog.find_option(name) for name in names), other
 
 
 def test_releases_are_found_by_their_names_and_name_their_source() -> None:

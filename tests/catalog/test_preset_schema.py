@@ -167,8 +167,8 @@ def test_it_accepts_choices_of_any_release_that_check_lets_pass_in_what_a_preset
         ):
             text = f"[profile]\n{head}\n[{section}]\n{name} = {format_toml_value(value)}\n"
             if not any(
-                one.severity == "error" and one.code[2:3] in "24"
-                for one in npuprof.check(npuprof.loads(text))
+                finding.severity == "error" and finding.code[2:3] in "24"
+                for finding in npuprof.check(npuprof.loads(text))
             ):
                 passed += 1
                 assert VALIDATOR.is_valid(tomllib.loads(text)), text

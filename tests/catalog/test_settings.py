@@ -370,7 +370,7 @@ def test_explain_names_meaning_counterpart_and_reader(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
+    ("arguments", "hint"),
     [
         (("option", "torch_npu.jit_compil"), "torch_npu.jit_compile"),
         (("option", "torch_npu.matmul.allow_hf3"), "torch_npu.matmul.allow_hf32"),
@@ -378,10 +378,10 @@ def test_explain_names_meaning_counterpart_and_reader(run: Run) -> None:
     ],
 )
 def test_a_misspelt_setting_is_answered_with_those_of_its_framework(
-    words: tuple[str, ...], hint: str, run: Run
+    arguments: tuple[str, ...], hint: str, run: Run
 ) -> None:
     Path("job.toml").write_text("[torch_npu]\njit_compile = false\n")
-    assert f"did you mean {hint!r}" in run(*words).err
+    assert f"did you mean {hint!r}" in run(*arguments).err
 
 
 def test_check_counts_arguments_of_vllm_as_unchecked(run: Run) -> None:

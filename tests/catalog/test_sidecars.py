@@ -232,9 +232,9 @@ def test_code_that_needs_a_file_names_the_option_that_is_the_file(store: Store, 
             )
         }
     )
-    said = run("render", "leaf", "--no-check").err
-    assert "leaf.toml:3:1: error NP904: the code needs op_precision.ini" in said
-    assert "why: op_precision_mode is written out in the preset." in said
+    messages = run("render", "leaf", "--no-check").err
+    assert "leaf.toml:3:1: error NP904: the code needs op_precision.ini" in messages
+    assert "why: op_precision_mode is written out in the preset." in messages
 
 
 @pytest.mark.parametrize("entry", ["A,B", " A", "A "])

@@ -74,17 +74,21 @@ def test_a_default_of_the_catalogue_is_what_stands_there_unset() -> None:
 
 
 def test_generations_are_newest_first_and_their_titles_tell_them_apart() -> None:
-    names = [one.name for one in wire.load_generations() if not one.tf2]
+    names = [generation.name for generation in wire.load_generations() if not generation.tf2]
     assert names == sorted(names, reverse=True)
     titles = [
         title
-        for one in wire.load_generations()
-        if not one.tf2
-        for title in (one.init, one.session, one.graph)
+        for generation in wire.load_generations()
+        if not generation.tf2
+        for title in (generation.init, generation.session, generation.graph)
         if title
     ]
     assert len(titles) == len(set(titles))
-    known = {name for one in wire.load_generations() for name in (one.name, *one.also)}
+    known = {
+        name
+        for generation in wire.load_generations()
+        for name in (generation.name, *generation.also)
+    }
     assert {
         name for row in load_wires().values() for name in (*row.logged_by, *row.unset_in)
     } <= known

@@ -23,8 +23,10 @@ JOB = 'env.JOB_ID = "1"\n'
 
 
 def accept(*codes: str, extends: str = "") -> str:
-    said = ", ".join(f'{{ code = "{code}", reason = "we know" }}' for code in codes)
-    return f"profile.ignore = [{said}]\n" + (f"profile.extends = [{extends}]\n" if extends else "")
+    entries = ", ".join(f'{{ code = "{code}", reason = "we know" }}' for code in codes)
+    return f"profile.ignore = [{entries}]\n" + (
+        f"profile.extends = [{extends}]\n" if extends else ""
+    )
 
 
 def codes(presets: Mapping[str, str], name: str, project: str = "", **requested: Any) -> set[str]:
@@ -44,36 +46,36 @@ class AcceptanceCase(NamedTuple):
     presets: dict[str, str]
     project: str
     name: str
-    told: bool
+    is_reported: bool
 
 
 @pytest.mark.parametrize(
-    ("presets", "project", "name", "told"),
+    ("presets", "project", "name", "is_reported"),
     [
         AcceptanceCase(
             presets={"a": JOB},
             project="",
             name="a",
-            told=True,
+            is_reported=True,
         ),
         AcceptanceCase(
             presets={"a": accept("NP603") + JOB},
             project="",
             name="a",
-            told=False,
+            is_reported=False,
         ),
         AcceptanceCase(
             presets={"a": accept("NP602") + JOB},
             project="",
             name="a",
-            told=True,
+            is_reported=True,
         ),
         # in heirs for its values and those of its ancestors; not for theirs
         AcceptanceCase(
             presets={"a": accept("NP603") + JOB, "b": 'profile.extends = ["a"]\n'},
             project="",
             name="b",
-            told=False,
+            is_reported=False,
         ),
         AcceptanceCase(
             presets={
@@ -82,61 +84,61 @@ class AcceptanceCase(NamedTuple):
             },
             project="",
             name="b",
-            told=True,
+            is_reported=True,
         ),
         AcceptanceCase(
             presets={"a": JOB, "b": accept("NP603", extends='"a"')},
             project="",
             name="b",
-            told=False,
+            is_reported=False,
         ),
         AcceptanceCase(
             presets={"a": JOB, "b": accept("NP603", extends='"a"')},
             project="",
             name="a",
-            told=True,
+            is_reported=True,
         ),
         AcceptanceCase(
             presets={"a": JOB, "b": accept("NP603"), "c": 'profile.extends = ["a", "b"]\n'},
             project="",
             name="c",
-            told=True,
+            is_reported=True,
         ),  # b is no heir of a
         # by a glob
         AcceptanceCase(
             presets={"a": JOB},
             project=GLOB,
             name="a",
-            told=False,
+            is_reported=False,
         ),
         AcceptanceCase(
             presets={"b": JOB},
             project=GLOB,
             name="b",
-            told=True,
+            is_reported=True,
         ),
         AcceptanceCase(
             presets={"a": JOB, "b": 'profile.extends = ["a"]\n'},
             project=GLOB,
             name="b",
-            told=False,
+            is_reported=False,
         ),
         AcceptanceCase(
             presets={"a": "", "b": f'profile.extends = ["a"]\n{JOB}'},
             project=GLOB,
             name="b",
-            told=True,
+            is_reported=True,
         ),
     ],
 )
 def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(
-    presets: dict[str, str], project: str, name: str, told: bool
+    presets: dict[str, str], project: str, name: str, is_reported: bool
 ) -> None:
-    assert ("NP603" in codes(presets, name, project)) == told
+    assert ("NP603" in codes(presets, name, project)) == is_reported
 
 
 @pytest.mark.parametrize(
-    ("heir", "told"),
+    ("heir", "is_reported"),
     [
         ("", False),
         ("options.hccl_timeout = 3\n", False),
@@ -144,12 +146,14 @@ def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(
         ('profile.unset = ["deterministic"]\n', True),  # the winning word is the heir's
     ],
 )
-def test_a_rule_is_accepted_for_all_the_settings_that_it_reads(heir: str, told: bool) -> None:
+def test_a_rule_is_accepted_for_all_the_settings_that_it_reads(
+    heir: str, is_reported: bool
+) -> None:
     presets = {
         "a": accept("TEAM-1") + "options.deterministic = 0\n",
         "b": f'profile.extends = ["a"]\n{heir}',
     }
-    assert ("TEAM-1" in codes(presets, "b", RULE)) == told
+    assert ("TEAM-1" in codes(presets, "b", RULE)) == is_reported
 
 
 def test_what_the_command_line_and_mixins_set_is_told_all_the_same() -> None:
@@ -197,7 +201,7 @@ def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, pre
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("ignore", "message"),
     [
         ("profile.ignore = 1\n", "must be a list of tables with code and reason"),
         ('profile.ignore = [{ code = "NP603" }]\n', "an ignore needs a reason"),
@@ -212,9 +216,9 @@ def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, pre
         ),
     ],
 )
-def test_what_ignore_cannot_say_is_told(said: str, told: str) -> None:
-    with pytest.raises(NpuprofError, match=told):
-        codes({"a": said}, "a")
+def test_what_ignore_cannot_say_is_told(ignore: str, message: str) -> None:
+    with pytest.raises(NpuprofError, match=message):
+        codes({"a": ignore}, "a")
 
 
 def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Run) -> None:
@@ -227,11 +231,11 @@ def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Ru
     Path("npuprof.toml").write_text(GLOB.replace("a*", "x") + GLOB.replace("a*", "nobody"))
     assert ", 2 accepted" in run("check").err
     notes = [
-        one
-        for one in json.loads(run("check", "--format", "json").out)["findings"]
-        if one["code"] == "NP705"
+        finding
+        for finding in json.loads(run("check", "--format", "json").out)["findings"]
+        if finding["code"] == "NP705"
     ]
-    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [
+    assert [(note["path"], note["line"], note["severity"]) for note in notes] == [
         ("profiles/a.toml", 1, "info")
     ]
     assert "NP705" not in run("check", "a", "--severity", "info").out  # an heir may need it
@@ -264,11 +268,11 @@ def test_a_glob_of_npuprof_toml_that_means_no_preset_is_a_note(
     build_store(Path("profiles"), {"a": JOB, "team/x": JOB.replace("1", "2")})
     Path("npuprof.toml").write_text(f"{table}presets = {globs}\n")
     notes = [
-        one
-        for one in json.loads(run("check", "--format", "json").out)["findings"]
-        if one["code"] == "NP709"
+        finding
+        for finding in json.loads(run("check", "--format", "json").out)["findings"]
+        if finding["code"] == "NP709"
     ]
-    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [
+    assert [(note["path"], note["line"], note["severity"]) for note in notes] == [
         ("npuprof.toml", 4, "info")
     ] * len(idle)
     assert all(repr(glob) in note["message"] for glob, note in zip(idle, notes, strict=True))
@@ -303,9 +307,9 @@ def test_a_source_does_not_silence_what_a_consumer_sets(
     silent = run("check", "own").out
     assert "NP603" not in silent, silent
     assert "NP602" not in silent, silent
-    told = run("check", "set").out
-    assert "NP603" in told, told
-    assert "NP602" in told, told
+    output = run("check", "set").out
+    assert "NP603" in output, output
+    assert "NP602" in output, output
 
 
 # -- scripts --------------------------------------------------------------------------------------
@@ -342,7 +346,7 @@ def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(
 ) -> None:
     Path("train.py").write_text(f"{HEAD}{line}\n")
     result = run("scan", "train.py", "--format", "json")
-    found = [one["code"] for one in json.loads(result.out)["findings"]]
+    found = [finding["code"] for finding in json.loads(result.out)["findings"]]
     assert sorted(code for code in found if code in ("NP201", "NP705", "NP706")) == codes_told
 
 
@@ -372,7 +376,7 @@ def test_a_remark_is_for_its_line_else_for_the_whole_statement(
         f"from npu_bridge.npu_init import *\n{text}\ntf.estimator.Estimator(config=config)\n"
     )
     result = run("scan", "train.py", "--format", "json")
-    found = [one["code"] for one in json.loads(result.out)["findings"]]
+    found = [finding["code"] for finding in json.loads(result.out)["findings"]]
     assert sorted(code for code in found if code in ("NP812", "NP705", "NP706")) == codes_told, (
         result.out
     )
@@ -400,7 +404,7 @@ def test_a_remark_is_for_its_line_else_for_the_whole_statement(
 )
 def test_lines_that_a_backslash_joins_are_one_statement(text: str, accepted: int, run: Run) -> None:
     Path("job.sh").write_text(text.format("# npuprof: ignore[NP209] ours"))
-    told = json.loads(run("scan", "job.sh", "--format", "json").out)
-    codes = [one["code"] for one in told["findings"]]
-    assert told.get("accepted", 0) == accepted, told
-    assert ("NP705" in codes) == (not accepted), told
+    document = json.loads(run("scan", "job.sh", "--format", "json").out)
+    codes = [finding["code"] for finding in document["findings"]]
+    assert document.get("accepted", 0) == accepted, document
+    assert ("NP705" in codes) == (not accepted), document

@@ -154,14 +154,14 @@ def list_documented_values() -> list[tuple[str, Any]]:
     for name in catalog.record_names():
         option: Any = catalog.find_option(name)
         example = catalog.find_record_texts("options", name).get("example")
-        given = [
+        documented = [
             *option.choices,
             option.minimum,
             option.maximum,
             example,
             *((True, False) if option.field == "b" else ()),
         ]
-        found += [(name, value) for value in dict.fromkeys(given) if value is not None]
+        found += [(name, value) for value in dict.fromkeys(documented) if value is not None]
     return found
 
 
@@ -204,12 +204,14 @@ def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
     ],
 )
 def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) -> None:
-    words = [
+    messages = [
         finding.message
         for finding in findings(text)
         if "stream_sync_timeout" in finding.key or "stream_sync_timeout" in finding.message
     ]
-    assert bool([word for word in words if "hccl" in word.lower()]) == expected, words
+    assert bool([message for message in messages if "hccl" in message.lower()]) == expected, (
+        messages
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,12 +278,12 @@ def test_an_unknown_key_of_an_override_is_placed_at_the_key() -> None:
             '[[override]]\nmatch = { product = "atlas-a3" }\n\n[[override]]\n'
             "option = { hccl_timeout = 1 }\n"
         )
-    told = [
+    messages = [
         (finding.line, finding.column, finding.hint)
         for finding in error.value.findings
         if finding.code == "NP006"
     ]
-    assert told == [(5, 1, "did you mean 'options'?")]
+    assert messages == [(5, 1, "did you mean 'options'?")]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +337,7 @@ def test_a_fault_of_form_hides_no_value(store: Store, run: Run, fault: str, code
         if finding["severity"] == "error"
     }
     assert done.code == 2
-    assert code in {one for one, _ in found}
+    assert code in {found_code for found_code, _ in found}
     assert {
         ("NP203", "precision_mode_v2"),
         ("NP201", "hccl_timeot"),

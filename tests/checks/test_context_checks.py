@@ -64,7 +64,7 @@ def lists(*overrides: str, profile: str = f'products = ["{A2}", "{A3}"]') -> str
     """Return a preset with a list for mixed precision, and overrides, each ``match: value``."""
     blocks = "".join(
         f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode_v2 = "{value}" }}\n'
-        for match, _, value in (one.partition(": ") for one in overrides)
+        for match, _, value in (override.partition(": ") for override in overrides)
     )
     head = f'[profile]\nscenario = "training"\n{profile}\n[options]\n'
     return f'{head}modify_mixlist = {{ black-list = {{ to-add = ["MatMul"] }} }}\n{blocks}'
@@ -101,14 +101,14 @@ def test_what_holds_only_without_a_product_or_a_release_is_no_error_of_a_preset_
     text: str, expected: list[tuple[str, str]]
 ) -> None:
     found = [finding for finding in findings(text) if finding.code == "NP303"]
-    assert sorted((one.severity, one.message) for one in found) == expected
+    assert sorted((finding.severity, finding.message) for finding in found) == expected
 
 
 def test_used_without_its_product_the_same_preset_is_refused(tmp_path: Path) -> None:
     config = npuprof.loads(
         lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16')
     )
-    (found,) = [one for one in npuprof.check(config) if one.code == "NP303"]
+    (found,) = [finding for finding in npuprof.check(config) if finding.code == "NP303"]
     assert found.hint.endswith("; or give --product wherever the preset is used")
     with pytest.raises(NpuprofError, match=NO_MODE):
         npuprof.render(config, "session")
@@ -249,8 +249,8 @@ def test_the_chip_that_an_override_names_narrows_the_products_where_it_takes_par
     profile: str, match: str, chip: str, expected: str | None
 ) -> None:
     text = CHIPS.format(profile, match, chip)
-    told = [finding.message for finding in findings(text) if finding.code in ("NP407", "NP409")]
-    assert told == [expected.format(chip)] if expected else not told
+    messages = [finding.message for finding in findings(text) if finding.code in ("NP407", "NP409")]
+    assert messages == [expected.format(chip)] if expected else not messages
     narrow = text.replace("Ascend910B2", chip).partition("[[override]]")[0]  # that chip everywhere
     alone = [finding.message for finding in findings(narrow) if finding.code == "NP409"]
     assert bool(alone) == (expected is not None and expected.startswith(BF16))

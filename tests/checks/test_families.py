@@ -155,18 +155,18 @@ def test_a_flag_that_no_product_supports_says_so() -> None:
 
 
 def test_releases_that_read_an_option_are_told_without_those_between_that_do_not() -> None:
-    told = [
+    messages = [
         finding.hint
         for finding in findings('[profile]\ncann = "6.0.1"\n[options]\nauto_tune_mode = "RL"\n')
         if finding.code == "NP404"
     ]
-    assert told == [
+    assert messages == [
         "it is read in 20.1 to 6.0.RC1, 6.3.RC1 to 9.2.0; unset it there, or narrow cann"
     ]
 
 
 @pytest.mark.parametrize(
-    ("scenario", "product", "told"),
+    ("scenario", "product", "expected"),
     [
         ("training", "atlas-inference", ["there is no training on atlas-inference"]),
         ("online-inference", "atlas-inference", []),
@@ -187,7 +187,7 @@ def test_releases_that_read_an_option_are_told_without_those_between_that_do_not
     ],
 )
 def test_a_scenario_that_a_product_is_not_there_for_is_told(
-    scenario: str, product: str, told: list[str]
+    scenario: str, product: str, expected: list[str]
 ) -> None:
     found = findings(f'[profile]\nscenario = "{scenario}"\nproducts = ["{product}"]\n')
-    assert [finding.message for finding in found if finding.code == "NP414"] == told
+    assert [finding.message for finding in found if finding.code == "NP414"] == expected

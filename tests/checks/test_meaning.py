@@ -157,9 +157,9 @@ def test_whatever_a_hint_writes_out_is_taken_and_never_reverses(
                 judged += 1
                 there = new if whole else replace_at(value, fault.tail, new)
                 left = [
-                    one
-                    for one in find_setting_faults(key, there)
-                    if whole or one.tail == fault.tail
+                    other
+                    for other in find_setting_faults(key, there)
+                    if whole or other.tail == fault.tail
                 ]
                 assert left == [], (key, value, fault.hint)
                 truths = read_truth(value), read_truth(new if " = " in fault.hint else None)

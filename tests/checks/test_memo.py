@@ -98,15 +98,15 @@ def judge(workspace: spec.Workspace, name: str, notes: bool = True) -> list[Any]
         found = list(error.findings)
     return [
         (
-            one.severity,
-            str(one),
-            one.why,
-            one.key,
-            one.profiles,
-            str(one.origin),
-            one.origin.path if one.origin else None,
+            finding.severity,
+            str(finding),
+            finding.why,
+            finding.key,
+            finding.profiles,
+            str(finding.origin),
+            finding.origin.path if finding.origin else None,
         )
-        for one in found
+        for finding in found
     ]
 
 
@@ -137,7 +137,7 @@ def test_a_preset_is_judged_alike_whatever_was_judged_before(
             expected = judge(fresh, name)
         assert judge(common, name) == expected
         assert judge(common, name, notes=False) == [
-            one for one in expected if not one[0].startswith("info")
+            finding for finding in expected if not finding[0].startswith("info")
         ]
 
 
@@ -157,11 +157,13 @@ def test_a_value_that_many_inherit_is_judged_once(
     monkeypatch.setattr(
         judging,
         "_judge_value",
-        lambda there, key, *given: (judged.append(key), real(there, key, *given))[1],
+        lambda there, key, *rest: (judged.append(key), real(there, key, *rest))[1],
     )
     assert texts
     for name in texts:
-        assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
+        assert [finding.code for finding in checks.check_config(workspace.resolve_spec(name))] == [
+            "NP201"
+        ]
     assert judged == ["stranger"]
 
 
@@ -180,9 +182,9 @@ def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(
     )
     found = [
         [
-            one.code
-            for one in checks.check_config(workspace.resolve_spec(name))
-            if one.code == "NP378"
+            finding.code
+            for finding in checks.check_config(workspace.resolve_spec(name))
+            if finding.code == "NP378"
         ]
         for name in texts
     ]

@@ -47,8 +47,8 @@ def test_a_preset_says_what_it_is_for_when_to_use_it_when_not_and_on_which_pages
     profile = STORE.store.profile(name)
     description = profile.table["description"]
     assert description.startswith(("Use it ", "Add it ", "Extend it "))
-    words = (" not ", "Not ", "Never ", " never ", "no other", "starts no cluster", "after.")
-    assert any(word in description for word in words), description
+    exclusions = (" not ", "Not ", "Never ", " never ", "no other", "starts no cluster", "after.")
+    assert any(exclusion in description for exclusion in exclusions), description
     (line,) = [
         line for line in profile.document.text.splitlines() if line.startswith("# Manuals: ")
     ]

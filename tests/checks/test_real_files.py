@@ -56,17 +56,17 @@ SHAPES = (
 
 
 @pytest.mark.parametrize(
-    ("scenario", "more", "told"),
+    ("scenario", "more", "is_reported"),
     [
         ("offline-inference", '[atc]\ninput_format = "ND"\n', False),
         ("online-inference", "dynamic_node_type = 1\n", True),
     ],
 )
 def test_the_order_of_inputs_counts_where_their_node_type_is_set(
-    scenario: str, more: str, told: bool
+    scenario: str, more: str, is_reported: bool
 ) -> None:
     preset = npuprof.loads(f'[profile]\nscenario = "{scenario}"\n{SHAPES}{more}')
-    assert ("NP383" in {finding.code for finding in npuprof.check(preset)}) is told
+    assert ("NP383" in {finding.code for finding in npuprof.check(preset)}) is is_reported
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_the_order_of_inputs_counts_where_their_node_type_is_set(
 )
 def test_a_number_type_is_suggested_by_its_meaning(option: str, value: str, meant: str) -> None:
     found = [
-        one
-        for one in npuprof.check(npuprof.loads(f'[options]\n{option} = "{value}"\n'))
-        if one.code == "NP203"
+        finding
+        for finding in npuprof.check(npuprof.loads(f'[options]\n{option} = "{value}"\n'))
+        if finding.code == "NP203"
     ]
     assert found[0].hint.startswith(f"did you mean {meant}")
 
@@ -112,11 +112,11 @@ def test_a_value_of_the_older_or_newer_option_is_suggested_by_its_name_there(
     option: str, value: str, hint: str
 ) -> None:
     found = [
-        one
-        for one in npuprof.check(npuprof.loads(f'[options]\n{option} = "{value}"\n'))
-        if one.code == "NP203"
+        finding
+        for finding in npuprof.check(npuprof.loads(f'[options]\n{option} = "{value}"\n'))
+        if finding.code == "NP203"
     ]
-    assert [(one.hint, one.fix) for one in found] == [(hint, None)]
+    assert [(finding.hint, finding.fix) for finding in found] == [(hint, None)]
 
 
 @pytest.mark.parametrize(
@@ -157,16 +157,16 @@ def test_a_product_that_may_be_two_is_offered_as_both_and_not_changed(
         f'[options]\n[[override]]\nmatch = {{ product = "{product}" }}\n'
         "options = { deterministic = 1 }\n"
     )
-    found = [one for one in npuprof.check(preset) if one.code == "NP403"]
-    assert [(one.hint, one.fix is not None) for one in found] == [(hint, fixed)]
+    found = [finding for finding in npuprof.check(preset) if finding.code == "NP403"]
+    assert [(finding.hint, finding.fix is not None) for finding in found] == [(hint, fixed)]
 
 
 @pytest.mark.parametrize("lines", ["min_group_size = 5", 'variable_memory_max_size = "16GiB"'])
 def test_a_wrong_value_of_a_setting_without_effect_is_told_once_with_one_advice(lines: str) -> None:
     found = [
-        one
-        for one in npuprof.check(npuprof.loads(f"[options]\n{lines}\n"))
-        if one.severity != "info"
+        finding
+        for finding in npuprof.check(npuprof.loads(f"[options]\n{lines}\n"))
+        if finding.severity != "info"
     ]
     assert len(found) == 1
     assert found[0].hint == "unset it"
@@ -188,9 +188,9 @@ def test_a_wrong_value_of_a_setting_that_should_go_is_an_error_with_that_advice(
     lines: str, hint: str
 ) -> None:
     found = npuprof.check(npuprof.loads(f'[profile]\nscenario = "training"\n{lines}\n'))
-    assert [(one.severity, one.hint) for one in found if one.severity != "info"] == [
-        ("error", hint)
-    ]
+    assert [
+        (finding.severity, finding.hint) for finding in found if finding.severity != "info"
+    ] == [("error", hint)]
 
 
 def test_a_public_list_of_debug_modules_is_accepted() -> None:
@@ -198,7 +198,9 @@ def test_a_public_list_of_debug_modules_is_accepted() -> None:
     # AIV_OPS_EXC is ignored with a warning
     for value in ("ALG,TASK,RESOURCE,AIV_OPS_EXC", "^aiv_ops_exc", "alg,,task,"):
         assert not findings(f'export HCCL_DEBUG_CONFIG="{value}"\n', "x.sh")
-    assert [one.code for one in findings("export HCCL_DEBUG_CONFIG=ALG,AIV\n", "x.sh")] == ["NP203"]
+    assert [finding.code for finding in findings("export HCCL_DEBUG_CONFIG=ALG,AIV\n", "x.sh")] == [
+        "NP203"
+    ]
 
 
 def test_none_for_a_mode_that_the_class_stores_is_an_error() -> None:
@@ -212,5 +214,7 @@ def test_none_for_a_mode_that_the_class_stores_is_an_error() -> None:
         ("dump_debug_mode='all'", []),
     ):
         assert [
-            one.code for one in findings(text.format(mode), "x.py") if one.severity == "error"
+            finding.code
+            for finding in findings(text.format(mode), "x.py")
+            if finding.severity == "error"
         ] == codes

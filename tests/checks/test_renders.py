@@ -46,7 +46,7 @@ def list_clean_presets(section: str, name: str) -> list[Config]:
     example = catalog.find_record_texts(section, name).get("example")
     values = [
         example,
-        *(getattr(record, word, None) for word in ("minimum", "maximum", "default")),
+        *(getattr(record, field, None) for field in ("minimum", "maximum", "default")),
         *record.choices,
         True,
         *ODD,

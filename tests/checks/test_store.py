@@ -143,8 +143,8 @@ def list_fields(findings: list[Finding]) -> list[dict[str, Any]]:
     return [{**build_finding_dict(finding), "hint": None} for finding in findings]
 
 
-def ask_command(run: Run, *words: str, code: int | None = None) -> list[dict[str, Any]]:
-    done = run("check", "--format", "json", *words)
+def ask_command(run: Run, *arguments: str, code: int | None = None) -> list[dict[str, Any]]:
+    done = run("check", "--format", "json", *arguments)
     assert done.out, done.err
     assert code in (None, done.code)
     return [{**fields, "hint": None} for fields in json.loads(done.out)["findings"]]
@@ -308,9 +308,9 @@ CONSUMERS = {
 }
 
 
-@pytest.mark.parametrize("words", CONSUMERS)
+@pytest.mark.parametrize("arguments", CONSUMERS)
 def test_each_consumer_reports_a_fault_of_the_store(
-    words: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+    arguments: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = repo.commit({"good": GOOD})
     repo.commit({"we`ird": GOOD, "sub/profiles/b": GOOD})
@@ -328,8 +328,8 @@ def test_each_consumer_reports_a_fault_of_the_store(
     }
     for name, value in job.items():
         monkeypatch.setenv(f"GITHUB_{name}", value)
-    done = run(*words.split(), stdin=f"{before} {repo.head} refs/heads/main\n".encode())
-    answer = Path(CONSUMERS[words]).read_text() if CONSUMERS[words] else done.out
+    done = run(*arguments.split(), stdin=f"{before} {repo.head} refs/heads/main\n".encode())
+    answer = Path(CONSUMERS[arguments]).read_text() if CONSUMERS[arguments] else done.out
     assert "NP004" in answer, done
     assert "NP017" in answer, done
 

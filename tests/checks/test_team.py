@@ -46,8 +46,8 @@ def rule(require: str, **more: str) -> str:
 def project(tmp_path: Path) -> Callable[..., Path]:
     """Lay out presets with an npuprof.toml beside their store."""
 
-    def build(said: str, **presets: str) -> Path:
-        (tmp_path / "npuprof.toml").write_text(said)
+    def build(tables: str, **presets: str) -> Path:
+        (tmp_path / "npuprof.toml").write_text(tables)
         Repo(tmp_path, init=False).write(
             {name.replace("__", "/"): text for name, text in presets.items()}
         )
@@ -64,7 +64,7 @@ def list_messages(config: Any, code: str = "TEAM-1") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("table", "said", "line"),
+    ("table", "message", "line"),
     [
         (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
@@ -88,13 +88,13 @@ def list_messages(config: Any, code: str = "TEAM-1") -> list[str]:
         (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
     ],
 )
-def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, said: str, line: int) -> None:
+def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, message: str, line: int) -> None:
     with pytest.raises(NpuprofError) as raised:
         parse_project("npuprof.toml", f"[[rule]]\n{table}".encode())
     (finding,) = raised.value.findings
     assert finding.code == "NP040"
     assert finding.line == line
-    assert said in f"{finding.message} {finding.hint}"
+    assert message in f"{finding.message} {finding.hint}"
 
 
 def test_all_faults_of_rules_are_told_at_once() -> None:
@@ -245,22 +245,22 @@ def test_a_rule_binds_the_presets_that_its_globs_mean(
     )
     result = run("check", "--format", "json")
     found = {
-        tuple(one["profiles"]): one
-        for one in json.loads(result.out)["findings"]
-        if one["code"] == "TEAM-1"
+        tuple(finding["profiles"]): finding
+        for finding in json.loads(result.out)["findings"]
+        if finding["code"] == "TEAM-1"
     }
     assert result.code == 1
     assert sorted(found) == [("production/bert",)]
-    one = found["production/bert",]
-    assert one["message"] == "training is repeatable"
-    assert one["severity"] == "error"
-    assert one["line"] == 4
-    assert one["key"] == "deterministic"
+    finding = found["production/bert",]
+    assert finding["message"] == "training is repeatable"
+    assert finding["severity"] == "error"
+    assert finding["line"] == 4
+    assert finding["key"] == "deterministic"
     assert (
-        one["why"]
+        finding["why"]
         == "TEAM-1 in npuprof.toml requires deterministic == 1 where scenario == 'training'."
     )
-    assert one["hint"] == "write deterministic = 1"
+    assert finding["hint"] == "write deterministic = 1"
     assert (folder / "profiles").is_dir()
 
 
@@ -299,24 +299,24 @@ def test_a_rule_binds_what_is_composed_of_a_preset_that_it_binds(
         mix="options.deterministic = 0\n",
     )
     assert run("check", "production/a").code == 0
-    for words in (
+    for arguments in (
         ("check", "production/a+mix"),
         ("render", "production/a", "--with", "mix", "--to", "session"),
     ):
-        result = run(*words)
-        assert "TEAM-1" in result.out + result.err, words
+        result = run(*arguments)
+        assert "TEAM-1" in result.out + result.err, arguments
 
 
 def test_an_export_and_an_edit_are_judged_by_the_rules(
     project: Callable[..., Path], run: Run
 ) -> None:
     folder = project(REPEATABLE, production__a=f"{TRAINING}[options]\ndeterministic = 1\n")
-    for words in (
+    for arguments in (
         ("render", "production/a", "--to", "session"),
         ("env", "production/a", "--shell", "bash"),
     ):
-        assert run(*words).code == 0
-        result = run(*words, "--set", "deterministic=0")
+        assert run(*arguments).code == 0
+        result = run(*arguments, "--set", "deterministic=0")
         assert result.code == 2
         assert result.out == ""
         assert "error TEAM-1: training is repeatable" in result.err
@@ -482,8 +482,8 @@ def test_a_tree_is_judged_by_the_rules_that_it_holds(repo: Repo, run: Run) -> No
     repo.commit(message="rules")
     (repo.folder / "npuprof.toml").unlink()
     assert [
-        run("check", *words).code
-        for words in ((), ("--rev", "HEAD~1"), ("--rev", "HEAD"), ("production/a@HEAD",))
+        run("check", *arguments).code
+        for arguments in ((), ("--rev", "HEAD~1"), ("--rev", "HEAD"), ("production/a@HEAD",))
     ] == [0, 0, 1, 1]
     assert "TEAM-1" in run("diff", "--rev", "HEAD~1..HEAD").out
     assert "TEAM-1" not in run("diff", "--rev", "HEAD..HEAD").out
@@ -507,8 +507,8 @@ def test_a_commit_and_a_release_are_judged_by_the_rules(repo: Repo, run: Run) ->
 
 
 def test_a_merge_that_breaks_a_rule_of_the_team_is_a_conflict(repo: Repo, run: Run) -> None:
-    said = f"[[rule]]\n{rule('deterministic == 1', when='hccl_timeout > 600')}"
-    (repo.folder / "npuprof.toml").write_text(said)
+    table = f"[[rule]]\n{rule('deterministic == 1', when='hccl_timeout > 600')}"
+    (repo.folder / "npuprof.toml").write_text(table)
     repo.commit({"a": "[options]\nhccl_timeout = 600\n\n\n\n\ndeterministic = 1\n"})
     program = f'"{sys.executable}" -m npuprof git merge-driver %O %A %B %P'
     repo.git("config", "merge.npuprof.driver", f"PYTHONPATH='{REPOSITORY}' {program}")

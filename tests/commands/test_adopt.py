@@ -172,12 +172,12 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     assert [path.stem for path in project.glob("profiles/bert*")] == ["bert-train"]
     assert run("check", "--strict").code == 0
     stored = {
-        one["file"]: one["findings"]
-        for one in json.loads(run("adopt", "src", "--format", "json").out)["kept"]
+        kept["file"]: kept["findings"]
+        for kept in json.loads(run("adopt", "src", "--format", "json").out)["kept"]
     }
-    assert [(one["code"], one["path"], one["line"]) for one in stored["src/bert/bad.py"]] == [
-        (code, "src/bert/bad.py", 8)
-    ]
+    assert [
+        (finding["code"], finding["path"], finding["line"]) for finding in stored["src/bert/bad.py"]
+    ] == [(code, "src/bert/bad.py", 8)]
 
 
 def test_a_file_that_is_not_there_is_an_error(project: Path, run: Run) -> None:
@@ -211,7 +211,7 @@ def test_lines_beside_a_block_are_told_and_left_unless_its_preset_has_them_too(
     path.write_text(f'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n{path.read_text()}')
     assert run("adopt", "src/bert").code == 0
     assert "HCCL_CONNECT_TIMEOUT" in "".join(
-        one.read_text() for one in (project / "profiles").rglob("*.toml")
+        path.read_text() for path in (project / "profiles").rglob("*.toml")
     )
     same = run("adopt", "src/bert", "--strict")
     assert same.code == 0

@@ -192,12 +192,14 @@ def test_an_empty_argument_is_refused_by_name(
     names: tuple[str, ...], parameters: dict[str, Parameter], store: Store, run: Run
 ) -> None:
     store({"good": GOOD})
-    needed = ["x" for one in parameters.values() if one.required and not one.flags]
+    needed = [
+        "x" for parameter in parameters.values() if parameter.required and not parameter.flags
+    ]
     flags = [
         argument
-        for one in parameters.values()
-        if one.required and one.flags
-        for argument in (one.flags[0], "x")
+        for parameter in parameters.values()
+        if parameter.required and parameter.flags
+        for argument in (parameter.flags[0], "x")
     ]
     judged = 0
     assert parameters
@@ -360,21 +362,24 @@ def test_a_reader_that_leaves_early_is_no_error_to_talk_about(store: Store) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "stream"),
+    ("arguments", "stream"),
     [
-        *((words, "stdout") for words in ("list", "show good", "options", "--help", "list -h")),
-        *((words, "stderr") for words in ("check", "show no", "list --no-such-flag")),
+        *(
+            (arguments, "stdout")
+            for arguments in ("list", "show good", "options", "--help", "list -h")
+        ),
+        *((arguments, "stderr") for arguments in ("check", "show no", "list --no-such-flag")),
     ],
 )
 def test_what_nobody_reads_ends_with_the_code_of_sigpipe(
-    words: str, stream: str, store: Store
+    arguments: str, stream: str, store: Store
 ) -> None:
     store({"good": GOOD})
     reading, writing = os.pipe()
     os.close(reading)
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writing}
     done = subprocess.run(
-        [sys.executable, "-m", "npuprof", *words.split()],
+        [sys.executable, "-m", "npuprof", *arguments.split()],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         check=False,
         **streams,

@@ -19,7 +19,9 @@ FILE = "old.json"
 
 def list_codes(result: Result) -> list[str]:
     return sorted(
-        one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info"
+        finding["code"]
+        for finding in json.loads(result.out)["findings"]
+        if finding["severity"] != "info"
     )
 
 

@@ -194,7 +194,7 @@ VERBS: dict[tuple[str, ...], type[Verb]] = dict(list_verbs())
 
 
 @pytest.mark.parametrize(
-    "names", [names for names, one in VERBS.items() if not one.hidden], ids=" ".join
+    "names", [names for names, verb in VERBS.items() if not verb.hidden], ids=" ".join
 )
 def test_the_help_cuts_nothing_short_and_names_every_value(
     run: Run, names: tuple[str, ...]
@@ -207,7 +207,7 @@ def test_the_help_cuts_nothing_short_and_names_every_value(
 
 
 @pytest.mark.parametrize(
-    "names", [names for names, one in VERBS.items() if one.hidden], ids=" ".join
+    "names", [names for names, verb in VERBS.items() if verb.hidden], ids=" ".join
 )
 @pytest.mark.parametrize("argument", ["--help", "-h"])
 def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(
@@ -478,11 +478,11 @@ def draw_arguments(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
     return names, [argument for group in draw(st.permutations(groups)) for argument in group]
 
 
-def fill_defaults(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
+def fill_defaults(verb: type[Verb], values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of all parameters: as given, or their defaults."""
     return {
-        name: parameter.copy_default() if given.get(name) is None else given[name]
-        for name, parameter in one.parameters.items()
+        name: parameter.copy_default() if values.get(name) is None else values[name]
+        for name, parameter in verb.parameters.items()
     }
 
 
@@ -497,12 +497,12 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(
     assert plain is not None
     heard: list[tuple[type[Verb], dict[str, Any]]] = []
 
-    def listen(one: type[Verb], given: dict[str, Any]) -> int:
-        heard.append((one, given))
+    def listen(verb: type[Verb], values: dict[str, Any]) -> int:
+        heard.append((verb, values))
         return 0
 
     assert application.run_arguments([*names, *arguments], listen) == 0
-    assert [(one, fill_defaults(one, given)) for one, given in heard] == [
+    assert [(verb, fill_defaults(verb, values)) for verb, values in heard] == [
         (VERBS[names], fill_defaults(VERBS[names], plain))
     ]
 

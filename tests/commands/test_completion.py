@@ -162,7 +162,9 @@ def list_words_before(names: tuple[str, ...], name: str, parameter: Parameter) -
     """Return a command line up to the value of a parameter."""
     if parameter.flags:
         return [*names, parameter.flags[0]]
-    places = [other for (verb, other), one in TEXTS.items() if verb == names and not one.flags]
+    places = [
+        other for (verb, other), parameter in TEXTS.items() if verb == names and not parameter.flags
+    ]
     return [*names, *["bert"] * places.index(name)]
 
 
@@ -191,8 +193,12 @@ def test_a_parameter_is_offered_what_its_declaration_says(
 def test_a_text_is_completed_unless_it_is_a_file_or_nothing_can_be_listed() -> None:
     assert {parameter.complete for parameter in TEXTS.values()} == {"", *COMPLETERS}
     assert {*OFFERED, "nothing"} == {*COMPLETERS} > completion.cursor._WITH_FILES - {""}
-    assert {one.metavar for one in TEXTS.values() if not one.choices and not one.complete} == FILES
-    assert not [key for key, one in TEXTS.items() if one.choices and one.complete]
+    assert {
+        parameter.metavar
+        for parameter in TEXTS.values()
+        if not parameter.choices and not parameter.complete
+    } == FILES
+    assert not [key for key, parameter in TEXTS.items() if parameter.choices and parameter.complete]
 
 
 @pytest.mark.parametrize(

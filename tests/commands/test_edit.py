@@ -97,11 +97,11 @@ def test_a_key_is_set_where_it_belongs_in_the_type_it_has(
 ) -> None:
     result = run("set", "base", values, "--no-check")
     assert result.code == 0, result.err
-    held = tomllib.loads(text(folder))
+    table = tomllib.loads(text(folder))
     for part in path:
-        held = held[part]
-    assert held == value
-    assert type(held) is type(value)
+        table = table[part]
+    assert table == value
+    assert type(table) is type(value)
     assert "# 27 * 68" in text(folder)
 
 

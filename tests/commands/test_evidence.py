@@ -91,8 +91,11 @@ def test_processes_that_do_not_agree_are_told_apart(logs: Path, run: Run) -> Non
 def test_the_json_of_verdicts_has_every_process_and_setting(logs: Path, run: Run) -> None:
     fields = json.loads(run("verify", "bert", "good.log", "bad.log", "--format", "json").out)
     assert fields["schema"] == "npuprof.verdicts/1"
-    assert [(one["pid"], one["starts"]) for one in fields["processes"]] == [(7, 1), (8, 2)]
-    found = {one["setting"]: one for one in fields["processes"][1]["verdicts"]}
+    assert [(process["pid"], process["starts"]) for process in fields["processes"]] == [
+        (7, 1),
+        (8, 2),
+    ]
+    found = {verdict["setting"]: verdict for verdict in fields["processes"][1]["verdicts"]}
     assert found["deterministic"] == {
         "setting": "deterministic",
         "state": "changed",

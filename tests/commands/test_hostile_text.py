@@ -173,8 +173,8 @@ COMMANDS = {"::error", "::warning", "::notice"}
 
 def name_verb(line: str) -> str:
     """Return the words of a command line that name its verb."""
-    words = line.split()
-    return " ".join(words[: 2 if words[0] in ("git", "source") else 1])
+    arguments = line.split()
+    return " ".join(arguments[: 2 if arguments[0] in ("git", "source") else 1])
 
 
 def list_unseen(text: str) -> list[str]:
@@ -240,7 +240,7 @@ def list_words(line: str) -> list[str]:
         "store": f"{STORE}/profiles",
         "branch": BRANCH,
     }
-    return [word.format(NAME, **known) for word in line.split()]
+    return [argument.format(NAME, **known) for argument in line.split()]
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -329,12 +329,14 @@ def test_ci_installs_npuprof_as_this_one_was(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = json.dumps({"url": "https://ada:hunter2@git.example.org/npuprof", "vcs_info": GIT})
-    for held, place, code in (
+    for content, place, code in (
         (record, REPOSITORY, 0),
         (None, REPOSITORY, 2),
         (record, tmp_path, 2),
     ):
-        found = SimpleNamespace(locate_file=place.joinpath, read_text={"direct_url.json": held}.get)
+        found = SimpleNamespace(
+            locate_file=place.joinpath, read_text={"direct_url.json": content}.get
+        )
         monkeypatch.setattr("importlib.metadata.distribution", {"npuprof": found}.__getitem__)
         assert run("init", f"made{code}", "--ci", "gitlab").code == code
         assert (

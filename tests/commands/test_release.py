@@ -287,9 +287,9 @@ def test_a_terminal_is_asked_before_many_are_tagged(
 def test_a_version_of_the_whole_store_is_verified(repo: Repo, run: Run) -> None:
     assert run("release", "--all", "--yes").code == 0
     first = repo.head
-    held = run("verify", "--tags")
-    assert held.code == 0
-    assert "@" in held.out
+    verified = run("verify", "--tags")
+    assert verified.code == 0
+    assert "@" in verified.out
     message = repo.git("for-each-ref", "--format=%(contents)", "refs/tags/v1.0.0")
     repo.commit({"base": BASE.format(3, "fp16")})
     edited = re.sub(r"^Digest: .", "Digest: z", message, flags=re.MULTILINE)

@@ -93,8 +93,8 @@ def run_action(
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": result}))
     described = yaml.safe_load(action.read_text())
     values = {
-        name: one["default"].replace("${{ github.token }}", SECRET)
-        for name, one in described["inputs"].items()
+        name: field["default"].replace("${{ github.token }}", SECRET)
+        for name, field in described["inputs"].items()
     } | inputs
     environ = {**machine, "GITHUB_ACTION_PATH": str(action.parent)}
     for step in described["runs"]["steps"]:
@@ -282,7 +282,9 @@ def test_actions_of_others_are_pinned_by_commit() -> None:
         "./.github/actions/presets"
     }
     assert used
-    assert [one for one in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
+    assert [
+        action for action in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action)
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -202,12 +202,12 @@ def test_sidecar_files_are_there_when_the_command_starts(start: Start) -> None:
 
 
 def test_a_preset_with_errors_runs_nothing(start: Start, tmp_path: Path) -> None:
-    words = ("[options]\nhccl_timeot = 1\n", "touch", str(tmp_path / "ran"))
-    done = start(*words)
+    texts = ("[options]\nhccl_timeot = 1\n", "touch", str(tmp_path / "ran"))
+    done = start(*texts)
     assert done.returncode == 2
     assert b":2:1: error NP201: unknown option 'hccl_timeot'" in done.stderr
     assert not (tmp_path / "ran").exists()
-    assert start(*words, flags=("--no-check",)).returncode == 0
+    assert start(*texts, flags=("--no-check",)).returncode == 0
     assert (tmp_path / "ran").exists()
 
 

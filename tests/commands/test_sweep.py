@@ -54,10 +54,23 @@ def test_only_allowed_combinations_are_run_each_digest_once_and_each_refusal_nam
 ) -> None:
     arguments = [*AXES, "--vary", "hccl_timeout=600,900", "-j", "3", "--", "sh", "-c", SAY]
     found = sweep(run, *arguments)["combinations"]
-    assert [one["allowed"] for one in found] == [False, False, False, False, True, True, True, True]
-    assert {finding["code"] for one in found for finding in one["findings"]} == {"NP303"}
+    assert [combination["allowed"] for combination in found] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
+    assert {finding["code"] for combination in found for finding in combination["findings"]} == {
+        "NP303"
+    }
     ran = (tmp_path / "ran").read_text().split()
-    assert sorted(ran) == sorted(one["digest"] for one in found if one["allowed"])
+    assert sorted(ran) == sorted(
+        combination["digest"] for combination in found if combination["allowed"]
+    )
     assert sweep(run, *arguments)["combinations"] == found
     assert len((tmp_path / "ran").read_text().split()) == 4  # nothing is run twice
     text = run("sweep", "base", *arguments).out
@@ -84,16 +97,19 @@ def test_equal_settings_share_a_run(run: Run, base: None, tmp_path: Path) -> Non
     assert (
         len((tmp_path / "ran").read_text().split())
         == 2
-        == sum(one["same_as"] is None for one in found)
+        == sum(combination["same_as"] is None for combination in found)
     )
-    assert all(one["run"]["exit"] == 0 for one in found)
+    assert all(combination["run"]["exit"] == 0 for combination in found)
 
 
 def test_where_chooses_among_combinations(run: Run, base: None) -> None:
     found = sweep(
         run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--", "true"
     )
-    assert [one["values"]["hccl_timeout"] for one in found["combinations"]] == ["900", "1200"]
+    assert [combination["values"]["hccl_timeout"] for combination in found["combinations"]] == [
+        "900",
+        "1200",
+    ]
     assert found["left_out"] == 1
     both = sweep(
         run,
@@ -106,7 +122,9 @@ def test_where_chooses_among_combinations(run: Run, base: None) -> None:
         "--",
         "true",
     )
-    assert [one["values"]["hccl_timeout"] for one in both["combinations"]] == ["900"]
+    assert [combination["values"]["hccl_timeout"] for combination in both["combinations"]] == [
+        "900"
+    ]
 
 
 def test_what_has_one_value_and_is_given_two_is_refused(run: Run, base: None) -> None:
@@ -129,7 +147,7 @@ def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -
         SAY,
     ]
     found = sweep(run, *arguments)["combinations"]
-    assert [one["run"]["metrics"] for one in found] == [
+    assert [combination["run"]["metrics"] for combination in found] == [
         {"loss": 0.6, "it": 85},
         {"loss": 0.9, "it": 128},
     ]
@@ -170,8 +188,8 @@ def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(
 def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path) -> None:
     arguments = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
     found = sweep(run, "--max-runs", "3", *arguments, code=2)["combinations"]
-    assert [one["run"] is not None for one in found] == [True, True, True, False]
-    assert all(one["run"] for one in sweep(run, *arguments)["combinations"])
+    assert [combination["run"] is not None for combination in found] == [True, True, True, False]
+    assert all(combination["run"] for combination in sweep(run, *arguments)["combinations"])
     assert len((tmp_path / "ran").read_text().split()) == 4
     assert run("sweep", "base", "--results", *arguments).code == 0
 
@@ -272,7 +290,7 @@ def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(
         )
         assert done.returncode == (2 if task == "2" else 0)
     found = sweep(run, "--results", *arguments, *command)["combinations"]
-    assert [one["run"]["exit"] for one in found] == [0, 0]
+    assert [combination["run"]["exit"] for combination in found] == [0, 0]
 
 
 def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its_script(
@@ -322,7 +340,7 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     (tmp_path / "logs").write_text(f"[pod/x] before\n{done.stdout}after\n")
     arguments = [*lists, "--format", "json", "--logs", "logs", *command]
     found = json.loads(run("sweep", "base", *arguments).out)["combinations"]
-    assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
+    assert [combination["run"] and combination["run"]["exit"] for combination in found] == [None, 0]
     assert "contains no new results of this sweep" in run("sweep", "base", *arguments).err
 
 
@@ -340,7 +358,7 @@ def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": task}
         subprocess.run(["bash", "job.sh"], env=environment, check=False, capture_output=True)
     rows = sweep(run, "--results", *arguments, *command)["combinations"]
-    assert [(one["run"]["exit"], one["run"]["hung"]) for one in rows] == [(0, False), (124, True)]
+    assert [(row["run"]["exit"], row["run"]["hung"]) for row in rows] == [(0, False), (124, True)]
     shown = [
         line.split()[1]
         for line in run("sweep", "base", "--results", *arguments, *command).out.splitlines()[1:]

@@ -42,9 +42,9 @@ def list_accepted(answer: str) -> list[tuple[str, str, str]]:
     """Return the newly accepted findings of an answer in JSON: preset, code and key."""
     pairs = json.loads(answer)["presets"]
     return [
-        (pair["preset"], one["code"], one["key"].removeprefix("env."))
+        (pair["preset"], accepted["code"], accepted["key"].removeprefix("env."))
         for pair in pairs
-        for one in pair["newly_accepted"]
+        for accepted in pair["newly_accepted"]
     ]
 
 
@@ -206,10 +206,10 @@ def test_those_about_execution_come_first_in_every_form_each_with_its_reason(
             [("b", "NP605", "LD_PRELOAD"), ("b", "NP608", "MY_Y")],
         )
         assert list_accepted(out) == in_a + in_b
-        one = json.loads(out)["presets"][1]["newly_accepted"][0]
-        assert one["reason"] == "first"
-        assert one["accepted_by"]["path"] == "profiles/b.toml"
-        assert one["accepted_by"]["line"] == 1
+        accepted = json.loads(out)["presets"][1]["newly_accepted"][0]
+        assert accepted["reason"] == "first"
+        assert accepted["accepted_by"]["path"] == "profiles/b.toml"
+        assert accepted["accepted_by"]["line"] == 1
         return
     listed = re.findall(r"NP60\d|first|second|third|fourth", out)
     assert listed == ["NP605", "first", "NP608", "second", "NP606", "third", "NP603", "fourth"]
@@ -219,8 +219,8 @@ def test_those_about_execution_come_first_in_every_form_each_with_its_reason(
 def test_two_revisions_of_a_preset_differ_in_what_they_accept(repo: Repo, run: Run) -> None:
     repo.commit({"a": PRELOAD})
     repo.write({"a": PRELOAD + accept("NP605")})
-    for words in (("a@HEAD", "a"), ("a",)):
-        out = run("diff", *words).out
+    for arguments in (("a@HEAD", "a"), ("a",)):
+        out = run("diff", *arguments).out
         assert re.search(
             (
                 r"^! accepts NP605: env\.LD_PRELOAD .* \(profiles/a\.toml:1:5\); "
@@ -231,8 +231,8 @@ def test_two_revisions_of_a_preset_differ_in_what_they_accept(repo: Repo, run: R
         )
         assert "no longer" not in out, "it is accepted, not fixed"
     assert [
-        one["code"]
-        for one in json.loads(run("diff", "a", "--format", "json").out)["newly_accepted"]
+        accepted["code"]
+        for accepted in json.loads(run("diff", "a", "--format", "json").out)["newly_accepted"]
     ] == ["NP605"]
     assert run("diff", "a", "--exit-code").code == 0, "an ignore changes no setting"
     assert run("commit").code == 0

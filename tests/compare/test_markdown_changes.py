@@ -120,7 +120,7 @@ def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "told"),
+    ("base", "message"),
     [
         (
             BASE.format('"q"', "fp16"),
@@ -139,7 +139,7 @@ def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
     ],
 )
 def test_one_fault_of_a_base_is_told_once(
-    base: str | None, told: str, repo: Repo, run: Run
+    base: str | None, message: str, repo: Repo, run: Run
 ) -> None:
     repo.commit(
         {
@@ -149,7 +149,7 @@ def test_one_fault_of_a_base_is_told_once(
     )
     repo.commit({"base": base})
     text = run("diff", "--rev", "HEAD~1", "--format", "markdown").out
-    assert text.count(told) == 1
+    assert text.count(message) == 1
     assert text.count("`p07`") <= 2
     assert "INVALID NOW" not in text
 
@@ -333,10 +333,10 @@ def test_what_an_unreadable_preset_had_is_not_told_as_mended(
     )
     repo.commit({"b": "[options]\nhccl_timeout = 5\n", "heir": child})
     repo.commit({"b": lost})
-    said = run("diff", "--rev", "HEAD~1..HEAD", "--format", form).out
-    assert "no longer" not in said, said
-    assert '"newly_valid": [\n' not in said, said
-    assert "heir" in said
+    output = run("diff", "--rev", "HEAD~1..HEAD", "--format", form).out
+    assert "no longer" not in output, output
+    assert '"newly_valid": [\n' not in output, output
+    assert "heir" in output
     repo.commit(
         {
             "b": "[options]\nhccl_timeout = 5\n",

@@ -197,7 +197,10 @@ def list_commands(page: str) -> Iterator[str]:
 @every_page
 def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> None:
     flags = {
-        flag for _, verb in list_verbs() for one in verb.parameters.values() for flag in one.flags
+        flag
+        for _, verb in list_verbs()
+        for parameter in verb.parameters.values()
+        for flag in parameter.flags
     }
     flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
     cases = [*list_commands(page)]
@@ -281,7 +284,7 @@ def test_a_topic_has_one_page_and_no_verb_has_its_name() -> None:
 
 @every_page
 def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
-    here = (
+    machine_paths = (
         str(REPOSITORY),
         sys.prefix,
         sys.base_prefix + "/lib",
@@ -289,7 +292,7 @@ def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
         "pytest-",
         "site-packages/",
     )
-    assert not [path for path in here if path in read(page)]
+    assert not [path for path in machine_paths if path in read(page)]
 
 
 def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(
@@ -310,8 +313,10 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))
     assert "npuprof VERB --help lists the flags" in end
     listed = json.loads(run("help", "--format", "json").out)
-    assert [one["name"] for one in listed["topics"]] == [topic.name for topic in TOPICS]
-    assert list(dict.fromkeys(one["group"] for one in listed["topics"])) == list(docs.GROUP_TITLES)
+    assert [topic["name"] for topic in listed["topics"]] == [topic.name for topic in TOPICS]
+    assert list(dict.fromkeys(topic["group"] for topic in listed["topics"])) == list(
+        docs.GROUP_TITLES
+    )
     assert run("help", "look-up").out.startswith("usage ")
 
 
@@ -326,9 +331,9 @@ def test_help_shows_a_page_as_it_is_written_in_a_pipe(topic: docs.Topic, run: Ru
     assert "<!--" not in "".join(part for part, prose in docs.split_code(topic.text) if prose)
 
 
-@pytest.mark.parametrize("words", [["show"], ["source"], ["source", "add"], ["git", "install"]])
-def test_help_of_a_verb_is_what_the_verb_says_of_itself(words: list[str], run: Run) -> None:
-    assert run("help", *words) == run(*words, "--help")
+@pytest.mark.parametrize("names", [["show"], ["source"], ["source", "add"], ["git", "install"]])
+def test_help_of_a_verb_is_what_the_verb_says_of_itself(names: list[str], run: Run) -> None:
+    assert run("help", *names) == run(*names, "--help")
 
 
 def test_completion_offers_topics_and_verbs() -> None:
@@ -379,7 +384,7 @@ def test_on_a_terminal_headings_stand_out_and_lines_fit(monkeypatch: pytest.Monk
 
     monkeypatch.setenv("COLUMNS", "50")
     text = "# A title\n\n" + "word " * 60 + "\n\n```text\n" + "x" * 90 + "\n```\n"
-    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    page = Markdown(text, tuple(docs.split_code(text)), lambda label, target: label)
     assert "\033[1mA title" in page.format_terminal(True)
     lines = page.format_terminal(False).split("\n")
     assert max(len(line) for line in lines if "word" in line) <= 50

@@ -29,13 +29,13 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
     shown = list_blocks("presets.md", "toml")[0]
     (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
-    for words in (
+    for arguments in (
         ["check", "shown", "--strict"],
         ["render", "shown", "-o", "out"],
         ["render", "shown", "--to", "estimator", "-o", "out"],
     ):
         done = subprocess.run(
-            [sys.executable, "-m", "npuprof", *words],
+            [sys.executable, "-m", "npuprof", *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,

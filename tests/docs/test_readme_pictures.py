@@ -35,9 +35,9 @@ pytestmark = pytest.mark.accepted
 
 
 def run_command(command: str, folder: Path) -> str:
-    words = f"npuprof() {{ '{sys.executable}' -m npuprof \"$@\"; }}; {command}"
+    script = f"npuprof() {{ '{sys.executable}' -m npuprof \"$@\"; }}; {command}"
     done = subprocess.run(
-        ["bash", "-c", words], cwd=folder, capture_output=True, text=True, check=True
+        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True
     )
     return done.stdout or done.stderr
 

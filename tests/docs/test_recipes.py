@@ -36,13 +36,15 @@ def start_container(
     ``env`` overrides ``envFrom``, and then references in the command are expanded.
     """
     found: dict[str, str] = {}
-    for one in container.get("envFrom", []):
-        found |= config_maps[one["configMapRef"]["name"]]
-    for one in container.get("env", []):
-        found[one["name"]] = expand(one["value"], found)
-    words = [expand(word, found) for word in (*container["command"], *container.get("args", []))]
+    for variable in container.get("envFrom", []):
+        found |= config_maps[variable["configMapRef"]["name"]]
+    for variable in container.get("env", []):
+        found[variable["name"]] = expand(variable["value"], found)
+    arguments = [
+        expand(argument, found) for argument in (*container["command"], *container.get("args", []))
+    ]
     return subprocess.run(
-        words, env={"PATH": path, **found}, capture_output=True, text=True, check=True
+        arguments, env={"PATH": path, **found}, capture_output=True, text=True, check=True
     ).stdout
 
 
@@ -80,13 +82,13 @@ def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(
         "print(json.dumps([sys.argv[1:], dict(os.environ)]))\n"
     )
     (tmp_path / "python").chmod(0o755)
-    said, found = start_container(
+    output, found = start_container(
         container, {config_map["metadata"]["name"]: config_map["data"]}, f"{tmp_path}:/usr/bin:/bin"
     ).splitlines()
     digest = json.loads(run("show", *requested, "--format", "json").out)["digest"]
-    assert said == f"npuprof: bert-training {digest}"
-    words, environ = json.loads(found)
-    assert words == ["train.py"]
+    assert output == f"npuprof: bert-training {digest}"
+    arguments, environ = json.loads(found)
+    assert arguments == ["train.py"]
     wanted = json.loads(run("env", *requested, "--format", "json").out)["env"]
     assert {name: environ.get(name) for name in wanted} == wanted
     assert wanted["NOTE"].endswith("$(HOME)/$$(X) 'a' \"b\" $HOME `id`")

@@ -89,30 +89,33 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED]
+    ("typed", "code", "messages"), [(typed, code, messages) for typed, code, *messages in TYPED]
 )
 def test_a_mistake_on_the_command_line_is_answered_in_words(
-    folder: Path, run: Run, typed: str, code: int, said: list[str]
+    folder: Path, run: Run, typed: str, code: int, messages: list[str]
 ) -> None:
     result = run(*shlex.split(typed))
     assert result.code == code, result.err
-    told = result.out + result.err
-    assert not [words for words in said if words not in told], told
+    output = result.out + result.err
+    assert not [message for message in messages if message not in output], output
     assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize(
-    ("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED_BESIDE_A_SOURCE]
+    ("typed", "code", "messages"),
+    [(typed, code, messages) for typed, code, *messages in TYPED_BESIDE_A_SOURCE],
 )
 def test_a_mistake_beside_a_source_names_it(
-    folder: Path, tmp_path: Path, run: Run, typed: str, code: int, said: list[str]
+    folder: Path, tmp_path: Path, run: Run, typed: str, code: int, messages: list[str]
 ) -> None:
     team = Repo(tmp_path / "team")
     team.commit({"bert": BERT})
     assert run("source", "add", "team", team.folder.as_uri()).code == 0
     result = run(*shlex.split(typed))
     assert result.code == code, result.err
-    assert [words for words in said if words not in result.out + result.err] == [], result.err
+    assert [message for message in messages if message not in result.out + result.err] == [], (
+        result.err
+    )
 
 
 #: A text, the line and column of what is wrong, and what has to be said.
@@ -129,32 +132,32 @@ WRITTEN: list[list[Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "said"), [(row[0], row[1], row[2], row[3:]) for row in WRITTEN]
+    ("text", "line", "column", "messages"), [(row[0], row[1], row[2], row[3:]) for row in WRITTEN]
 )
 def test_a_mistake_in_a_file_is_answered_where_it_stands(
-    folder: Path, run: Run, text: str, line: int, column: int, said: tuple[str, ...]
+    folder: Path, run: Run, text: str, line: int, column: int, messages: tuple[str, ...]
 ) -> None:
     Path("profiles/it.toml").write_text(text)
     result = run("check", "it")
     assert f"profiles/it.toml:{line}:{column}: error" in result.out + result.err, (
         result.out + result.err
     )
-    missing = [words for words in said if words not in result.out + result.err]
+    missing = [message for message in messages if message not in result.out + result.err]
     assert not missing, result.out + result.err
 
 
 def test_a_ci_sample_joins_a_store_that_is_there(folder: Path, run: Run) -> None:
-    words = (
+    arguments = (
         "init",
         "--ci",
         "gitlab",
         "--install",
         f"git+https://git.example.org/npuprof@{'0' * 40}",
     )
-    result = run(*words)
+    result = run(*arguments)
     assert result.code == 0
     assert result.out == ".gitlab/presets.yml\n"
-    assert run(*words).code == 2
+    assert run(*arguments).code == 2
 
 
 def test_init_says_what_commit_leaves_behind(
@@ -169,11 +172,13 @@ def test_init_says_what_commit_leaves_behind(
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "message"),
     [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")],
 )
-def test_what_a_preset_is_for_is_explained_too(folder: Path, run: Run, key: str, said: str) -> None:
-    assert said in run("explain", "bert", key).out
+def test_what_a_preset_is_for_is_explained_too(
+    folder: Path, run: Run, key: str, message: str
+) -> None:
+    assert message in run("explain", "bert", key).out
 
 
 @pytest.mark.parametrize("path", ["other/d.txt", "program", "program.py", "nosuch.py"])
@@ -186,26 +191,26 @@ def test_why_a_script_cannot_be_read_is_one_message(folder: Path, run: Run, path
     assert ("binary" in result.err) == path.startswith("program"), result.err
 
 
-@pytest.mark.parametrize("words", [["x"], ["x", "1.0.0"]])
+@pytest.mark.parametrize("arguments", [["x"], ["x", "1.0.0"]])
 def test_a_tag_without_a_message_is_no_release_and_in_the_way_of_one(
-    folder: Path, repo: Repo, run: Run, words: list[str]
+    folder: Path, repo: Repo, run: Run, arguments: list[str]
 ) -> None:
     repo.git("tag", "x/v1.0.0")
-    result = run("release", *words)
+    result = run("release", *arguments)
     assert result.code == 2, result.err
     assert "the tag x/v1.0.0 exists already and is not a release\n" in result.err, result.err
     assert "delete it with git tag -d x/v1.0.0, or give another number" in result.err
 
 
 def test_a_sweep_of_what_is_not_there_says_so_alone(folder: Path, run: Run) -> None:
-    told = run("sweep", "bret", "--vary", "hccl_timeout=1,2", "--", "true").err
-    assert told.count("error NP") == 1, told
-    assert "no combination" not in told, told
+    messages = run("sweep", "bret", "--vary", "hccl_timeout=1,2", "--", "true").err
+    assert messages.count("error NP") == 1, messages
+    assert "no combination" not in messages, messages
 
 
 def test_a_word_that_the_catalogue_has_is_not_offered_in_its_own_place(
     folder: Path, run: Run
 ) -> None:
-    told = run("options", "hccl", "--since", "9.2.0", "--risk", "numerics").err
-    assert "omit a filter" in told, told
-    assert "did you mean" not in told, told
+    messages = run("options", "hccl", "--since", "9.2.0", "--risk", "numerics").err
+    assert "omit a filter" in messages, messages
+    assert "did you mean" not in messages, messages

@@ -156,10 +156,10 @@ def possible_changes(data: dict[str, Any]) -> list[PathChange]:
     found = [PathChange(("new",), value) for value in VALUES]
     paths = list(layouts.list_paths(data))
     for path in paths[:: len(paths) // 30 + 1]:
-        held = find_at_path(data, path)
+        stored = find_at_path(data, path)
         found += [PathChange(path, value) for value in (*VALUES, MISSING)]
-        if isinstance(held, (dict, list)):
-            inside = "n w" if isinstance(held, dict) else len(held)
+        if isinstance(stored, (dict, list)):
+            inside = "n w" if isinstance(stored, dict) else len(stored)
             found += [PathChange((*path, inside), value) for value in VALUES]
     return found
 
@@ -189,7 +189,9 @@ def check_untouched_lines(text: str, step: PathChange, after: str) -> None:
     below = [row for row in rows if row.path[:size] == step.path[:size]]
     if within and (within[0].path != step.path or step.value is not MISSING):
         (row,) = within
-        joined = "".join(one.lead + one.text for one in rows[: rows.index(row)]) + row.lead
+        joined = (
+            "".join(earlier.lead + earlier.text for earlier in rows[: rows.index(row)]) + row.lead
+        )
         assert after.startswith(joined), step
         rest = after[len(joined) :]
         for comment in collect_comments(
@@ -253,9 +255,9 @@ def test_a_value_that_is_set_takes_no_comment_away(name: str | int) -> None:
     dice = random.Random(name)
     text = layouts.TEXTS[name] if isinstance(name, str) else layouts.roll_document(dice)
     for path in leaves(tomllib.loads(text)):
-        for held in VALUES:
+        for stored in VALUES:
             lost = collect_comments(text) - collect_comments(
-                check_edit(text, [PathChange(path, held)])
+                check_edit(text, [PathChange(path, stored)])
             )
             assert not lost, path
 
@@ -303,13 +305,13 @@ def test_changes_made_together_do_what_they_do_one_after_another(seed: int) -> N
         data = tomllib.loads(text)
         steps: list[PathChange] = []
         for step in dice.sample(possible_changes(data), 8):
-            held = [find_at_path(data, step.path[:end]) for end in range(len(step.path))]
+            parents = [find_at_path(data, step.path[:end]) for end in range(len(step.path))]
             if all(
                 isinstance(table, list if isinstance(part, int) else dict)
-                for table, part in zip(held, step.path, strict=True)
+                for table, part in zip(parents, step.path, strict=True)
             ):
                 if isinstance(step.path[-1], int) and not (
-                    step.value is MISSING or step.path[-1] <= len(held[-1])
+                    step.value is MISSING or step.path[-1] <= len(parents[-1])
                 ):
                     continue
                 assign_at_path(data, step.path, step.value)

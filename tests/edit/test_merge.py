@@ -103,8 +103,8 @@ CLEAN: dict[str, tuple[str, str, str]] = {
 
 
 def replace_lines(text: str, edits: str) -> str:
-    for one in edits.split(";") if edits else ():
-        old, _, new = one.partition("|")
+    for edit in edits.split(";") if edits else ():
+        old, _, new = edit.partition("|")
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     return text
@@ -344,7 +344,7 @@ APART: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("name", APART)
 def test_a_comment_that_cannot_be_kept_is_a_conflict(name: str) -> None:
     base, *edits = APART[name]
-    ours, theirs = (replace_lines(base, one) for one in edits)
+    ours, theirs = (replace_lines(base, edit) for edit in edits)
     result = merge_texts(base, ours, theirs)
     assert result.conflicts
     picked = split_conflicts(result.text)

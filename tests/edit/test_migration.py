@@ -151,11 +151,13 @@ def test_a_preset_that_names_no_release_comes_from_the_one_that_is_given(
 ) -> None:
     migrate(tmp_path, "use_off_line = true\n", "--format", "json", *arguments, head=head)
     found = [
-        one for one in json.loads(capsys.readouterr().out)["findings"] if one["code"] == "NP512"
+        finding
+        for finding in json.loads(capsys.readouterr().out)["findings"]
+        if finding["code"] == "NP512"
     ]
-    assert {one["key"] for one in found} >= set(message)
+    assert {finding["key"] for finding in found} >= set(message)
     assert bool(found) == bool(message)
-    assert all(one["path"].endswith("p.toml") for one in found)
+    assert all(finding["path"].endswith("p.toml") for finding in found)
 
 
 @pytest.mark.parametrize(("values", "code"), [("9.1.0", "NP902"), ("nine", "NP401")])
@@ -172,7 +174,7 @@ def test_each_step_says_in_json_what_is_lost(
     migrate(
         tmp_path, 'static_memory_policy = 1\nprecision_mode = "force_fp32"\n', "--format", "json"
     )
-    assert sorted(one["loss"] for one in json.loads(capsys.readouterr().out)["steps"]) == [
+    assert sorted(step["loss"] for step in json.loads(capsys.readouterr().out)["steps"]) == [
         "none",
         "text",
     ]

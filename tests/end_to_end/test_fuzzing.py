@@ -35,11 +35,11 @@ class Handed(BaseException):
     """``run`` has handed its process over to the command."""
 
 
-def hand_over(*given: object) -> None:
+def hand_over(*arguments: object) -> None:
     raise Handed
 
 
-def stop(*given: object) -> None:
+def stop(*arguments: object) -> None:
     raise TimeoutError(f"took more than {MOST_SECONDS} s")
 
 

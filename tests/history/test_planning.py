@@ -42,7 +42,8 @@ def plan(run: Run, *arguments: str) -> dict[str, list[str]]:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     rows = {
-        one["name"]: [one["step"], one["version"], *one["follows"]] for one in found["releases"]
+        release["name"]: [release["step"], release["version"], *release["follows"]]
+        for release in found["releases"]
     }
     return {
         **rows,

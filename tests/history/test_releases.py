@@ -299,11 +299,11 @@ def test_an_older_line_is_released_again_and_no_number_twice(repo: Repo, run: Ru
     repo.commit({"x": BASE.format(272)})
     repo.git("tag", "-d", "x/v2.0.0")
     repo.git("tag", "-a", "-m", "x", "x/v1.2.0", "main")
-    told = (
+    message = (
         "minor: 1.3.0 is next\n  changed: hccl_timeout 204 → 272 s\n"
         "  1.2.0 is taken by another line"
     )
-    assert told in run("release", "x", "--dry-run").out
+    assert message in run("release", "x", "--dry-run").out
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "-s", "ours", "line")
     assert run("list").out.split()[2] == "1.2.0"

@@ -23,9 +23,9 @@ OVERRIDE = (
 DIMS = '[options]\ndynamic_dims = "@"\nhccl_timeout = 1\n'
 
 
-def fill(text: str, *words: object) -> list[str]:
+def fill(text: str, *values: object) -> list[str]:
     """Return versions of a text, each with another word where it has ``@``."""
-    return [text.replace("@", str(word)) for word in words]
+    return [text.replace("@", str(value)) for value in values]
 
 
 #: What is asked for, the preset, versions of what it extends, and what each step that is told
@@ -251,12 +251,12 @@ def test_a_line_that_others_override_is_cited_only_by_its_own_commits(
 ) -> None:
     middle, taken = MIDDLES[above]
     leaf = '[profile]\nextends = ["middle"]\n'
-    one, two = ({"base": text, "middle": middle} for text in fill(TIMEOUT, 1, 2))
+    first, second = ({"base": text, "middle": middle} for text in fill(TIMEOUT, 1, 2))
     trees = [
-        {**one, "leaf": leaf + taken},
-        {**one, "leaf": leaf},
-        {**two, "leaf": leaf},
-        {**two, "leaf": leaf + taken},
+        {**first, "leaf": leaf + taken},
+        {**first, "leaf": leaf},
+        {**second, "leaf": leaf},
+        {**second, "leaf": leaf + taken},
     ]
     assert (
         require_same_history(import_versions(tmp_path / "repo", trees), "hccl_timeout", monkeypatch)
@@ -269,11 +269,11 @@ def test_a_line_in_a_file_that_moved_is_cited_where_it_was(
 ) -> None:
     repo = Repo(tmp_path / "repo")
     (repo.folder / "npuprof.toml").write_text('presets = ["ops/*.toml"]\n')
-    one, two, three = (
+    first, two, three = (
         f"{text}op_wait_timeout = 1\n# long enough to be seen as the same file\n"
         for text in fill(TIMEOUT, 1, 2, 3)
     )
-    repo.commit({"leaf": LEAF.replace("base", "ops/base"), "ops/base": one})
+    repo.commit({"leaf": LEAF.replace("base", "ops/base"), "ops/base": first})
     (repo.folder / "ops").mkdir()
     (repo.folder / "ops/base.toml").write_text(two)
     repo.commit({"ops/base": None})
@@ -329,9 +329,9 @@ def test_a_change_where_a_link_leads_is_in_the_history(tmp_path: Path) -> None:
 
 
 def test_a_file_that_becomes_a_link_has_its_history(tmp_path: Path) -> None:
-    one, two, other = fill(TIMEOUT, 1, 2, 3)
+    first, two, other = fill(TIMEOUT, 1, 2, 3)
     trees = [
-        {"base": one},
+        {"base": first},
         {"base": two},
         {"base": Link("real.toml"), "real": two},
         {"base": Link("real.toml"), "real": other},

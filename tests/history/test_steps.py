@@ -144,7 +144,7 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
     "what lies below a key": (
         "modify_mixlist.black-list",
         [
-            *({"leaf": LISTS.format(*words)} for words in ("AX", "BX", "BY")),
+            *({"leaf": LISTS.format(*names)} for names in ("AX", "BX", "BY")),
             {"leaf": ONE},
             {"leaf": TWO},
         ],
@@ -165,7 +165,7 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
     ),
     "what does not lie below it": (
         "modify_mixlist.grey-list",
-        [{}, *({"leaf": LISTS.format(*words)} for words in ("AX", "BX")), {}],
+        [{}, *({"leaf": LISTS.format(*names)} for names in ("AX", "BX")), {}],
         [],
     ),
 }

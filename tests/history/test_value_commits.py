@@ -58,9 +58,9 @@ PATHS: dict[str, tuple[tuple[Any, ...], Any, Any, tuple[Any, ...] | None]] = {
 }
 
 
-@pytest.mark.parametrize("told", PATHS)
-def test_a_value_is_found_where_it_stood_before(told: str) -> None:
-    path, new, old, expected = PATHS[told]
+@pytest.mark.parametrize("case", PATHS)
+def test_a_value_is_found_where_it_stood_before(case: str) -> None:
+    path, new, old, expected = PATHS[case]
     assert find_earlier_path(path, new, old) == expected
 
 
@@ -156,11 +156,11 @@ BLAMED: dict[str, tuple[list[Node], dict[str, int | None]]] = {
 }
 
 
-@pytest.mark.parametrize("told", BLAMED)
+@pytest.mark.parametrize("case", BLAMED)
 def test_a_value_is_of_the_commit_since_which_it_stands_as_it_does(
-    tmp_path: Path, told: str
+    tmp_path: Path, case: str
 ) -> None:
-    nodes, expected = BLAMED[told]
+    nodes, expected = BLAMED[case]
     assert blame_values(import_graph(tmp_path / "repo", nodes).folder) == expected
 
 

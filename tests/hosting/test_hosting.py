@@ -194,7 +194,7 @@ def test_who_we_are_is_asked_by_the_token(
         github.add_comment(other, f"{MARKER}\nanother's")
     for _ in range(2):
         assert run("review").code == 0
-    assert [one.startswith(MARKER) for one in github.list_bodies(author)] == [True]
+    assert [body.startswith(MARKER) for body in github.list_bodies(author)] == [True]
     assert len(github.comments) == 3
 
 

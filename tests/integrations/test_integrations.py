@@ -37,14 +37,14 @@ def presets(tmp_path: Path) -> Path:
 # -- argparse -------------------------------------------------------------------------------------
 
 
-def parse(words: list[str], **defaults: Any) -> argparse.Namespace:
+def parse(command_line: list[str], **defaults: Any) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     arguments.add_arguments(parser, **defaults)
-    return parser.parse_args(words)
+    return parser.parse_args(command_line)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "command_line",
     [
         ["--npu_preset", "leaf", "--npu_set", "hccl_timeout=7", "--npu_unset", "precision_mode_v2"],
         [
@@ -63,8 +63,8 @@ def parse(words: list[str], **defaults: Any) -> argparse.Namespace:
         ],
     ],
 )
-def test_the_flags_name_a_preset_and_change_it(presets: Path, words: list[str]) -> None:
-    config = arguments.resolve_arguments(parse(words))
+def test_the_flags_name_a_preset_and_change_it(presets: Path, command_line: list[str]) -> None:
+    config = arguments.resolve_arguments(parse(command_line))
     assert config is not None
     assert config.options == {"hccl_timeout": 7}
     assert config.origins("hccl_timeout")[0].file == "--set"
@@ -82,7 +82,7 @@ def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("command_line", "expected"),
     [
         (
             ["--npu_set", "hccl_timeout=7"],
@@ -96,18 +96,20 @@ def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path)
     ],
 )
 def test_what_is_asked_wrongly_is_said_with_a_repair(
-    presets: Path, words: list[str], expected: str
+    presets: Path, command_line: list[str], expected: str
 ) -> None:
     with pytest.raises(npuprof.NpuprofError, match=expected) as caught:
-        arguments.resolve_arguments(parse(words))
+        arguments.resolve_arguments(parse(command_line))
     assert all(finding.hint for finding in caught.value.findings)
 
 
-@pytest.mark.parametrize("words", [["--npu_set=hccl_timout=1"], ["--npu_set=hccl_timeout=abc"]])
+@pytest.mark.parametrize(
+    "command_line", [["--npu_set=hccl_timout=1"], ["--npu_set=hccl_timeout=abc"]]
+)
 def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(
-    presets: Path, words: list[str], capsys: Any
+    presets: Path, command_line: list[str], capsys: Any
 ) -> None:
-    args = parse(["--npu_preset=leaf", *words])
+    args = parse(["--npu_preset=leaf", *command_line])
     with pytest.raises(npuprof.NpuprofError, match=r"hccl_timeo?u?t"):
         arguments.resolve_arguments(args)
     assert arguments.resolve_arguments(args, check=False) is not None
@@ -251,14 +253,14 @@ def test_each_preset_is_a_test_that_fails_with_what_check_says(
 ) -> None:
     code, output = pytest_there(project, *arguments, "-rA")
     assert code == 1
-    for told in (
+    for message in (
         "1 failed, 4 passed",
         "NP201: unknown option 'hccl_timeot'",
         "did you mean 'hccl_timeout'?",
         "profiles/bad.toml:2:1",
         "npuprof::bad",
     ):
-        assert told in output, output
+        assert message in output, output
     assert "Traceback" not in output
 
 
@@ -290,7 +292,7 @@ def test_any_client_is_told_what_a_run_was_made_with(presets: Path) -> None:
     config = npuprof.open_store().resolve("leaf", cann="9.0.0")
     calls: list[tuple[str, ...]] = []
     client = SimpleNamespace(
-        set_tag=lambda *said: calls.append(said)
+        set_tag=lambda *tag: calls.append(tag)
     )  # of the run it is told, or of its own
     tags = mlflow.tag_run(config, client)
     assert tags == dict(calls)

@@ -191,11 +191,11 @@ def test_a_config_is_read_as_a_mapping(library: npuprof.Library) -> None:
 
 
 def test_configs_are_equal_by_what_they_say_and_for_what(library: npuprof.Library) -> None:
-    one, other = library.resolve("leaf"), library.resolve("leaf")
-    assert one == other
-    assert len({one, other, library.resolve("leaf", cann="9.0.0"), library.resolve("base")}) == 3
-    assert one != library.resolve("leaf", cann="9.0.0")
-    assert one != dict(one)
+    first, second = library.resolve("leaf"), library.resolve("leaf")
+    assert first == second
+    assert len({first, second, library.resolve("leaf", cann="9.0.0"), library.resolve("base")}) == 3
+    assert first != library.resolve("leaf", cann="9.0.0")
+    assert first != dict(first)
 
 
 def test_a_config_can_be_sent_to_another_process(library: npuprof.Library) -> None:
@@ -379,12 +379,12 @@ MISUSE: list[tuple[Callable[[Any, Any], object], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("use", "kind", "said"), MISUSE)
+@pytest.mark.parametrize(("use", "kind", "message"), MISUSE)
 def test_misuse_is_an_error_in_words(
-    library: npuprof.Library, use: Callable[..., object], kind: type[Exception], said: str
+    library: npuprof.Library, use: Callable[..., object], kind: type[Exception], message: str
 ) -> None:
     Path("empty").mkdir()
-    with pytest.raises(kind, match=re.escape(said)):
+    with pytest.raises(kind, match=re.escape(message)):
         use(library, library.resolve("leaf"))
 
 
@@ -409,14 +409,14 @@ def test_the_snippets_of_pages_and_docstrings_are_typed(tmp_path: Path) -> None:
             for example in doctest.DocTestFinder().find(import_module(module), globs={})
         )
         snippets += [
-            f"from {name} import *\n" + "".join(one.source for one in lines)
+            f"from {name} import *\n" + "".join(line.source for line in lines)
             for lines in examples
             if lines
         ]
     assert len(snippets) > 6
     for number, snippet in enumerate(snippets):
         (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
-    words = [
+    arguments = [
         sys.executable,
         "-m",
         "mypy",
@@ -425,9 +425,9 @@ def test_the_snippets_of_pages_and_docstrings_are_typed(tmp_path: Path) -> None:
         "--follow-imports=silent",
         "--no-error-summary",
     ]
-    words += [f"snippet{number}.py" for number in range(len(snippets))]
+    arguments += [f"snippet{number}.py" for number in range(len(snippets))]
     done = subprocess.run(
-        words,
+        arguments,
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -524,7 +524,7 @@ RING.append(RING)
 
 
 @pytest.mark.parametrize(
-    ("given", "held"),
+    ("given", "stored"),
     [
         (Mode.FP16, "fp16"),
         (Text("a"), "a"),
@@ -536,15 +536,17 @@ RING.append(RING)
         ({Text("a"): Mode.FP16}, {"a": "fp16"}),
     ],
 )
-def test_a_value_is_held_as_the_plain_value_that_it_stands_for(given: object, held: object) -> None:
+def test_a_value_is_held_as_the_plain_value_that_it_stands_for(
+    given: object, stored: object
+) -> None:
     value = npuprof.loads("", set={"x": given}).options["x"]
-    assert value == held
-    assert json.dumps(value) == json.dumps(held)
-    assert type(value) is type(held) or isinstance(value, (list, dict))
+    assert value == stored
+    assert json.dumps(value) == json.dumps(stored)
+    assert type(value) is type(stored) or isinstance(value, (list, dict))
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     [
         None,
         b"x",
@@ -559,9 +561,9 @@ def test_a_value_is_held_as_the_plain_value_that_it_stands_for(given: object, he
         pytest.param([-(10**5000)], id="small"),
     ],
 )
-def test_a_value_that_no_preset_can_hold_is_refused_by_name(given: object) -> None:
+def test_a_value_that_no_preset_can_hold_is_refused_by_name(value: object) -> None:
     with pytest.raises(NpuprofError, match="NP202: x cannot be"):
-        npuprof.loads("", set={"x": given})
+        npuprof.loads("", set={"x": value})
 
 
 #: What the library gives that is meant as a value, by its name, of a store and two presets of it.
@@ -569,10 +571,10 @@ VALUES: dict[str, Callable[[npuprof.Library, npuprof.Config, npuprof.Config], An
     "a store": lambda store, leaf, other: store,
     "a config": lambda store, leaf, other: leaf,
     "a finding at a key": lambda store, leaf, other: next(
-        one for one in npuprof.check(leaf) if one.origin
+        finding for finding in npuprof.check(leaf) if finding.origin
     ),
     "a finding with a fix": lambda store, leaf, other: next(
-        one for one in npuprof.check(leaf) if one.fix
+        finding for finding in npuprof.check(leaf) if finding.fix
     ),
     "a change": lambda store, leaf, other: npuprof.diff(leaf, other)[0],
     "an origin": lambda store, leaf, other: leaf.origins("hccl_timeout")[0],
@@ -588,8 +590,10 @@ VALUES: dict[str, Callable[[npuprof.Library, npuprof.Config, npuprof.Config], An
 }
 COPIES: dict[str, Callable[[Any], Any]] = {
     **{
-        f"pickle {one}": lambda value, one=one: pickle.loads(pickle.dumps(value, one))
-        for one in (0, 2, pickle.HIGHEST_PROTOCOL)
+        f"pickle {protocol}": lambda value, protocol=protocol: pickle.loads(
+            pickle.dumps(value, protocol)
+        )
+        for protocol in (0, 2, pickle.HIGHEST_PROTOCOL)
     },
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
@@ -634,7 +638,7 @@ def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: st
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("left", "right", "same"),
     [
         (Fix(1), Fix(True), False),
         (Fix(1), Fix(1.0), False),
@@ -648,9 +652,9 @@ def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: st
         (Place("a", 1), Fix("a"), False),
     ],
 )
-def test_records_are_compared_by_type_and_value(one: Any, other: Any, same: bool) -> None:
-    assert (one == other) is same
-    assert not same or hash(one) == hash(other)
+def test_records_are_compared_by_type_and_value(left: Any, right: Any, same: bool) -> None:
+    assert (left == right) is same
+    assert not same or hash(left) == hash(right)
 
 
 def test_errors_keep_their_findings_in_a_copy() -> None:
@@ -664,7 +668,7 @@ def test_errors_keep_their_findings_in_a_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "message"),
     [
         ("precison_mode_v2", "did you mean 'precision_mode_v2'"),
         ("hccl_timeot", "did you mean 'hccl_timeout'"),
@@ -672,12 +676,12 @@ def test_errors_keep_their_findings_in_a_copy() -> None:
         ("env.HCCL_CONNECT_TIMEOT", "did you mean 'env.HCCL_CONNECT_TIMEOUT'"),
     ],
 )
-def test_a_misspelt_key_is_a_key_error_that_names_the_near_one(key: str, said: str) -> None:
+def test_a_misspelt_key_is_a_key_error_that_names_the_near_one(key: str, message: str) -> None:
     config = npuprof.loads("options.hccl_timeout = 600")
     for ask in (config.__getitem__, config.origins):
         with pytest.raises(KeyError) as caught:
             ask(key)
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert caught.value.args == (key,)
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     assert config.get(key) is None

@@ -60,19 +60,19 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "place", "said"), REFUSED)
+@pytest.mark.parametrize(("arguments", "place", "message"), REFUSED)
 def test_what_is_refused_is_blamed_on_the_argument_it_came_by(
-    given: dict[str, Any], place: str, said: str
+    arguments: dict[str, Any], place: str, message: str
 ) -> None:
     def render() -> str:
-        config = npuprof.open_store("builtin:").resolve("bert-training", **given)
+        config = npuprof.open_store("builtin:").resolve("bert-training", **arguments)
         return npuprof.render(pickle.loads(pickle.dumps(config)), "session")
 
     with pytest.raises(npuprof.NpuprofError) as caught:
         render()
-    told = next(line for line in str(caught.value).splitlines() if place in line)
-    assert said in told
-    assert "--" not in told
+    blamed = next(line for line in str(caught.value).splitlines() if place in line)
+    assert message in blamed
+    assert "--" not in blamed
 
 
 def test_the_origin_of_a_change_is_its_argument() -> None:

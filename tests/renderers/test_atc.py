@@ -56,7 +56,7 @@ def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
+    ("options", "argument"),
     [
         ({"precision_mode_v2": "fp16"}, "--precision_mode_v2=fp16"),
         ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"),
@@ -70,13 +70,13 @@ def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str
     ],
 )
 def test_an_option_becomes_its_flag(
-    atc: Callable[[str], list[str]], options: dict[str, Any], word: str
+    atc: Callable[[str], list[str]], options: dict[str, Any], argument: str
 ) -> None:
     preset = config(toml({"options": options, "atc": BASE}))
     for inline in (False, True):
-        words = atc(render_unchecked(preset, "atc", inline=inline))
-        assert word in words
-        assert len(words) == 5
+        arguments = atc(render_unchecked(preset, "atc", inline=inline))
+        assert argument in arguments
+        assert len(arguments) == 5
 
 
 @examples(20)
@@ -85,9 +85,9 @@ def test_any_value_comes_through_the_shell_as_it_is(
     atc: Callable[[str], list[str]], text: str
 ) -> None:
     preset = config(toml({"options": {"debug_dir": text}, "atc": {"log": text}}))
-    words = atc(render_unchecked(preset, "atc"))
-    assert f"--debug_dir={text}" in words
-    assert f"--log={text}" in words
+    arguments = atc(render_unchecked(preset, "atc"))
+    assert f"--debug_dir={text}" in arguments
+    assert f"--log={text}" in arguments
 
 
 def test_an_option_without_a_flag_is_an_error() -> None:
@@ -158,13 +158,13 @@ soc_version = "Ascend910B2"
     store({"offline": text})
     result = run("render", "offline", "--to", "atc", "-o", tmp_path / "a folder")
     assert result.code == 0
-    (word,) = [
-        word
-        for word in atc(f"sh '{tmp_path}/a folder/atc.sh'")
-        if word.startswith("--op_precision_mode=")
+    (argument,) = [
+        argument
+        for argument in atc(f"sh '{tmp_path}/a folder/atc.sh'")
+        if argument.startswith("--op_precision_mode=")
     ]
     assert (
-        Path(word.partition("=")[2]).read_text()
+        Path(argument.partition("=")[2]).read_text()
         == "[ByOpType]\nConv2D=high_performance\nSoftmaxV2=high_precision\n"
     )
 

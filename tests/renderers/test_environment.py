@@ -299,14 +299,14 @@ def npm_dotenv(text: str, tmp_path: Path) -> dict[str, str]:
         pytest.skip("npm's dotenv is not installed")
     path = tmp_path / ".env"
     path.write_bytes(text.encode())
-    words = [
+    arguments = [
         "node",
         "-e",
         "console.log(JSON.stringify(require('dotenv').parse(require('fs').readFileSync(process.argv[1]))))",
         path,
     ]
     done = subprocess.run(
-        words, env={**os.environ, "NODE_PATH": str(modules)}, capture_output=True, check=True
+        arguments, env={**os.environ, "NODE_PATH": str(modules)}, capture_output=True, check=True
     )
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -330,7 +330,7 @@ def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "is_reported"),
     [
         ("a'b", False),
         ('a"b', False),
@@ -347,12 +347,12 @@ def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(
     ],
 )
 def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(
-    text: str, told: bool, store: Store, run: Run
+    text: str, is_reported: bool, store: Store, run: Run
 ) -> None:
     store({"leaf": toml({"env": {"MINE": text}})})
     result = run("env", "leaf", "--format", "dotenv")
     assert dotenv(result.out)["MINE"] == text
-    assert ("npm's dotenv" in result.err) == told
+    assert ("npm's dotenv" in result.err) == is_reported
 
 
 def test_github_keeps_its_own_names() -> None:
@@ -364,10 +364,10 @@ def test_github_keeps_its_own_names() -> None:
 
 
 def collect_exports(
-    text: str, told: dict[str, str] | None = None
+    text: str, environ: dict[str, str] | None = None
 ) -> tuple[dict[str, str], list[str]]:
     return collect_env_variables(
-        config(text), None if told is None else told.get, "/cache", trusting=True
+        config(text), None if environ is None else environ.get, "/cache", trusting=True
     )
 
 
@@ -495,18 +495,18 @@ def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_conte
         document = yaml.safe_load(run("env", name, "--format", "k8s-configmap", *requested).out)
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
         digest = document["data"]["NPUPROF_DIGEST"]
-        said = document["metadata"]
-        assert said["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
+        metadata = document["metadata"]
+        assert metadata["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
         assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", label)
         context = "cann 9.0.0" if "--cann" in requested else "any"
-        assert said["annotations"] == {
+        assert metadata["annotations"] == {
             "npuprof/preset": name,
             "npuprof/digest": digest,
             "npuprof/context": context,
         }
-        names.add(said["name"])
+        names.add(metadata["name"])
     assert len(names) == 3, "what was asked for is in it, too"
-    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", one) for one in names)
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", name) for name in names)
 
 
 #: Starts two tasks as srun would, without a cluster.
@@ -556,9 +556,9 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(
     digest = json.loads(run("show", "leaf", "--format", "json").out)["digest"]
     assert done.stderr == f"npuprof: leaf {digest}\n"
     assert not (tmp_path / "y").exists()
-    words = ["bash", "job.sh"]
+    arguments = ["bash", "job.sh"]
     nothing = subprocess.run(
-        words,
+        arguments,
         cwd=tmp_path,
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         capture_output=True,
@@ -606,7 +606,7 @@ def test_diff_tells_what_would_change(
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("--format", "yaml"),
         ("--shell", "csh"),
@@ -617,10 +617,10 @@ def test_diff_tells_what_would_change(
     ],
 )
 def test_words_that_make_no_sense_are_refused(
-    words: tuple[str, ...], store: Store, run: Run
+    arguments: tuple[str, ...], store: Store, run: Run
 ) -> None:
     store({"leaf": "[options]\ndeterministic = 1\n"})
-    result = run("env", "leaf", *words)
+    result = run("env", "leaf", *arguments)
     assert result.code == 2, result.err
     assert result.out == "", result.err
     assert "error NP9" in result.err

@@ -150,7 +150,7 @@ def test_check_tells_current_stale_and_edited_files_apart(
 def test_a_file_with_other_options_is_overwritten_by_force_only(tmp_path: Path, run: Run) -> None:
     (tmp_path / "job.toml").write_text("[options]\ndeterministic = 1\n")
     (tmp_path / "ge_options.json").write_text('{\n  "compile options": {}\n}\n')
-    words = ("render", tmp_path / "job.toml", "--to", "ge", "-o", tmp_path)
-    assert "NP940" in run(*words).err
-    assert run(*words, "--force").code == 0
-    assert run(*words).code == 0
+    arguments = ("render", tmp_path / "job.toml", "--to", "ge", "-o", tmp_path)
+    assert "NP940" in run(*arguments).err
+    assert run(*arguments, "--force").code == 0
+    assert run(*arguments).code == 0

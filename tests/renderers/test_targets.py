@@ -267,58 +267,61 @@ SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type":
 class HybridCase(NamedTuple):
     cann: str | None
     named: str
-    given: bool
-    told: bool
+    is_written: bool
+    is_reported: bool
 
 
 @pytest.mark.parametrize(
-    ("cann", "named", "given", "told"),
+    ("cann", "named", "is_written", "is_reported"),
     [
         HybridCase(
             cann="7.0.0",
             named=">=6.0",
-            given=False,
-            told=False,
+            is_written=False,
+            is_reported=False,
         ),
         HybridCase(
             cann=None,
             named="<=7.0.RC1",
-            given=False,
-            told=False,
+            is_written=False,
+            is_reported=False,
         ),
         HybridCase(
             cann="9.0.0",
             named=">=7.0",
-            given=True,
-            told=False,
+            is_written=True,
+            is_reported=False,
         ),
         HybridCase(
             cann=None,
             named=">=9.0",
-            given=True,
-            told=False,
+            is_written=True,
+            is_reported=False,
         ),
         HybridCase(
             cann=None,
             named=">=8.0",
-            given=True,
-            told=True,
+            is_written=True,
+            is_reported=True,
         ),
         HybridCase(
             cann="8.0.0",
             named=">=8.0",
-            given=True,
-            told=True,
+            is_written=True,
+            is_reported=True,
         ),
     ],
 )
 def test_releases_without_hybrid_compilation_are_not_given_its_argument(
-    cann: str | None, named: str, given: bool, told: bool
+    cann: str | None, named: str, is_written: bool, is_reported: bool
 ) -> None:
     preset = npuprof.loads(toml({"profile": {"cann": named}, "options": SIZES}), cann=cann)
     rendered = renderers.load_target("estimator").write(preset, False)
-    assert ("compile_hybrid_mode=0" in rendered.text) is given
-    assert any("compile_hybrid_mode" in finding.message for finding in rendered.findings) is told
+    assert ("compile_hybrid_mode=0" in rendered.text) is is_written
+    assert (
+        any("compile_hybrid_mode" in finding.message for finding in rendered.findings)
+        is is_reported
+    )
 
 
 def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_nothing_unused() -> (
@@ -459,17 +462,21 @@ def test_what_an_environment_and_a_block_leave_out_is_said(
     store({"all": EVERYTHING})
     script = tmp_path / "train.sh"
     script.write_text("#!/bin/bash\n")
-    for words in (("env", "all"), ("env", "all", "--format", "json"), ("inject", script, "all")):
-        result = run(*words, *(["--no-check"] if words[0] == "env" else []))
+    for arguments in (
+        ("env", "all"),
+        ("env", "all", "--format", "json"),
+        ("inject", script, "all"),
+    ):
+        result = run(*arguments, *(["--no-check"] if arguments[0] == "env" else []))
         assert result.code == 0, result.err
         assert (
             "left out: [estimator] (save_checkpoints_steps) is for npuprof render --to estimator"
             in result.err
         )
         assert "left out: [env]" not in result.err
-    for words in (("env", "all"), ("run", "all")):
+    for arguments in (("env", "all"), ("run", "all")):
         strict = run(
-            *words, "--no-check", "--strict", *(["--", "true"] if words[0] == "run" else [])
+            *arguments, "--no-check", "--strict", *(["--", "true"] if arguments[0] == "run" else [])
         )
         assert strict.code == 2
         assert strict.err.count("NP917") == 2

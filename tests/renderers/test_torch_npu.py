@@ -228,7 +228,7 @@ def test_every_row_is_received_as_the_preset_has_it_and_imported_as_such(
 ) -> None:
     samples = {name: sample(name, tmp_path) for name in names}
     for place in range(max(map(len, samples.values()))):
-        settings = {name: given[place % len(given)] for name, given in samples.items()}
+        settings = {name: values[place % len(values)] for name, values in samples.items()}
         for text in (
             npuprof.render(build_config(settings), "torch-npu", bool(place % 2), check=False),
             write_by_hand(settings),

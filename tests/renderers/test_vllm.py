@@ -107,11 +107,11 @@ def test_a_key_of_another_place_or_release_is_a_finding_that_says_what_to_write(
 
 def test_the_folder_is_written_checked_and_printed(tmp_path: Path, run: Run) -> None:
     (tmp_path / "serving.toml").write_text(SERVING)
-    words = ("render", tmp_path / "serving.toml", "--to", "vllm")
-    assert run(*words, "-o", tmp_path / "out").code == 0
+    arguments = ("render", tmp_path / "serving.toml", "--to", "vllm")
+    assert run(*arguments, "-o", tmp_path / "out").code == 0
     assert sorted(os.listdir(tmp_path / "out")) == ["config.yaml", "env.sh"]
     files = {name: (tmp_path / "out" / name).read_text() for name in ("config.yaml", "env.sh")}
-    assert run(*words).out == "".join(f"# {name}\n{text}" for name, text in files.items())
+    assert run(*arguments).out == "".join(f"# {name}\n{text}" for name, text in files.items())
     preset = config(SERVING)
     bodies = npuprof.render(preset, "vllm", inline=True)
     cases = npuprof.render(preset, "vllm")
@@ -126,14 +126,14 @@ def test_the_folder_is_written_checked_and_printed(tmp_path: Path, run: Run) -> 
     )
     exports = (tmp_path / "exports").read_text().splitlines()
     assert [line for line in files["env.sh"].splitlines() if not line.startswith("#")] == exports
-    assert run(*words, "--check", tmp_path / "out").code == 0
+    assert run(*arguments, "--check", tmp_path / "out").code == 0
     assert files
     for name in files:
         (tmp_path / "out" / name).write_text(files[name] + "# mine\n")
-        assert run(*words, "--check", tmp_path / "out").code == 1
-        assert run(*words, "-o", tmp_path / "out").code == 2
+        assert run(*arguments, "--check", tmp_path / "out").code == 1
+        assert run(*arguments, "-o", tmp_path / "out").code == 2
         (tmp_path / "out" / name).write_text(files[name])
-    assert run(*words, "--set", "vllm.port=8001", "--check", tmp_path / "out").code == 1
+    assert run(*arguments, "--set", "vllm.port=8001", "--check", tmp_path / "out").code == 1
 
 
 plain = (
@@ -232,13 +232,13 @@ def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
             else {}
         )
         requested = additional(config(toml({"vllm_ascend": {**needed, **nest(name, value)}})))
-        said = {"enable_sp": True, "model_uses_sfa_sparse": "sparse" in name or "c8" in name}
+        flags = {"enable_sp": True, "model_uses_sfa_sparse": "sparse" in name or "c8" in name}
         degree = 1 if "tensor_parallel" in name else 2
-        said |= {
+        flags |= {
             "parallel_config__tensor_parallel_size": degree,
             "parallel_config__pipeline_parallel_size": 1 + ("chunk" in name),
         }
-        made, _ = read_additional_config(folder, requested, monkeypatch, **said)
+        made, _ = read_additional_config(folder, requested, monkeypatch, **flags)
         home = name if hasattr(made, name.partition(".")[0]) else ROWS[name].replaced_by
         got = reduce(getattr, home.split("."), made)
         assert got == value or ROWS[name].kind == "json", name

@@ -113,7 +113,7 @@ def test_wide_characters_line_up_in_a_pipe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "there", "absent"),
+    ("arguments", "there", "absent"),
     [
         (("--deprecated",), "op_debug_level", "precision_mode_v2"),
         (("--since", "9.0.0"), "", "hccl_timeout"),
@@ -122,16 +122,16 @@ def test_wide_characters_line_up_in_a_pipe() -> None:
     ],
 )
 def test_the_catalogue_is_filtered(
-    run: Run, words: tuple[str, ...], there: str, absent: str
+    run: Run, arguments: tuple[str, ...], there: str, absent: str
 ) -> None:
-    names = [line.split()[0] for line in run("options", *words).out.splitlines()]
+    names = [line.split()[0] for line in run("options", *arguments).out.splitlines()]
     assert names
     assert not there or there in names
     assert not absent or absent not in names
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("--risk", "numeric"), "did you mean 'numerics'"),
         (("--since", "latest"), "unknown CANN release"),
@@ -141,10 +141,12 @@ def test_the_catalogue_is_filtered(
         (("--deprecated", "--risk", "numerics", "--since", "9.2.0"), "the filters leave nothing"),
     ],
 )
-def test_filters_that_leave_nothing_say_why(run: Run, words: tuple[str, ...], said: str) -> None:
-    result = run("options", *words)
+def test_filters_that_leave_nothing_say_why(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    result = run("options", *arguments)
     assert result.code == 2, result.err
-    assert said in result.err
+    assert message in result.err
 
 
 def test_the_bare_command_says_what_to_do_next(
@@ -217,5 +219,5 @@ def test_no_value_is_cut_in_a_pipe(run: Run, tmp_path: Path) -> None:
             "y": f'profile.extends = ["x"]\noptions.dump_path = {values[1]}\n',
         },
     )
-    for words in (["explain", "y", "dump_path"], ["show", "y", "--origin"], ["diff", "x", "y"]):
-        assert all(value in run(*words).out for value in values), words
+    for arguments in (["explain", "y", "dump_path"], ["show", "y", "--origin"], ["diff", "x", "y"]):
+        assert all(value in run(*arguments).out for value in values), arguments

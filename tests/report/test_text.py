@@ -148,9 +148,9 @@ def hostile(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
     )
     for message, number in ((f"one {WORST}", 1836), (f"two {WORST}", 1700)):
         repo.write({"good": PRESET.format(number)})
-        for words in (("add", "-A"), ("commit", "-q", "-m", message)):
+        for arguments in (("add", "-A"), ("commit", "-q", "-m", message)):
             subprocess.run(
-                ["git", *words], check=True, env={**os.environ, "GIT_AUTHOR_NAME": f"Ada{EVIL}"}
+                ["git", *arguments], check=True, env={**os.environ, "GIT_AUTHOR_NAME": f"Ada{EVIL}"}
             )
     repo.git("branch", BRANCH, "HEAD~1")
     repo.write({"good": PRESET.format(1701)})
@@ -169,11 +169,13 @@ def test_no_verb_prints_what_hides_itself(hostile: Repo, run: Run) -> None:
     lines = [line.strip() for line in COMMANDS.split(";")]
     assert len(lines) > 40
     for line in lines:
-        words = [BRANCH if word == "BRANCH" else word.replace("{}", WORST) for word in line.split()]
-        said = run(*words)
-        assert said.code in (0, 1, 2), (words, said.err)
-        for text in (said.out, said.err):
-            assert not HIDDEN.search(text), (words, text)
+        arguments = [
+            BRANCH if word == "BRANCH" else word.replace("{}", WORST) for word in line.split()
+        ]
+        output = run(*arguments)
+        assert output.code in (0, 1, 2), (arguments, output.err)
+        for text in (output.out, output.err):
+            assert not HIDDEN.search(text), (arguments, text)
     for path in (*hostile.folder.glob("out*/*.py"), *hostile.folder.glob("i*/*.toml")):
         assert not HIDDEN.search(path.read_text())
 
@@ -228,8 +230,8 @@ def test_every_value_of_a_markdown_page_stands_in_a_code_span(repo: Repo, run: R
             "new@x": "[options]\n",
         }
     )
-    for words in (("--rev", "HEAD~1..HEAD"), ("a", "b", "www.example.org"), ("a", "b")):
-        page = run("diff", *words, "--format", "markdown").out
+    for arguments in (("--rev", "HEAD~1..HEAD"), ("a", "b", "www.example.org"), ("a", "b")):
+        page = run("diff", *arguments, "--format", "markdown").out
         assert "example.org" in page
         parsed = markdown_it.MarkdownIt("commonmark").enable("table").parse(page)
         plain = [

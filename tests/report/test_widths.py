@@ -110,7 +110,7 @@ def test_what_a_command_of_a_page_prints_is_wrapped_and_what_is_typed_is_not(wor
         f"```console\n$ npuprof show {LONG}{LONG} \\\n>   --origin {LONG}{LONG}\n"
         f"{'some words ' * 20}\n```\n"
     )
-    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    page = Markdown(text, tuple(docs.split_code(text)), lambda label, target: label)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "60")
         lines = page.format_terminal(False).splitlines()
@@ -128,7 +128,7 @@ def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
         f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {note}\n'
         f'  a = "x  # {note} y"\n# {note} {note}\n```\n'
     )
-    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    page = Markdown(text, tuple(docs.split_code(text)), lambda label, target: label)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "48")
         shown = page.format_terminal(False)
@@ -184,14 +184,14 @@ class WideTextCase(NamedTuple):
 def test_of_a_wide_line_of_a_file_the_part_around_the_caret_is_shown(
     text: str, at: int, width: int, shown: tuple[str, str] | None
 ) -> None:
-    given = (f"  7 | {text}", f"    | {' ' * at}^")
+    source_lines = (f"  7 | {text}", f"    | {' ' * at}^")
     assert (
-        fit_excerpt(*given, width) == shown
+        fit_excerpt(*source_lines, width) == shown
         if shown
-        else wrap_lines("\n".join(given), width) == "\n".join(given)
+        else wrap_lines("\n".join(source_lines), width) == "\n".join(source_lines)
     )
     if shown:
-        assert wrap_lines("\n".join((*given, "  why: it is so")), width).split("\n") == [
+        assert wrap_lines("\n".join((*source_lines, "  why: it is so")), width).split("\n") == [
             *shown,
             "  why: it is so",
         ]

@@ -221,10 +221,12 @@ def examples() -> list[Any]:
 def test_text_and_structured_form_have_one_digest(name: str, text: str) -> None:
     parsed = values.parse_structured_value(name, text)
     assert parsed != text, "the documented example has no structured form"
-    one, other = (npuprof.loads(toml({"options": {name: form}})) for form in (text, parsed))
-    assert one.digest == other.digest
+    from_text, from_table = (
+        npuprof.loads(toml({"options": {name: form}})) for form in (text, parsed)
+    )
+    assert from_text.digest == from_table.digest
     assert values.is_equivalent_setting(name, text, parsed)
-    assert one.options[name] == text, "a text is kept as it was written"
+    assert from_text.options[name] == text, "a text is kept as it was written"
 
 
 @pytest.mark.parametrize(

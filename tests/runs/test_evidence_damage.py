@@ -243,9 +243,9 @@ def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(
 
 
 def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path) -> None:
-    one, two = {"ge.streamMaxParallelNum": "/a"}, {"ge.streamMaxParallelNum": ""}
+    with_value, with_empty = {"ge.streamMaxParallelNum": "/a"}, {"ge.streamMaxParallelNum": ""}
     path = tmp_path / "run.log"
-    path.write_text(write_run({}, one) + write_run({}, one, two))
+    path.write_text(write_run({}, with_value) + write_run({}, with_value, with_empty))
     (process,) = read_evidence([str(path)]).processes
     (verdict,) = judge_process({"stream_max_parallel_num": "/a"}, process)
     assert verdict.state == "in force"

@@ -87,8 +87,8 @@ def test_it_dies_of_the_signal_that_the_command_died_of(name: str) -> None:
 
 
 def test_a_signal_to_it_reaches_the_command_once(listening: subprocess.Popen[str]) -> None:
-    word, pid, group = read_line(listening).split()
-    assert word == "ready"
+    state, pid, group = read_line(listening).split()
+    assert state == "ready"
     assert int(group) == listening.pid
     assert int(pid) != listening.pid
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):

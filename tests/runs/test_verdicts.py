@@ -247,14 +247,14 @@ def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path)
 
 
 def test_the_engine_has_the_last_word(tmp_path: Path) -> None:
-    given = "".join(
+    warnings = "".join(
         write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl")
         for key, text in sorted({**INIT, **MODES}.items())
     )
-    assert judge_one(tmp_path, given, "precision_mode", "force_fp16") == "in force"
+    assert judge_one(tmp_path, warnings, "precision_mode", "force_fp16") == "in force"
     assert (
         judge_one(
-            tmp_path, write_run({**MODES, "ge.deterministic": "1"}) + given, "deterministic", 1
+            tmp_path, write_run({**MODES, "ge.deterministic": "1"}) + warnings, "deterministic", 1
         )
         == "changed"
     )
@@ -471,9 +471,13 @@ def test_a_block_of_tensorflow_2_that_is_cut_does_not_say_what_a_warning_means(
 
 def test_of_several_runs_in_one_log_it_is_not_known_which_one_warned(tmp_path: Path) -> None:
     block = write_tf2_block(fill_block(TF2))
-    one, two = write_warnings(dump_layer="a") + block, write_warnings() + block
-    assert judge_states(tmp_path, one, dump_layer="a") == [["in force"]]
-    for text in (one + two, two + one, write_warnings(dump_layer="a") + two + block):
+    with_layer, without_layer = write_warnings(dump_layer="a") + block, write_warnings() + block
+    assert judge_states(tmp_path, with_layer, dump_layer="a") == [["in force"]]
+    for text in (
+        with_layer + without_layer,
+        without_layer + with_layer,
+        write_warnings(dump_layer="a") + without_layer + block,
+    ):
         assert {state for (state,) in judge_states(tmp_path, text, dump_layer="a")} == {
             "cannot tell"
         }

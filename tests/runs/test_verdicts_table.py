@@ -83,10 +83,10 @@ def _write(place: Path, played: Played, dumped: bool = False) -> tuple[Any, set[
     """Return the evidence of a process, read, and the lines of it that are whole."""
     whole = write_folder(place / "log", played)
     graphs = place / "extra-info" / "graph" / "42_0"
-    for number, held in enumerate(played.sessions if dumped else ()):
+    for number, session in enumerate(played.sessions if dumped else ()):
         graphs.mkdir(parents=True, exist_ok=True)
         (graphs / f"BeforeSubGraph_{number}.pbtxt").write_text(
-            dumps.write_graph(held), encoding="utf-8"
+            dumps.write_graph(session), encoding="utf-8"
         )
     (process,) = read_evidence([str(path) for path in place.iterdir()]).processes
     return process, whole

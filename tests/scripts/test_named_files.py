@@ -19,14 +19,14 @@ def script(option: str, name: str) -> str:
     return f'{HEAD}{MIXED}custom_op.parameter_map["{option}"].s = b"{name}"\n{TAIL}'
 
 
-def scan(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str, int]]:
+def scan(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, int]]:
     """Return file, message and line of what scan says of files beside scripts."""
-    __main__.main(["scan", *words, "--format", "json"])
+    __main__.main(["scan", *arguments, "--format", "json"])
     found = json.loads(capsys.readouterr().out)["findings"]
     return [
-        (Path(one["path"]).name, one["message"], one["line"])
-        for one in found
-        if one["code"] == "NP821"
+        (Path(finding["path"]).name, finding["message"], finding["line"])
+        for finding in found
+        if finding["code"] == "NP821"
     ]
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_an_option_names_is_judged(
     assert [(name, number) for name, _, number in found] == (
         [("named.cfg", line)] if message else []
     )
-    assert all(message in said for _, said, _ in found if message)
+    assert all(message in reported for _, reported, _ in found if message)
 
 
 @pytest.mark.parametrize("surface", ["session", "NPURunConfig", "TF 2", "atc"])
@@ -227,88 +227,88 @@ def test_a_file_that_is_no_text_is_said_to_be_none(
     ]
 
 
-def scan_all(capsys: pytest.CaptureFixture[str], *words: str) -> set[tuple[str, str, int]]:
+def scan_all(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[tuple[str, str, int]]:
     """Return file, code and line of what ``scan`` says, notes left out."""
-    __main__.main(["scan", *words, "--format", "json", "--severity", "warning"])
+    __main__.main(["scan", *arguments, "--format", "json", "--severity", "warning"])
     found = json.loads(capsys.readouterr().out)["findings"]
-    return {(Path(one["path"]).name, one["code"], one["line"]) for one in found}
+    return {(Path(finding["path"]).name, finding["code"], finding["line"]) for finding in found}
 
 
-def run_config(**given: str) -> str:
-    arguments = ", ".join(f"{name}={value}" for name, value in given.items())
+def run_config(**options: str) -> str:
+    arguments = ", ".join(f"{name}={value}" for name, value in options.items())
     return f"from npu_bridge.npu_init import *\nrun = NPURunConfig({arguments})\n"
 
 
 class PresetFileCase(NamedTuple):
-    given: dict[str, str]
+    options: dict[str, str]
     text: str
-    said: set[tuple[str, str, int]]
+    findings: set[tuple[str, str, int]]
     product: str
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "said", "product"),
+    ("options", "text", "findings", "product"),
     [
         PresetFileCase(
-            given={"op_debug_config": "'f'"},
+            options={"op_debug_config": "'f'"},
             text="op_debug_config=oom,ccec_O0\n",
-            said={("a.py", "NP353", 2)},
+            findings={("a.py", "NP353", 2)},
             product="",
         ),
         PresetFileCase(
-            given={"op_debug_config": "'f'", "op_debug_level": "2"},
+            options={"op_debug_config": "'f'", "op_debug_level": "2"},
             text="op_debug_config=oom\n",
-            said={("a.py", "NP355", 2), ("a.py", "NP501", 2)},
+            findings={("a.py", "NP355", 2), ("a.py", "NP501", 2)},
             product="",
         ),
         PresetFileCase(
-            given={"aoe_config_file": "'f'", "aoe_mode": "'1'"},
+            options={"aoe_config_file": "'f'", "aoe_mode": "'1'"},
             text='{"feature": ["deeper_opat"]}',
-            said={("a.py", "NP371", 2)},
+            findings={("a.py", "NP371", 2)},
             product="",
         ),
         PresetFileCase(
-            given={"aoe_config_file": "'f'", "aoe_mode": "'2'"},
+            options={"aoe_config_file": "'f'", "aoe_mode": "'2'"},
             text='{"feature": ["deeper_opat"]}',
-            said=set(),
+            findings=set(),
             product="",
         ),
         PresetFileCase(
-            given={"op_precision_mode": "'f'"},
+            options={"op_precision_mode": "'f'"},
             text="[ByOpType]\nConv2D=enable_float_32_execution\n",
-            said={("f", "NP409", 2)},
+            findings={("f", "NP409", 2)},
             product="atlas-training",
         ),
         PresetFileCase(
-            given={"op_precision_mode": "'f'"},
+            options={"op_precision_mode": "'f'"},
             text="[ByOpType]\nConv2D=high_precision\n",
-            said=set(),
+            findings=set(),
             product="atlas-training",
         ),
         PresetFileCase(
-            given={"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
+            options={"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
             text='{"black-list": {"to-add": ["Matmul"]},\n "gray-list": {"to-add": ["Cast"]}}',
-            said={("f", "NP205", 1), ("f", "NP205", 2)},
+            findings={("f", "NP205", 1), ("f", "NP205", 2)},
             product="",
         ),
         PresetFileCase(
-            given={"customize_dtypes": "'f'"},
+            options={"customize_dtypes": "'f'"},
             text="OpType::Matmul:InputDtype:float16\n",
-            said={("f", "NP205", 1)},
+            findings={("f", "NP205", 1)},
             product="",
         ),
     ],
 )
 def test_a_file_is_judged_as_the_same_table_in_a_preset(
-    given: dict[str, str],
+    options: dict[str, str],
     text: str,
-    said: set[tuple[str, str, int]],
+    findings: set[tuple[str, str, int]],
     product: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    write(tmp_path, {"a.py": run_config(**given), "f": text})
-    assert scan_all(capsys, str(tmp_path), *(["--product", product] if product else [])) == said
+    write(tmp_path, {"a.py": run_config(**options), "f": text})
+    assert scan_all(capsys, str(tmp_path), *(["--product", product] if product else [])) == findings
 
 
 BLOCK = (
@@ -398,4 +398,4 @@ def test_a_file_that_a_flag_names_is_judged(
     assert [(name, number) for name, _, number in found] == (
         [("named.cfg", line)] if message else []
     )
-    assert all(message in said for _, said, _ in found if message)
+    assert all(message in reported for _, reported, _ in found if message)

@@ -92,10 +92,12 @@ def test_what_is_carried_over_and_what_is_listed_are_all_assignments_of_a_file(d
     found = imported(text, kind)
     made = build_drafts(found)
     listed = [*(note.setting for draft in made for note in draft.notes), *found.other_variables]
-    carried = [one for draft in made for one in draft.origins.values()]
-    assert sorted((one.name, one.line) for one in (*carried, *listed)) == sorted(wanted), text
-    told = "".join(map(format_draft, made)) if made else explain_nothing(found, made, True)
-    assert not [name for name in names if name not in told], told
+    carried = [origin for draft in made for origin in draft.origins.values()]
+    assert sorted((setting.name, setting.line) for setting in (*carried, *listed)) == sorted(
+        wanted
+    ), text
+    report = "".join(map(format_draft, made)) if made else explain_nothing(found, made, True)
+    assert not [name for name in names if name not in report], report
 
 
 SCRIPT = """\

@@ -22,8 +22,10 @@ ATC = "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3"
 
 def by_scope(text: str, name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for one in imported(text, name).settings:
-        found.setdefault(one.scope.rpartition("@")[2], {})[one.key] = one.reason or one.value
+    for setting in imported(text, name).settings:
+        found.setdefault(setting.scope.rpartition("@")[2], {})[setting.key] = (
+            setting.reason or setting.value
+        )
     return found
 
 
@@ -58,7 +60,7 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "reason"),
     [
         (
             "x.py",
@@ -83,23 +85,25 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(
     ],
 )
 def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
-    name: str, text: str, said: str, tmp_path: Path, run: Run
+    name: str, text: str, reason: str, tmp_path: Path, run: Run
 ) -> None:
     write(tmp_path, {name: text})
-    told = json.loads(run("import", name, "--format", "json").out)
-    assert told["settings"] == []
-    [one] = told["nothing"]
-    assert one["file"] == name
-    assert said in one["reason"]
+    document = json.loads(run("import", name, "--format", "json").out)
+    assert document["settings"] == []
+    [unimported] = document["nothing"]
+    assert unimported["file"] == name
+    assert reason in unimported["reason"]
     done = run("import", name)
     assert done.code == 2
-    assert said == "no setting in it" or said[1:] in done.err
+    assert reason == "no setting in it" or reason[1:] in done.err
 
 
 def test_a_parameter_map_that_other_code_is_given_is_named() -> None:
-    (told,) = (
-        one.reason
-        for one in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").settings
-        if one.reason
+    (condition,) = (
+        setting.reason
+        for setting in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").settings
+        if setting.reason
     )
-    assert told == "op.parameter_map is passed to other code, whose changes to it are not traced"
+    assert (
+        condition == "op.parameter_map is passed to other code, whose changes to it are not traced"
+    )

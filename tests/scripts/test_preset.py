@@ -170,7 +170,7 @@ DESCRIPTIONS: dict[str, tuple[str, list[str]]] = {
 def test_the_description_says_which_configuration_of_a_script_it_is(name: str) -> None:
     text, expected = DESCRIPTIONS[name]
     made = [format_draft(draft).splitlines()[1] for draft in build_drafts(imported(text))]
-    assert made == [f'description = "imported from {told}"' for told in expected]
+    assert made == [f'description = "imported from {origin}"' for origin in expected]
 
 
 def test_what_an_argument_overrules_is_left_out_with_its_place() -> None:
@@ -209,12 +209,12 @@ WRITTEN: dict[str, object] = {
 def resolves_as_before(text: str, file: str = "x.py") -> bool:
     """Return whether the presets and the family of a script have the script's settings."""
     made = build_drafts(imported(text, file))
-    alone = [Profile(document.parse_document("x", "x.toml", format_draft(one))) for one in made]
-    told = [Resolver(FixedPolicy(None, one)).resolve_profile(one).digest for one in alone] == [
-        compute_digest(one.settings) for one in made
-    ]
+    alone = [Profile(document.parse_document("x", "x.toml", format_draft(draft))) for draft in made]
+    is_same = [
+        Resolver(FixedPolicy(None, profile)).resolve_profile(profile).digest for profile in alone
+    ] == [compute_digest(draft.settings) for draft in made]
     build_family(made)  # it raises unless every leaf resolves as before
-    return told
+    return is_same
 
 
 @pytest.mark.parametrize("written", FOREIGN)

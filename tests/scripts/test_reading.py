@@ -150,7 +150,7 @@ def test_conditions_are_kept_as_they_are_written() -> None:
         "    op.parameter_map['enable_dump'].b = True\nelse:\n"
     )
     source += "    op.parameter_map['mix_compile_mode'].b = True\n"
-    assert [one.condition for one in imported(source).settings] == [
+    assert [setting.condition for setting in imported(source).settings] == [
         "a",
         "b > 1",
         "not (a) and not (b > 1)",
@@ -224,7 +224,7 @@ def test_any_bytes_are_read_or_said_by_name(name: str) -> None:
     )
     assert all(problem.code == "NP801" and problem.path == "x.py" for problem in found.problems)
     if name in ("latin1", "crlf", "cr") or name.startswith("cookie"):
-        assert [one.key for one in found.settings] == ["use_off_line"]
+        assert [setting.key for setting in found.settings] == ["use_off_line"]
     build_drafts(found)
 
 
@@ -334,9 +334,9 @@ READ = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({})\n'
 
 def read_mode(before: str, expression: str, behind: str = "") -> object:
     found = [
-        one
-        for one in imported(f"{HEAD}{before}{READ.format(expression)}{behind}").settings
-        if one.name == "precision_mode"
+        setting
+        for setting in imported(f"{HEAD}{before}{READ.format(expression)}{behind}").settings
+        if setting.name == "precision_mode"
     ]
     return found[-1].value
 

@@ -34,8 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: str) -> int:
-    return __main__.main(list(words))
+def run(*arguments: str) -> int:
+    return __main__.main(list(arguments))
 
 
 @pytest.mark.parametrize("shape", REPLACED)
@@ -181,9 +181,9 @@ def test_what_is_not_proven_stays_and_is_named(
     text, why = REFUSED[shape]
     prepare(folder, text)
     assert run("inject", "train.py", "p", "--replace") == 2
-    said = capsys.readouterr().err
-    assert "NP830" in said
-    assert why in " ".join(said.split())
+    messages = capsys.readouterr().err
+    assert "NP830" in messages
+    assert why in " ".join(messages.split())
     assert (folder / "train.py").read_text() == text
 
 
@@ -194,13 +194,15 @@ def test_a_preset_that_sets_something_else_is_refused_with_the_differences(
     run("set", "p", "precision_mode=force_fp16", "use_off_line=true")
     capsys.readouterr()
     assert run("inject", "train.py", "p", "--replace") == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert 'precision_mode is "force_fp16" in the preset, "allow_mix_precision" in line 6' in said
-    assert "use_off_line = true is in the preset only" in said
+    messages = " ".join(capsys.readouterr().err.split())
+    assert (
+        'precision_mode is "force_fp16" in the preset, "allow_mix_precision" in line 6' in messages
+    )
+    assert "use_off_line = true is in the preset only" in messages
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         (("--all",), "--replace needs a preset, and goes without --all"),
         (("p", "--line", "3"), "--replace needs a preset, and goes without --line"),
@@ -208,10 +210,10 @@ def test_a_preset_that_sets_something_else_is_refused_with_the_differences(
     ],
 )
 def test_replace_stands_alone(
-    folder: Path, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prepare(folder, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
-    assert run("inject", "train.py", *words, "--replace") == 2
+    assert run("inject", "train.py", *arguments, "--replace") == 2
     assert why in capsys.readouterr().err
 
 
@@ -320,9 +322,9 @@ def tell_environment(folder: Path, script: str) -> str:
         },
     )
     tool.chmod(0o755)
-    given = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
+    environ = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
     return subprocess.run(
-        ["bash", script, "7"], cwd=folder, env=given, capture_output=True, text=True, check=True
+        ["bash", script, "7"], cwd=folder, env=environ, capture_output=True, text=True, check=True
     ).stdout
 
 
@@ -445,13 +447,13 @@ def tell_arguments(folder: Path, script: str, shell: str = "bash") -> list[list[
         {"bin/atc": "#!/bin/sh\nprintf '%s\\n' \"$*\" | sed 's/ --/\\n--/g' | sort\necho end\n"},
     )
     (folder / "bin/atc").chmod(0o755)
-    given = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
-    told = subprocess.run(
-        [shell, script, "7"], cwd=folder, env=given, capture_output=True, text=True, check=True
+    environ = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
+    output = subprocess.run(
+        [shell, script, "7"], cwd=folder, env=environ, capture_output=True, text=True, check=True
     ).stdout
     return [
-        sorted(one.replace("=", " ", 1) for one in part.split("\n") if one)
-        for part in told.split("end\n")
+        sorted(line.replace("=", " ", 1) for line in part.split("\n") if line)
+        for part in output.split("end\n")
     ]
 
 
@@ -465,7 +467,7 @@ def test_flags_of_atc_give_way_to_an_array_that_says_the_same(
     after = (folder / "run.sh").read_text()
     assert after.count('"${ATC_FLAGS[@]}"') == 1
     assert tell_arguments(folder, "run.sh") == before
-    assert any("--framework 3" in told for told in before)
+    assert any("--framework 3" in line for line in before)
     assert run("inject", "run.sh", "--all", "--check") == 0
     assert run("inject", "run.sh", "p", "--replace") == 0
     assert (folder / "run.sh").read_text() == after

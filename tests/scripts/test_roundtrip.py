@@ -236,8 +236,8 @@ def test_any_values_come_back_from_every_export(
     config = npuprof.loads(
         "".join(
             f"[{table}]\n"
-            + "".join(f"{key} = {format_toml_value(value)}\n" for key, value in held.items())
-            for table, held in tables.items()
+            + "".join(f"{key} = {format_toml_value(value)}\n" for key, value in entries.items())
+            for table, entries in tables.items()
         )
     )
     back = read_export(config, name)
@@ -247,7 +247,7 @@ def test_any_values_come_back_from_every_export(
     if "HCCL_EXEC_TIMEOUT" in env and str(options.get("hccl_timeout")) == env["HCCL_EXEC_TIMEOUT"]:
         difference.pop("env.HCCL_EXEC_TIMEOUT", None)  # the option says as much
     assert not difference
-    assert not any(one.severity != "info" for one in back[1].problems)
+    assert not any(finding.severity != "info" for finding in back[1].problems)
 
 
 @pytest.mark.parametrize(
@@ -258,5 +258,9 @@ def test_any_values_come_back_from_every_export(
 def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(
     text: str, value: str
 ) -> None:
-    (setting,) = [one for one in imported(text, "x.sh").settings if one.key == "env.HCCL_ALGO"]
+    (setting,) = [
+        candidate
+        for candidate in imported(text, "x.sh").settings
+        if candidate.key == "env.HCCL_ALGO"
+    ]
     assert setting.value == value

@@ -61,7 +61,7 @@ def test_what_is_carried_over_is_what_a_program_is_given(case: str, tmp_path: Pa
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         stdin=subprocess.DEVNULL,
     )
-    (given, *others) = (tmp_path / "given").read_text().split("end\n")[:-1]
+    (first, *others) = (tmp_path / "given").read_text().split("end\n")[:-1]
     carried = {
         key: value
         for draft in build_drafts(imported(script, "run.sh"))
@@ -69,7 +69,9 @@ def test_what_is_carried_over_is_what_a_program_is_given(case: str, tmp_path: Pa
     }
     assert carried == {f"env.{name}": value for name, value in expected.items()}
     assert all(
-        f"{name}={value}\n" in one for one in (given, *others) for name, value in expected.items()
+        f"{name}={value}\n" in environment
+        for environment in (first, *others)
+        for name, value in expected.items()
     )
 
 
@@ -113,8 +115,8 @@ NOT_GIVING = [
 @pytest.mark.parametrize("line", GIVING + NOT_GIVING)
 def test_what_a_launch_line_gives_is_judged(line: str) -> None:
     found = [
-        (one.code, one.severity, one.line, one.column)
-        for one in findings(f"true\n{line}\n", "launch.sh")
+        (finding.code, finding.severity, finding.line, finding.column)
+        for finding in findings(f"true\n{line}\n", "launch.sh")
     ]
     assert found == (
         [("NP203", "error", 2, line.index("HCCL_CONNECT") + 1)] if line in GIVING else []
@@ -124,10 +126,10 @@ def test_what_a_launch_line_gives_is_judged(line: str) -> None:
     )
 
 
-@pytest.mark.parametrize("words", BEFORE_COMMANDS)
-def test_a_command_is_read_behind_words_that_start_it(words: str) -> None:
-    found = findings(f"{words} atc --model=a --framework=9\n", "a.sh")
-    assert [(one.code, one.key) for one in found] == [("NP203", "atc.framework")]
+@pytest.mark.parametrize("command", BEFORE_COMMANDS)
+def test_a_command_is_read_behind_words_that_start_it(command: str) -> None:
+    found = findings(f"{command} atc --model=a --framework=9\n", "a.sh")
+    assert [(finding.code, finding.key) for finding in found] == [("NP203", "atc.framework")]
 
 
 def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> None:
@@ -173,6 +175,6 @@ def test_a_quote_that_is_never_closed_hides_no_line_without_a_word(line: str) ->
         "unexpected EOF"
         in subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True).stderr
     )
-    found = [(one.code, one.line) for one in findings(text, "launch.sh")]
+    found = [(finding.code, finding.line) for finding in findings(text, "launch.sh")]
     assert found == ([("NP801", 2)] if is_open else [("NP203", line.count("\n") + 3)])
     assert is_open == (QUOTED.index(line) < 3)

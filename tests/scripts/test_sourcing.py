@@ -88,12 +88,12 @@ def test_a_preset_has_what_a_program_is_given_that_the_script_starts(
         env={"PATH": "/usr/bin:/bin"},
         capture_output=True,
     )
-    given = dict(
+    exported = dict(
         line.split("=", 1)
         for line in (tmp_path / "given").read_text().splitlines()
         if line.startswith("HCCL_") and line[-1] != "="
     )
-    assert given == expected
+    assert exported == expected
     carried = {
         key: value
         for draft in build_drafts(read(tmp_path))
@@ -130,9 +130,16 @@ def test_what_is_not_looked_into_is_named(line: str, reason: str, tmp_path: Path
             "b/a/two.sh": SET,
         },
     )
-    told = [one for one in read(tmp_path, "b/start.sh").problems if one.code == "NP801"]
-    assert [(one.severity, one.line) for one in told] == ([("info", 2)] if reason else [])
-    assert all(f"not looked into what the script sources: {reason}" in one.message for one in told)
+    problems = [
+        finding for finding in read(tmp_path, "b/start.sh").problems if finding.code == "NP801"
+    ]
+    assert [(problem.severity, problem.line) for problem in problems] == (
+        [("info", 2)] if reason else []
+    )
+    assert all(
+        f"not looked into what the script sources: {reason}" in problem.message
+        for problem in problems
+    )
 
 
 def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -> None:
@@ -146,9 +153,9 @@ def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -
     )
     env = str(tmp_path / "env.sh")
     files = [read(tmp_path), read(tmp_path, "env.sh")]
-    exclude_passed, told = set_callers_apart(files)
+    exclude_passed, reasons = set_callers_apart(files)
     assert exclude_passed(files[1]).settings == ()
-    assert told == {
+    assert reasons == {
         env: (
             f"used by {tmp_path / 'start.sh'}: its settings "
             "are in the preset of each script that uses it"

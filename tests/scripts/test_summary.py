@@ -19,7 +19,7 @@ MAP = 'custom_op.parameter_map["{}"].s = tf.compat.as_bytes({})\n'
 
 
 def script(*settings: tuple[str, str]) -> str:
-    return HEAD + "".join(MAP.format(*one) for one in settings) + TAIL
+    return HEAD + "".join(MAP.format(*setting) for setting in settings) + TAIL
 
 
 TREE: dict[str, str] = {

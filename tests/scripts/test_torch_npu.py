@@ -48,9 +48,9 @@ def read(lines: str, head: str = HEAD) -> dict[str, Any]:
 
 def judge(lines: str) -> list[tuple[str, str, int]]:
     return [
-        (one.code, one.severity, one.line - 2)
-        for one in findings(HEAD + lines)
-        if one.severity != "info"
+        (finding.code, finding.severity, finding.line - 2)
+        for finding in findings(HEAD + lines)
+        if finding.severity != "info"
     ]
 
 
@@ -62,7 +62,10 @@ def test_every_row_is_read_from_the_code_that_sets_it_and_is_judged_as_in_a_pres
         assert list(read(write_row(name))) == [name]
         assert mentions_python_setting((HEAD + write_row(name)).encode()), name
         judged = npuprof.check(npuprof.loads(f"[torch_npu]\n{name} = {format_toml_value(value)}\n"))
-        wrong = {one.code for one in judged if one.severity != "info"} - {"NP214", "NP601"}
+        wrong = {finding.code for finding in judged if finding.severity != "info"} - {
+            "NP214",
+            "NP601",
+        }
         assert {code for code, *_ in judge(write_row(name))} == wrong <= {"NP501"}, (name, judged)
 
 
@@ -157,7 +160,7 @@ def test_what_torch_npu_misreads_is_found_with_what_to_write(
     lines: str, expected: tuple[str, str, int], hint: str
 ) -> None:
     assert judge(lines) == [expected]
-    (finding,) = (one for one in findings(HEAD + lines) if one.severity != "info")
+    (finding,) = (finding for finding in findings(HEAD + lines) if finding.severity != "info")
     assert hint in finding.hint
     assert finding.why or finding.code == "NP203"
 

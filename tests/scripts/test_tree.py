@@ -82,18 +82,18 @@ def give_path(op, path):
 SET = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({})\n'
 
 
-def scan(run: Run, *words: str) -> list[str]:
+def scan(run: Run, *arguments: str) -> list[str]:
     """Return what is told as ``file:line code``."""
-    answer = run("scan", *words, "--format", "json")
+    answer = run("scan", *arguments, "--format", "json")
     return [
-        f"{one['path']}:{one['line']} {one['code']}"
-        for one in json.loads(answer.out)["findings"]
-        if one["severity"] != "info"
+        f"{finding['path']}:{finding['line']} {finding['code']}"
+        for finding in json.loads(answer.out)["findings"]
+        if finding["severity"] != "info"
     ]
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "expected"),
     [
         (f"from utils import MODE\n{HEAD}{SET.format('MODE')}{TAIL}", ["train.py:{last} NP203"]),
         (f"import utils\n{HEAD}{SET.format('utils.MODE')}{TAIL}", ["train.py:{last} NP203"]),
@@ -123,7 +123,7 @@ def scan(run: Run, *words: str) -> list[str]:
     ],
 )
 def test_a_script_is_judged_with_what_it_imports_from_its_tree(
-    lines: str, told: list[str], tmp_path: Path, run: Run
+    lines: str, expected: list[str], tmp_path: Path, run: Run
 ) -> None:
     write(tmp_path, {"train.py": lines, "utils.py": UTILS})
     last = next(
@@ -134,7 +134,7 @@ def test_a_script_is_judged_with_what_it_imports_from_its_tree(
         ),
         0,
     )
-    assert scan(run, "train.py") == [one.format(last=last) for one in told]
+    assert scan(run, "train.py") == [line.format(last=last) for line in expected]
 
 
 def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_in_any_case_does_not(

@@ -81,8 +81,8 @@ def list_argument_lines() -> Iterator[tuple[str, str, bool]]:
     for cls, name in sorted(ADAPTERS_OWN[0]):
         choices, low, high = SESSION.get(ARGUMENTS[cls][name][1], ("", (), None, None, ""))[1:4]
         for value in list_values(choices, low, high):
-            given = {**required.get(cls, {}), name: value}
-            written = ", ".join(f"{argument}={item!r}" for argument, item in given.items())
+            arguments = {**required.get(cls, {}), name: value}
+            written = ", ".join(f"{argument}={item!r}" for argument, item in arguments.items())
             yield ESTIMATOR, f"made = {cls}({written})", takes_argument(cls, name, value)
         others = {
             misspell(name),
@@ -93,10 +93,10 @@ def list_argument_lines() -> Iterator[tuple[str, str, bool]]:
             ),
         }
         for other in sorted(others):
-            given = {**required.get(cls, {}), other: "x"}
+            arguments = {**required.get(cls, {}), other: "x"}
             yield (
                 ESTIMATOR,
-                f"made = {cls}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
+                f"made = {cls}({', '.join(f'{k}={v!r}' for k, v in arguments.items())})",
                 False,
             )
 
@@ -116,8 +116,8 @@ def list_parameter_lines() -> Iterator[tuple[str, str, bool]]:
 def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str) -> None:
     count = 0
     for name, (field, *_) in SESSION.items():
-        for given in ("b", "i", "s"):
-            line = f'custom_op.parameter_map["{name}"].{given} = {value}'
+        for stored_as in ("b", "i", "s"):
+            line = f'custom_op.parameter_map["{name}"].{stored_as} = {value}'
             for found in findings(f"{HEAD}{line}\n{TAIL}"):
                 match = re.fullmatch(
                     (
@@ -133,14 +133,14 @@ def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str)
                 ):
                     continue
                 count += 1
-                told = (
+                suggested = (
                     ast.literal_eval(match[2]).encode() if match[2] else ast.literal_eval(match[1])
                 )
                 texts = [
-                    one.decode() if isinstance(one, bytes) else one
-                    for one in (ast.literal_eval(value), told)
+                    literal.decode() if isinstance(literal, bytes) else literal
+                    for literal in (ast.literal_eval(value), suggested)
                 ]
-                assert takes_parameter(name, field, told) or texts[0] == texts[1], (
+                assert takes_parameter(name, field, suggested) or texts[0] == texts[1], (
                     line,
                     found.hint,
                 )  # a text is kept as it is
@@ -162,17 +162,17 @@ def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
             bad = (
                 ("warning",) if variable.otherwise and variable.framework == "cann" else ("error",)
             )
-            here = {
-                one.code
-                for one in findings(f"export {name}='{value}'\n", "x.sh")
-                if one.severity in bad and one.code != "NP501"
+            in_script = {
+                finding.code
+                for finding in findings(f"export {name}='{value}'\n", "x.sh")
+                if finding.severity in bad and finding.code != "NP501"
             }
             there = {
                 fault.code
                 for fault in find_setting_faults(f"env.{name}", value)
                 if fault.severity == "error"
             }
-            assert here == there, (name, value)
+            assert in_script == there, (name, value)
             judged += 1
     assert judged > 500
 

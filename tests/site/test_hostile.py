@@ -232,9 +232,9 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(
             else None
         ),
     )
-    sides = [word for word in arguments if word.startswith("runs/")]
+    sides = [argument for argument in arguments if argument.startswith("runs/")]
     for path in (
-        "compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]),
+        "compare.html#" + "&".join(quote(side, safe="") for side in ["job", *sides]),
         "compatibility.html",
         "presets/job.html",
     ):

@@ -63,12 +63,12 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        held = dict(attrs)
-        self.plain += [not held] if tag == "span" else []
-        self.words += [] if tag == "span" and not held else [" "]
-        self.tags.append((tag, held))
-        self.links += [str(held[name]) for name in ("href", "src") if held.get(name)]
-        self.ids |= {str(held["id"])} if held.get("id") else set()
+        attributes = dict(attrs)
+        self.plain += [not attributes] if tag == "span" else []
+        self.words += [] if tag == "span" and not attributes else [" "]
+        self.tags.append((tag, attributes))
+        self.links += [str(attributes[name]) for name in ("href", "src") if attributes.get(name)]
+        self.ids |= {str(attributes["id"])} if attributes.get("id") else set()
 
     def handle_endtag(self, tag: str) -> None:
         self.words += [] if tag == "span" and self.plain.pop() else [" "]
@@ -105,8 +105,8 @@ def test_settings_are_the_same_whether_a_preset_that_inherits_them_came_before()
     assert cases
     for config in cases:
         first, again = build_settings(config, inherited), build_settings(config, {})
-        assert [(one.rows, one.fields) for one in first] == [
-            (one.rows, one.fields) for one in again
+        assert [(table.rows, table.fields) for table in first] == [
+            (table.rows, table.fields) for table in again
         ]
         kept += [mark for mark, setting in inherited.items() if setting in first]
     assert len(kept) > 2 * len(inherited) > 60
@@ -116,7 +116,7 @@ def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_
     site: Path,
 ) -> None:
     page = Page(site / "presets/job.html").text
-    for said in (
+    for expected in (
         "team-a",
         "training",
         "hccl_timeout",
@@ -126,7 +126,7 @@ def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_
         "profiles/job.toml:4",
         "one",
     ):
-        assert said in page, said
+        assert expected in page, expected
     assert "NP301" in Page(site / "presets/other.html").text
     broken = Page(site / "presets/broken.html").text
     assert "cannot be resolved" in broken
@@ -249,9 +249,9 @@ def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(
     repo.commit({"last": "[options]\ndeterministic = 0\n"}, message="another")
     assert run("site", "public").code == 0
     text = Page(repo.folder / "public/presets/job.html").text
-    told = sorted(["all of them", "the parent", "itself"], key=text.index)
+    order = sorted(["all of them", "the parent", "itself"], key=text.index)
     assert (
-        told
+        order
         == repo.git(
             "log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml"
         ).splitlines()
@@ -287,14 +287,17 @@ def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(
 def test_the_page_of_a_preset_tells(
     title: str, store: Callable[..., Path], run: Run, tmp_path: Path
 ) -> None:
-    presets, told = TOLD[title]
+    presets, messages = TOLD[title]
     store(presets)
     run("trust", "profiles")  # presets with faults in them cannot be trusted
     assert run("site", "public").code == 0
     text = Page(tmp_path / "public/presets/job.html").text
-    assert told
-    for said in told:
-        assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
+    assert messages
+    for message in messages:
+        assert (message[1:] not in text) if message.startswith("!") else (message in text), (
+            message,
+            text,
+        )
 
 
 def test_a_platform_on_which_a_preset_cannot_be_resolved_is_an_error_in_its_own_column(
@@ -335,16 +338,16 @@ OWNERS = [
 ]
 
 
-@pytest.mark.parametrize(("rules", "preset", "said"), OWNERS)
+@pytest.mark.parametrize(("rules", "preset", "message"), OWNERS)
 def test_owners_are_those_of_the_preset_and_of_codeowners(
-    repo: Repo, run: Run, rules: str | None, preset: str, said: str
+    repo: Repo, run: Run, rules: str | None, preset: str, message: str
 ) -> None:
     if rules is not None:
         (repo.folder / "CODEOWNERS").write_text(rules)
     repo.commit({"job": f"{preset}[options]\nhccl_timeout = 1836\n"})
     assert run("site", "public").code == 0
     text = Page(repo.folder / "public/presets/job.html").text
-    assert (said[1:] not in text) if said.startswith("!") else (said in text), text
+    assert (message[1:] not in text) if message.startswith("!") else (message in text), text
 
 
 def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) -> None:
@@ -380,8 +383,8 @@ def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
         text = path.read_text()
         regions = re.findall(r'role="region" aria-label="([^"]*)"', text)
         regions += [
-            html.escape(re.search(rf'id="{one}">([^<]*)', text)[1])
-            for one in re.findall(r'<section aria-labelledby="([^"]*)"', text)
+            html.escape(re.search(rf'id="{heading}">([^<]*)', text)[1])
+            for heading in re.findall(r'<section aria-labelledby="([^"]*)"', text)
         ]
         assert len(set(regions)) == len(regions), (path, regions)
 
@@ -393,8 +396,8 @@ def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(
     repo.commit({**PRESETS, "mix": f"[options]\n{mixlist}[env]\nHCCL_ALGO = 'x'\n"})
     assert run("site", "public").code == 0
     rows = (repo.folder / "public/catalogue.html").read_text().split("<tr id=")
-    told = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
-    shown = {key: int(found[1]) for key, found in told.items() if found}
+    counts = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
+    shown = {key: int(found[1]) for key, found in counts.items() if found}
     assert shown == {
         "hccl_timeout": 3,
         "precision_mode": 1,
@@ -608,15 +611,15 @@ def test_no_two_boxes_overlap_and_parents_stand_to_the_left() -> None:
     home = {name: box for box in family.boxes for name in box.names}
     assert set(home) == set(parents)
     assert family.boxes
-    for place, one in enumerate(family.boxes):
-        for other in family.boxes[place + 1 :]:
+    for place, left in enumerate(family.boxes):
+        for right in family.boxes[place + 1 :]:
             apart = (
-                one.x + one.width <= other.x
-                or other.x + other.width <= one.x
-                or one.y + one.height <= other.y
-                or other.y + other.height <= one.y
+                left.x + left.width <= right.x
+                or right.x + right.width <= left.x
+                or left.y + left.height <= right.y
+                or right.y + right.height <= left.y
             )
-            assert apart, (one, other)
+            assert apart, (left, right)
     assert all(
         home[above].x < home[name].x
         for name, those in parents.items()

@@ -73,8 +73,8 @@ def test_a_forged_list_of_a_site_removes_nothing_of_yours(
     (outside / "kept").write_text(mine)
     if has_record:
         assert run("site", "public").code == 0
-    said = json.loads((committed / LIST).read_text())
-    digests = {**dict.fromkeys(said["files"], "0" * 64), name: sha256(mine.encode()).hexdigest()}
+    listed = json.loads((committed / LIST).read_text())
+    digests = {**dict.fromkeys(listed["files"], "0" * 64), name: sha256(mine.encode()).hexdigest()}
     (committed / LIST).write_text(json.dumps({"schema": "npuprof.site/2", "files": digests}))
     repo.git("commit", "-qam", "forged")
     if name == "out/kept":
@@ -168,8 +168,8 @@ def test_nothing_is_written_through_a_link_in_a_site(
         there.write_text("mine")
     (site / link).symlink_to(target)
     if link != LIST:
-        said = json.loads((site / LIST).read_text())
-        (site / LIST).write_text(json.dumps({**said, "files": [*said["files"], target]}))
+        listed = json.loads((site / LIST).read_text())
+        (site / LIST).write_text(json.dumps({**listed, "files": [*listed["files"], target]}))
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 600\n")
     before = read_files(repo.folder)
     result = run("site", "public")
@@ -192,7 +192,7 @@ def test_no_forged_page_or_script_of_a_committed_site_stays(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "content",
     [
         '{"files": ' + "[" * 100_000,
         "3",
@@ -202,17 +202,17 @@ def test_no_forged_page_or_script_of_a_committed_site_stays(
     ],
 )
 def test_whatever_the_list_of_a_site_contains_breaks_nothing(
-    said: str, site: Path, run: Run, repo: Repo, tmp_path: Path
+    content: str, site: Path, run: Run, repo: Repo, tmp_path: Path
 ) -> None:
-    (site / LIST).write_text(said, errors="surrogatepass")
+    (site / LIST).write_text(content, errors="surrogatepass")
     repo.git("add", "-A")
     repo.git("commit", "-qm", "site")
     assert run("site", "public").code == 0
-    (site / LIST).write_text(said, errors="surrogatepass")
+    (site / LIST).write_text(content, errors="surrogatepass")
     (site / "presets/x.html").write_text("mine")
-    told = run("site", "public")
-    assert told.code == 2, told.err
-    assert "public/presets/x.html is not as npuprof wrote it" in told.err, told.err
+    result = run("site", "public")
+    assert result.code == 2, result.err
+    assert "public/presets/x.html is not as npuprof wrote it" in result.err, result.err
     forget_records(tmp_path)
     (site / "a\nb").write_text("mine")
     assert run("site", "public").code == 2
@@ -229,10 +229,10 @@ def test_a_record_that_is_damaged_proves_nothing(
     assert run("site", "public").code == 0
     path.write_text(record, errors="surrogateescape")
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 600\n")
-    before, told = read_files(site), run("site", "public")
-    assert told.code == 2, told.err
-    assert "NP980" in told.err, told.err
-    assert read_files(site) == before, told.err
+    before, result = read_files(site), run("site", "public")
+    assert result.code == 2, result.err
+    assert "NP980" in result.err, result.err
+    assert read_files(site) == before, result.err
 
 
 def test_a_run_that_is_killed_on_the_way_is_completed_by_the_next(

@@ -232,13 +232,13 @@ def test_what_the_shipped_presets_pin_is_what_their_commit_holds() -> None:
         ).returncode:
             pytest.skip(f"this checkout does not reach back to {commit}")
         for file in record.parent.rglob("*.toml"):
-            held = subprocess.run(
+            stored = subprocess.run(
                 ["git", "show", f"{commit}:profiles/{file.relative_to(record.parent).as_posix()}"],
                 cwd=shipped,
                 capture_output=True,
                 check=True,
             )
-            assert file.read_bytes() == held.stdout
+            assert file.read_bytes() == stored.stdout
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,9 @@ def test_a_damaged_release_is_told_once_where_it_is_read(
 def test_a_kept_release_that_nobody_extends_is_told(store: Repo, run: Run) -> None:
     store.write({"whole": LEAF.format("base/training@1.1")})
     done = run("check", "--format", "json")
-    (idle,) = [one for one in json.loads(done.out)["findings"] if one["code"] == "NP710"]
+    (idle,) = [
+        finding for finding in json.loads(done.out)["findings"] if finding["code"] == "NP710"
+    ]
     assert (
         idle["message"]
         == "the release base/training@1.0.0 is kept in profiles/.released, and no preset extends it"

@@ -90,19 +90,19 @@ def test_run_takes_it_too_and_its_digest_is_of_what_is_in_force(
     assert done.code == 0
     assert str(path) in done.err
     run("run", "leaf", "--no-personal", "--", "true")
-    assert [one["NPUPROF_HCCL_TIMEOUT"] for one in seen] == ["99", "1800"]
+    assert [environ["NPUPROF_HCCL_TIMEOUT"] for environ in seen] == ["99", "1800"]
     shown = [
         json.loads(run("show", "leaf", "--format", "json", *arguments).out)["digest"]
         for arguments in ((), ("--no-personal",))
     ]
-    assert [one["NPUPROF_DIGEST"] for one in seen] == shown
+    assert [environ["NPUPROF_DIGEST"] for environ in seen] == shown
     assert (
         shown[0]
         == json.loads(run("render", "leaf", "--to", "json", "--set", "hccl_timeout=99").out)[
             "digest"
         ]
     )
-    assert {one["NPUPROF_PROFILE"] for one in seen} == {"leaf"}
+    assert {environ["NPUPROF_PROFILE"] for environ in seen} == {"leaf"}
 
 
 #: Verbs that read no personal layer.

@@ -14,7 +14,7 @@ from pathlib import Path
 from support.building import REPOSITORY
 
 
-def capture(words: list[str], columns: int, folder: Path, **environ: str) -> str:
+def capture(arguments: list[str], columns: int, folder: Path, **environ: str) -> str:
     """Return what a command shows on a terminal."""
     pid, screen = pty.fork()
     if pid == 0:
@@ -26,7 +26,9 @@ def capture(words: list[str], columns: int, folder: Path, **environ: str) -> str
             "NPUPROF_PAGER": "",
             "PYTHONPATH": str(REPOSITORY),
         }
-        os.execve(sys.executable, [sys.executable, "-m", "npuprof", *words], {**known, **environ})
+        os.execve(
+            sys.executable, [sys.executable, "-m", "npuprof", *arguments], {**known, **environ}
+        )
     fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     found = b""
     while True:

@@ -27,8 +27,8 @@ FOLDER = REPOSITORY / "npuprof" / "docs"
 PAGES = {
     "README": README,
     **{
-        str(FOLDER.joinpath(one.path).relative_to(FOLDER)): FOLDER / one.path
-        for one in docs.load_topics()
+        str(FOLDER.joinpath(topic.path).relative_to(FOLDER)): FOLDER / topic.path
+        for topic in docs.load_topics()
     },
 }
 #: The languages of blocks, so that none escapes the tests by its name; what is ``text`` is not
@@ -102,8 +102,8 @@ class World:
         #: Commit ids that the page shows with those that were printed, and the other way round.
         self.commits: tuple[dict[str, str], dict[str, str]] = ({}, {})
         who = {
-            f"GIT_{one}_{what}": value
-            for one in ("AUTHOR", "COMMITTER")
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
             for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
         }
         self.environment = {
@@ -132,21 +132,22 @@ class World:
     def has_commits(self, shown: str, printed: str) -> bool:
         """Return whether a page shows each commit by one id of its own, also in other blocks."""
         pairs = [
-            (one[:7], other[:7])
-            for one, other in zip(
+            (shown_id[:7], printed_id[:7])
+            for shown_id, printed_id in zip(
                 _COMMIT_ID.findall(shown), _COMMIT_ID.findall(printed), strict=False
             )
         ]
         there, back = self.commits
         return all(
-            there.setdefault(one, other) == other and back.setdefault(other, one) == one
-            for one, other in pairs
+            there.setdefault(shown_id, printed_id) == printed_id
+            and back.setdefault(printed_id, shown_id) == shown_id
+            for shown_id, printed_id in pairs
         )
 
-    def start(self, words: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def start(self, arguments: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command in the folder."""
         return subprocess.run(
-            words,
+            arguments,
             cwd=self.current,
             env=self.environment,
             input=stdin,
@@ -253,21 +254,21 @@ def format_verbs() -> str:
     rows = []
     for names, verb in list_verbs():
         if not verb.hidden:
-            words = [
+            arguments = [
                 *names,
                 *(
-                    _format_usage(one)
-                    for one in verb.parameters.values()
-                    if one.required or one.kind.startswith("argument")
+                    _format_usage(parameter)
+                    for parameter in verb.parameters.values()
+                    if parameter.required or parameter.kind.startswith("argument")
                 ),
             ]
-            rows.append((f"`{' '.join(words)}`", str(inspect.getdoc(verb)).partition("\n")[0]))
+            rows.append((f"`{' '.join(arguments)}`", str(inspect.getdoc(verb)).partition("\n")[0]))
     return format_table(("verb", "does"), rows)
 
 
 def _format_usage(parameter: Any) -> str:
-    words = " ".join((*parameter.flags[:1], parameter.metavar))
-    return words if parameter.required else f"[{words}]"
+    usage = " ".join((*parameter.flags[:1], parameter.metavar))
+    return usage if parameter.required else f"[{usage}]"
 
 
 def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

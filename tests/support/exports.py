@@ -104,14 +104,14 @@ def read_back(
     file.write_bytes((text or format_export_lines(SHELLS[shell], found)).encode())
     line = SHELLS[shell].use.replace(f"npuprof env NAME --shell {shell}", f"cat '{file}'")
     assert str(file) in line, "the line that users type asks for another shell"
-    words = [program, "-c", f"{line}; env -0"]
+    command = [program, "-c", f"{line}; env -0"]
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "LC_ALL": "C.UTF-8",
         **(before or {}),
     }
-    done = subprocess.run(words, env=environ, capture_output=True, check=False)
+    done = subprocess.run(command, env=environ, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     pairs = (item.partition(b"=") for item in done.stdout.split(b"\0") if item)
     return {name.decode(): value.decode() for name, _, value in pairs if name.startswith(b"T_")}

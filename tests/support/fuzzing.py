@@ -299,20 +299,24 @@ def roll_case(seed: object) -> Case:
         "a.py": _roll_script(dice),
         "run.sh": _mutate(dice, dice.choice(load_samples("tests/scripts/samples", ".sh"))),
     }
-    words = _roll_words(dice)
+    arguments = _roll_words(dice)
     environ = {
         name: dice.choice(ENVIRON[name])
         for name in dice.sample(sorted(ENVIRON), dice.choice((0, 0, 0, 1)))
     }
     stdin = _roll_preset(dice) if dice.random() < 0.3 else b""
     return Case(
-        files, words, stdin, environ, dice.random() < (0.7 if words[0] in COMMITTED else 0.15)
+        files,
+        arguments,
+        stdin,
+        environ,
+        dice.random() < (0.7 if arguments[0] in COMMITTED else 0.15),
     )
 
 
 def _roll_words(dice: Random) -> list[str]:
     names, parameters = dice.choice(load_verbs())
-    words = list(names)
+    arguments = list(names)
     for name, parameter in parameters.items():
         if not parameter.required and dice.random() > (
             0.5 if parameter.kind.startswith("argument") else 0.12
@@ -320,13 +324,13 @@ def _roll_words(dice: Random) -> list[str]:
             continue
         for _ in range(dice.choice((1, 1, 2)) if parameter.kind in ("many", "arguments") else 1):
             flag, value = parameter.flags[:1], _roll_argument(dice, name, parameter)
-            words += [*flag] if parameter.kind == "flag" else [*flag, value]
+            arguments += [*flag] if parameter.kind == "flag" else [*flag, value]
     if dice.random() < 0.04:
-        words.insert(
-            dice.randrange(len(words) + 1),
+        arguments.insert(
+            dice.randrange(len(arguments) + 1),
             dice.choice(("--help", "--", "-x", "--nope", "--format", "-o", *WORDS)),
         )
-    return words
+    return arguments
 
 
 def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:

@@ -143,9 +143,9 @@ def _format_record(row: CatalogueRow) -> str:
         _write_span(row.since, row.until, "" if row.kind == "setting" else "CANN "),
         f"only {', '.join(row.products)}" if row.products else "",
         *(
-            f"{SURFACES[surface]} `{said}`"
-            for surface, said in row.spelling
-            if surface in SURFACES and said != name
+            f"{SURFACES[surface]} `{spelling}`"
+            for surface, spelling in row.spelling
+            if surface in SURFACES and spelling != name
         ),
         f"at risk: {', '.join(row.risk)}" if row.risk else "",
     ]
@@ -170,7 +170,7 @@ def format_reference() -> str:
     assert {*functions, *examples, "TARGETS"} == set(npuprof.__all__)
     parts = [
         *(_format_function(name, getattr(npuprof, name)) for name in functions),
-        *(_format_class(one) for one in examples.values()),
+        *(_format_class(example) for example in examples.values()),
     ]
     return "\n\n" + "\n\n".join(parts) + "\n\n"
 
@@ -189,18 +189,18 @@ def _make_examples() -> dict[str, Any]:
         change,
         npuprof.NpuprofError([finding]),
     ]
-    return {type(one).__name__: one for one in made}
+    return {type(example).__name__: example for example in made}
 
 
 def _format_function(name: str, function: Callable[..., Any], level: str = "###") -> str:
-    told = f"{level} `{name}`\n\n```text\n{name}{_format_signature(function, 100)}\n```\n\n"
-    return told + _format_docstring(inspect.getdoc(function) or "")
+    markdown = f"{level} `{name}`\n\n```text\n{name}{_format_signature(function, 100)}\n```\n\n"
+    return markdown + _format_docstring(inspect.getdoc(function) or "")
 
 
-def _format_class(one: Any) -> str:
-    kind = type(one)
+def _format_class(example: Any) -> str:
+    kind = type(example)
     parts = [f"### `{kind.__name__}`", _format_docstring(inspect.getdoc(kind) or "")]
-    for name in dir(one):
+    for name in dir(example):
         member = vars(kind).get(name)
         if (
             name.startswith("_")
@@ -226,15 +226,17 @@ def _format_class(one: Any) -> str:
 
 def _format_signature(function: Callable[..., Any], width: int = 1000) -> str:
     parameters = [
-        one for one in inspect.signature(function).parameters.values() if one.name != "self"
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name != "self"
     ]
     whole = inspect.Signature(
         parameters, return_annotation=inspect.signature(function).return_annotation
     )
-    told = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(whole))
-    if len(told) <= width:
-        return told
-    inside, _, rest = told[1:].rpartition(")")
+    signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(whole))
+    if len(signature) <= width:
+        return signature
+    inside, _, rest = signature[1:].rpartition(")")
     return "(\n    " + re.sub(r", (?=\w+: |\*,)", ",\n    ", inside) + f",\n){rest}"
 
 
@@ -266,8 +268,8 @@ def format_speed() -> str:
 def _judge_figure(figure: float, line: float | None, more: bool) -> str:
     if line is None:
         return ""
-    held = figure >= line if more else figure <= line
-    return f"{'at least' if more else 'at most'} {line:g}{'' if held else ', not held'}"
+    is_met = figure >= line if more else figure <= line
+    return f"{'at least' if more else 'at most'} {line:g}{'' if is_met else ', not held'}"
 
 
 def draw_speed() -> str:
@@ -314,17 +316,22 @@ def format_usage() -> str:
     """Return what each verb takes; what many of them share is told once."""
     verbs = [(" ".join(names), verb) for names, verb in list_verbs() if not verb.hidden]
     counts = Counter(
-        _format_parameter(one) for _, verb in verbs for one in verb.parameters.values() if one.flags
+        _format_parameter(parameter)
+        for _, verb in verbs
+        for parameter in verb.parameters.values()
+        if parameter.flags
     )
     shared = [line for line, count in counts.items() if count >= _SHARED_BY]
     found = []
     for name, verb in verbs:
-        told = [(one, _format_parameter(one)) for one in verb.parameters.values()]
-        also = [f"`{one.flags[0]}`" for one, line in told if line in shared]
+        described = [
+            (parameter, _format_parameter(parameter)) for parameter in verb.parameters.values()
+        ]
+        also = [f"`{parameter.flags[0]}`" for parameter, line in described if line in shared]
         lines = [
             _escape(str(inspect.getdoc(verb))),
             "",
-            *(line for _, line in told if line not in shared),
+            *(line for _, line in described if line not in shared),
         ]
         found.append(
             (
@@ -337,10 +344,12 @@ def format_usage() -> str:
     )
 
 
-def _format_parameter(one: Parameter) -> str:
-    words = " ".join(filter(None, (", ".join(sorted(one.flags, key=len)), one.metavar)))
-    default = f" [default: {one.default}]" if one.kind != "flag" and one.default else ""
-    return f"- `{words}`: {_escape(one.describe())}{default}"
+def _format_parameter(parameter: Parameter) -> str:
+    flags = " ".join(filter(None, (", ".join(sorted(parameter.flags, key=len)), parameter.metavar)))
+    default = (
+        f" [default: {parameter.default}]" if parameter.kind != "flag" and parameter.default else ""
+    )
+    return f"- `{flags}`: {_escape(parameter.describe())}{default}"
 
 
 def _load_figures() -> dict[str, Any]:

@@ -78,7 +78,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     It is 0 if files or tests are named, or if files are written.
     """
     is_whole = config.args_source is not config.ArgsSource.ARGS or any(
-        Path(word).is_dir() for word in config.args
+        Path(argument).is_dir() for argument in config.args
     )
     return None if is_whole and not config.getoption("--update-golden") else 0
 
@@ -310,7 +310,7 @@ def format_skips(reasons: Sequence[str]) -> str:
 def _judge_skip(report: R) -> R:
     if os.environ.get("CI") and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
         reason = find_skip_reason(report)
-        if not any(said in reason for said in chain(*MAY_BE_SKIPPED.values())):
+        if not any(allowed in reason for allowed in chain(*MAY_BE_SKIPPED.values())):
             report.outcome = "failed"
             report.longrepr = (
                 f"{reason}\nIn CI that is no reason to skip it: "

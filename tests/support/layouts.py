@@ -138,9 +138,9 @@ def roll_document(dice: random.Random) -> str:
         key = dice.choice([".", ".", ". ", " ."]).join(
             dice.choices(names, k=dice.choice([1, 1, 2, 3]))
         )
-        held = roll_value(dice)
+        value = roll_value(dice)
         line = (
-            f"{key}{dice.choice([' = ', '=', '  =  '])}{roll_value_text(dice, held)}"
+            f"{key}{dice.choice([' = ', '=', '  =  '])}{roll_value_text(dice, value)}"
             if kind > 0.35
             else f"[[{key}]]"
             if kind > 0.25

@@ -120,11 +120,11 @@ def write_dump(
     """Return a graph dump in which one node carries the attributes, between two that carry none."""
 
     def write_node(name: str, op: str, attributes: Mapping[str, str]) -> str:
-        said = "".join(
+        nodes = "".join(
             f'  attr {{\n    key: "{key}"\n    value {{\n      s: "{text}"\n    }}\n  }}\n'
             for key, text in attributes.items()
         )
-        return f'node {{\n  name: "{name}"\n  op: "{op}"\n{said}}}\n'
+        return f'node {{\n  name: "{name}"\n  op: "{op}"\n{nodes}}}\n'
 
     return (
         write_node("a", "Const", {"_class": "x"})

@@ -32,4 +32,6 @@ def write_log(folder: Path, preset: str, changed: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    write_log(Path(sys.argv[1]), sys.argv[2], dict(word.split("=", 1) for word in sys.argv[3:]))
+    write_log(
+        Path(sys.argv[1]), sys.argv[2], dict(argument.split("=", 1) for argument in sys.argv[3:])
+    )

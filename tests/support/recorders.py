@@ -83,21 +83,21 @@ class RefusedError(Exception):
 def _recorder(name: str) -> type:
     table = ARGUMENTS[name]
 
-    def init(self: Any, **given: Any) -> None:
-        unknown = [argument for argument in given if argument not in table]
+    def init(self: Any, **arguments: Any) -> None:
+        unknown = [argument for argument in arguments if argument not in table]
         missing = [
             argument
             for argument, (default, _, _) in table.items()
-            if default is _REQUIRED and argument not in given
+            if default is _REQUIRED and argument not in arguments
         ]
         if unknown or missing:
             raise TypeError(f"{name}: unexpected {unknown}, missing {missing}")
         for argument, (default, _, _) in table.items():
-            setattr(self, argument, given.get(argument, default))
+            setattr(self, argument, arguments.get(argument, default))
             kind = NESTED.get(argument)
-            if kind and argument in given and type(given[argument]).__name__ != kind:
+            if kind and argument in arguments and type(arguments[argument]).__name__ != kind:
                 raise ValueError(f"{argument} must be a {kind}")
-        self.given = given
+        self.given = arguments
         _check(self, name)
 
     return type(name, (), {"__init__": init})
@@ -208,7 +208,7 @@ class Journal:
 
     def last(self, name: str) -> Any:
         """Return what the last call of a name was given."""
-        return next(given for called, given in reversed(self.calls) if called == name)
+        return next(arguments for called, arguments in reversed(self.calls) if called == name)
 
 
 class Session:
@@ -253,20 +253,20 @@ class RunConfig:
         "session_creation_timeout_secs",
     )
 
-    def __init__(self, **given: Any) -> None:
-        unknown = [name for name in given if name not in self.FIELDS]
+    def __init__(self, **arguments: Any) -> None:
+        unknown = [name for name in arguments if name not in self.FIELDS]
         if unknown:
             raise TypeError(f"RunConfig: unexpected {unknown}")
-        self.given = given
+        self.given = arguments
 
     @property
     def session_config(self) -> Any:
         """The ConfigProto, None where none was given."""
         return self.given.get("session_config")
 
-    def replace(self, **given: Any) -> RunConfig:
+    def replace(self, **changes: Any) -> RunConfig:
         """Return a copy with other values."""
-        return RunConfig(**{**self.given, **given})
+        return RunConfig(**{**self.given, **changes})
 
 
 def _bridge(journal: Journal, tf: Any) -> dict[str, types.ModuleType]:

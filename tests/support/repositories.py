@@ -37,7 +37,7 @@ class Repo:
         if init:
             copy_empty_repository(folder)
 
-    def git(self, *words: str, stdin: bytes | None = None, check: bool = True) -> str:
+    def git(self, *arguments: str, stdin: bytes | None = None, check: bool = True) -> str:
         """Run git there; return what it prints, without the last newline."""
         stamp = f"2026-01-{self.day:02d}T12:00:00+00:00"
         environ = {
@@ -48,7 +48,7 @@ class Repo:
             "GIT_COMMITTER_DATE": stamp,
         }
         done = subprocess.run(
-            ["git", *words],
+            ["git", *arguments],
             cwd=self.folder,
             env=environ,
             input=stdin,

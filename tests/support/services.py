@@ -68,14 +68,14 @@ class StandIn:
 
     def list_bodies(self, author: str) -> list[str]:
         """What somebody has written."""
-        return [one["body"] for one in self.comments if self.author_of(one) == author]
+        return [comment["body"] for comment in self.comments if self.author_of(comment) == author]
 
     def author_of(self, comment: dict[str, Any]) -> str:
         return str(comment[self.who[0]][self.who[1]])
 
     def add_comment(self, author: str, body: str) -> dict[str, Any]:
         """Let somebody write a comment."""
-        ident = next((one.ident for one in self.tokens.values() if one.author == author), 9)
+        ident = next((token.ident for token in self.tokens.values() if token.author == author), 9)
         kind = "Bot" if author.endswith("[bot]") else "User"
         person = {self.who[1]: author, "id": ident, "type": kind}
         self.comments.append(
@@ -115,7 +115,9 @@ class StandIn:
             raise RefusalError(403, "Resource not accessible by integration")
         if (method, requested) == ("POST", self.listed):
             return self.add_comment(token.author, self.read_body(data)), {}
-        found = [one for one in self.comments if requested == f"{self.edited}/{one['id']}"]
+        found = [
+            comment for comment in self.comments if requested == f"{self.edited}/{comment['id']}"
+        ]
         if method != self.edits or not found:
             raise RefusalError(404, "Not Found")
         if self.author_of(found[0]) != token.author:

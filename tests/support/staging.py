@@ -33,7 +33,7 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
             def __exit__(self, *error: object) -> None:
                 pass
 
-            def run(self, *given: Any) -> None:
+            def run(self, *arguments: Any) -> None:
                 pass
 
         fake.Session, fake.ConfigProto, fake.compat.v1.Session = (
@@ -61,7 +61,7 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
                 "RewriterConfig": RewriterConfig,
             },
         )
-        records += [("open", given) for name, given in journal.calls if name == "open"]
+        records += [("open", arguments) for name, arguments in journal.calls if name == "open"]
         records.append(("options", dict(npu.global_options().assigned)))
     return records
 
@@ -95,20 +95,20 @@ def _describe_parameters(entry: Any) -> list[tuple[str, str, Any]]:
 
 
 def _record_creation(kind: type, records: list[Any]) -> type:
-    def init(self: Any, **given: Any) -> None:
-        kind.__init__(self, **given)  # type: ignore[misc]
-        records.append(("run config", _describe_given(given)))
+    def init(self: Any, **arguments: Any) -> None:
+        kind.__init__(self, **arguments)  # type: ignore[misc]
+        records.append(("run config", _describe_given(arguments)))
 
     return type(kind.__name__, (kind,), {"__init__": init})
 
 
-def _describe_given(given: dict[str, Any]) -> dict[str, Any]:
+def _describe_given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         name: _describe_given(value.given)
         if hasattr(value, "given")
         else describe(value)
         if hasattr(value, "graph_options")
         else value
-        for name, value in sorted(given.items())
+        for name, value in sorted(arguments.items())
         if value is not None  # the class has that anyway
     }

@@ -38,8 +38,8 @@ class Team:
         self.push()
         return commit
 
-    def push(self, *words: str) -> None:
-        self.repo.git("push", "-q", *words, str(self.bare), "main", "--tags")
+    def push(self, *arguments: str) -> None:
+        self.repo.git("push", "-q", *arguments, str(self.bare), "main", "--tags")
 
 
 class Shared(NamedTuple):

@@ -52,7 +52,7 @@ def fetch_files(folder: Path) -> Path:
 
     Raises CalledProcessError where pip cannot fetch the wheel.
     """
-    words = [
+    command = [
         sys.executable,
         "-m",
         "pip",
@@ -64,7 +64,7 @@ def fetch_files(folder: Path) -> Path:
         str(folder),
         WHEEL,
     ]
-    subprocess.run(words, check=True, capture_output=True, text=True)
+    subprocess.run(command, check=True, capture_output=True, text=True)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
         wanted = [

@@ -127,12 +127,12 @@ def read_additional_config(
     ``config`` are attributes of vLLM's configuration, ``parallel_config__tensor_parallel_size``,
     and what functions of vLLM-Ascend say.
     """
-    said = {name: value for name, value in config.items() if "__" not in name}
+    fields = {name: value for name, value in config.items() if "__" not in name}
 
     def stand_in(name: str) -> ModuleType:
         module = ModuleType(name)
         module.__dict__["__getattr__"] = lambda attribute: (
-            lambda *_, **__: said.get(attribute, False)
+            lambda *_, **__: fields.get(attribute, False)
         )
         module.__path__ = []
         monkeypatch.setitem(sys.modules, name, module)

@@ -284,15 +284,17 @@ def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_a
     done = subprocess.run(arguments, capture_output=True, env=environ, timeout=100, check=False)
     assert done.returncode in (0, 1, 2), done.stderr
     assert not (tmp_path / "started").exists(), (tmp_path / "started").read_text()
-    for name, given, environment in recorded():
+    for name, command, environment in recorded():
         if name == "git":
-            settings = {given[place + 1] for place, word in enumerate(given) if word == "-c"}
-            is_plain = any(given[-len(arguments) - 1 : -1] == arguments for arguments in PLAIN)
-            assert settings >= (ALWAYS if is_plain else ALWAYS | READING), " ".join(given[-4:])
-            assert is_plain or environment == OFFLINE, " ".join(given[-4:])
+            settings = {
+                command[place + 1] for place, argument in enumerate(command) if argument == "-c"
+            }
+            is_plain = any(command[-len(arguments) - 1 : -1] == arguments for arguments in PLAIN)
+            assert settings >= (ALWAYS if is_plain else ALWAYS | READING), " ".join(command[-4:])
+            assert is_plain or environment == OFFLINE, " ".join(command[-4:])
         else:
-            assert name == "python3", (name, given)
-            assert given[:2] == ["-I", "-c"], (name, given)
+            assert name == "python3", (name, command)
+            assert command[:2] == ["-I", "-c"], (name, command)
 
 
 def test_the_recorders_see_what_starts(clone: Repo, recorded: Callable[[], list[Any]]) -> None:
@@ -616,16 +618,16 @@ def test_alternates_are_looked_at_as_deep_as_git_follows_them(
     kind: str, level: int, repo: Repo, run: Run
 ) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
-    here = repo.folder / ".git/objects"
+    objects = repo.folder / ".git/objects"
     for number in range(level):
         there = repo.folder / f'store "{number}"'
         (there / "info").mkdir(parents=True)
         quoted = f'"{there}"'.replace(' "', ' \\"').replace('""', '\\""')
-        (here / "info/alternates").write_text(
+        (objects / "info/alternates").write_text(
             f"# others\n{quoted if kind == 'quoted' else there}\n"
         )
-        here = there
-    listed = here / "info/alternates"
+        objects = there
+    listed = objects / "info/alternates"
     if kind == "device":
         listed.symlink_to("/dev/zero")
     elif kind == "circle":
@@ -770,16 +772,16 @@ def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(
 
 
 def test_what_a_process_takes_and_says_may_be_long() -> None:
-    given = os.urandom(3 << 20)
+    data = os.urandom(3 << 20)
     process = subprocess.Popen(
         ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert processes.finish(process, given) == (given, b"")
+    assert processes.finish(process, data) == (data, b"")
     assert process.returncode == 0
     process = subprocess.Popen(
         ["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert processes.finish(process, given) == (b"", b"")
+    assert processes.finish(process, data) == (b"", b"")
 
 
 def start_shell(script: str) -> subprocess.Popen[bytes]:
@@ -883,27 +885,27 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_processors")
 def test_batches_are_shared_out_among_copies_of_the_process_in_order() -> None:
-    here = os.getpid()
+    parent = os.getpid()
     results = list(processes.map_in_processes(lambda batch: (batch, os.getpid()), range(40)))
     assert [batch for batch, _ in results] == list(range(40))
-    assert here not in {process for _, process in results}
+    assert parent not in {process for _, process in results}
 
 
 @pytest.mark.usefixtures("two_processors")
 def test_two_batches_and_a_process_with_threads_are_worked_on_in_this_process() -> None:
-    here = os.getpid()
-    assert list(processes.map_in_processes(lambda batch: os.getpid(), [1, 2])) == [here, here]
+    parent = os.getpid()
+    assert list(processes.map_in_processes(lambda batch: os.getpid(), [1, 2])) == [parent, parent]
     with ThreadPoolExecutor(1) as threads:
         threads.submit(int).result()
-        assert set(processes.map_in_processes(lambda batch: os.getpid(), range(40))) == {here}
+        assert set(processes.map_in_processes(lambda batch: os.getpid(), range(40))) == {parent}
 
 
 @pytest.mark.usefixtures("two_processors")
 def test_batches_of_a_copy_that_was_killed_are_worked_on_all_the_same() -> None:
-    here = os.getpid()
+    parent = os.getpid()
 
     def work(batch: int) -> int:
-        if batch == 7 and os.getpid() != here:
+        if batch == 7 and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
         return batch
 

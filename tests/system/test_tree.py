@@ -167,7 +167,7 @@ def test_a_bisection_writes_and_removes_nothing_through_links_of_a_clone(
     path.symlink_to(outside / ("kept" if "." in path.name[1:] or path.name == "lock" else ""))
     (outside / "before").rename(outside / "kept")
     result = run(*arguments)
-    assert {one.name: one.read_text() for one in outside.iterdir()} == {"kept": "mine"}, (
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"kept": "mine"}, (
         result.out,
         result.err,
     )
@@ -208,7 +208,7 @@ def test_a_typed_path_is_not_led_out_of_a_work_tree_by_a_link_in_it(
     (clone / "profiles/leaf.toml").write_text("[options]\nhccl_timeout = 600\n")
     (clone / "link").symlink_to(tmp_path / target)
     monkeypatch.chdir(clone)
-    result = run(*(word.format(path=f"link{below}") for word in WRITING[verb]))
+    result = run(*(argument.format(path=f"link{below}") for argument in WRITING[verb]))
     assert result.code == 2, result.err
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"kept": "mine"}
     assert sorted(os.listdir(tmp_path)) == sorted(

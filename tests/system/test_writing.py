@@ -175,12 +175,14 @@ def test_writers_at_once_lose_nothing(verb: str, number: int, tmp_path: Path, st
         "inject": ("inject", "run.sh", "p{0}"),
         "new": ("new", "only"),
     }[verb]
-    running = [start(*(word.format(index) for word in arguments)) for index in range(number)]
-    output = [one.communicate()[1].decode() for one in running]
-    wrote = sum("wrote" in one for one in output)
+    running = [
+        start(*(argument.format(index) for argument in arguments)) for index in range(number)
+    ]
+    output = [process.communicate()[1].decode() for process in running]
+    wrote = sum("wrote" in text for text in output)
     assert all(
-        one.returncode == 0 or ("NP923" in text or "NP922" in text)
-        for one, text in zip(running, output, strict=True)
+        process.returncode == 0 or ("NP923" in text or "NP922" in text)
+        for process, text in zip(running, output, strict=True)
     ), output
     if verb == "set":
         assert wrote == (tmp_path / "profiles/all.toml").read_text().count("\nV") == number
@@ -252,14 +254,14 @@ def test_a_save_while_ours_is_written_stays(
         (tmp_path / name).write_text("read")
     real = getattr(os, moment)
 
-    def save(*given: Any, **folders: int) -> None:
+    def save(*arguments: Any, **folders: int) -> None:
         if way == "in place":
             (tmp_path / "a").write_text("saved")
         else:
             (tmp_path / "new").write_text("saved")
             os.rename(tmp_path / "new", tmp_path / "a")
         monkeypatch.undo()
-        real(*given, **folders)
+        real(*arguments, **folders)
 
     monkeypatch.setattr(os, moment, save)
     with pytest.raises(NpuprofError, match="has changed meanwhile"):
@@ -275,8 +277,8 @@ def test_an_interruption_after_the_replacement_removes_nothing(
     (tmp_path / "a").write_text("old")
     real = os.replace
 
-    def interrupt(*given: Any, **folders: int) -> None:
-        real(*given, **folders)
+    def interrupt(*arguments: Any, **folders: int) -> None:
+        real(*arguments, **folders)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", interrupt)
@@ -290,18 +292,18 @@ def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path:
         tmp_path / f".npuprof-{'0' * 15}{number}.{ending}"
         for number, ending in enumerate(("new", "old"))
     ]
-    held = tmp_path / f".npuprof-{'a' * 16}.new"
+    leftover = tmp_path / f".npuprof-{'a' * 16}.new"
     others = [tmp_path / ".npuprof-notes", tmp_path / ".npuprof-0000000000000000.bak"]
-    for path in (*left, held, *others):
+    for path in (*left, leftover, *others):
         path.write_text("x")
     os.symlink("a", tmp_path / f".npuprof-{'b' * 16}.new")
-    handle = os.open(held, os.O_RDONLY)
+    handle = os.open(leftover, os.O_RDONLY)
     locks.hold_file(handle)
     with locks.lock_folders([str(tmp_path)]):
         pass
     os.close(handle)
     assert {path for path in tmp_path.iterdir() if path.name != "home"} == {
-        held,
+        leftover,
         *others,
         tmp_path / f".npuprof-{'b' * 16}.new",
     }
@@ -467,7 +469,9 @@ def test_more_files_than_a_process_may_open_are_written(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
     try:
         writing.write_planned_files(wanted)
-        writing.write_planned_files([one._replace(content=b"new", known=b"old") for one in wanted])
+        writing.write_planned_files(
+            [file._replace(content=b"new", known=b"old") for file in wanted]
+        )
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert {path.read_text() for path in tmp_path.iterdir() if path.is_file()} == {"new"}

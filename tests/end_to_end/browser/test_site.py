@@ -102,12 +102,12 @@ def scripted_page(browser: Any) -> Iterator[Any]:
 @pytest.fixture
 def page(shared_page: Any, site: Path) -> Iterator[Any]:
     """A page that fails the test where anything is asked of a network, or said on the console."""
-    said: list[str] = []
+    messages: list[str] = []
     takers = {
-        "console": lambda message: said.append(message.text),
-        "pageerror": lambda error: said.append(str(error)),
+        "console": lambda message: messages.append(message.text),
+        "pageerror": lambda error: messages.append(str(error)),
         "request": lambda request: (
-            said.append(request.url) if not request.url.startswith(f"file://{site}/") else None
+            messages.append(request.url) if not request.url.startswith(f"file://{site}/") else None
         ),
     }
     shared_page.goto("about:blank")
@@ -118,15 +118,15 @@ def page(shared_page: Any, site: Path) -> Iterator[Any]:
     for event, take in takers.items():
         shared_page.on(event, take)
     yield shared_page
-    here = shared_page.url.startswith("file:")
+    is_local = shared_page.url.startswith("file:")
     stored = (
         shared_page.evaluate("Object.keys(localStorage).concat(Object.keys(sessionStorage))")
-        if here
+        if is_local
         else []
     )
     for event, take in takers.items():
         shared_page.remove_listener(event, take)
-    assert said == []
+    assert messages == []
     assert stored == []
 
 
@@ -151,7 +151,7 @@ def find_serious(page: Any, address: str, width: int = 1280, scheme: str = "ligh
         "axe.run({resultTypes: ['violations']}).then((done) => done.violations.map((one) => "
         "[one.impact, one.id, one.nodes[0].html]))"
     )
-    return [one for one in found if one[0] in ("serious", "critical")]
+    return [violation for violation in found if violation[0] in ("serious", "critical")]
 
 
 #: Each page in one of two ways to show it, which are as unlike as can be.
@@ -271,20 +271,20 @@ def read_comparison(page: Any) -> list[tuple[str, ...]]:
 def test_a_comparison_tells_what_diff_tells(shared_page: Any, sides: Path, title: str) -> None:
     from npuprof import diff, open_store
 
-    one, other, rows = COMPARED[title]
+    left, right, rows = COMPARED[title]
     shared_page.goto("about:blank")
-    shared_page.goto(f"file://{sides}/compare.html#{one}&{other}")
+    shared_page.goto(f"file://{sides}/compare.html#{left}&{right}")
     assert sorted(read_comparison(shared_page)) == sorted(rows)
-    told = shared_page.locator("#count").inner_text()
+    summary = shared_page.locator("#count").inner_text()
     number = len({row[0] for row in rows})
-    assert told == (
+    assert summary == (
         "Nothing differs."
         if not rows
         else f"{number} setting{' differs' if number == 1 else 's differ'}"
     )
     assert shared_page.locator("#compared tbody tr").count() == number  # each setting once
     store = open_store(sides.parent / "profiles")
-    assert {change.key for change in diff(store.resolve(one), store.resolve(other))} == {
+    assert {change.key for change in diff(store.resolve(left), store.resolve(right))} == {
         row[0] for row in rows if not row[1]
     }
 
@@ -407,7 +407,7 @@ def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> N
     fresh = sorted(name for name, text in states.items() if text[5] == "." and text[-1] == "Y")
     assert fresh
     assert page.locator("#net dd").first.inner_text() == ", ".join(fresh)
-    told = page.locator("#told").inner_text()
+    status = page.locator("#told").inner_text()
     page.get_by_label("Kind").select_option("option")
     assert page.url.endswith(f"#kind=option&from={first}&to={last}")
     page.get_by_label("Read by CANN").select_option(first)
@@ -416,7 +416,7 @@ def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> N
     )
     assert sorted(shown) == sorted(name for name, text in states.items() if text[5] != ".")
     page.reload()
-    assert page.locator("#told").inner_text() == told
+    assert page.locator("#told").inner_text() == status
     assert page.get_by_label("From CANN").input_value() == first
 
 
@@ -494,10 +494,10 @@ def test_kinds_and_frameworks_of_the_own_presets_are_badges(
         "mixins/torch-low-memory": ["torch_npu"],
     }
     assert badges
-    for name, said in badges.items():
+    for name, label in badges.items():
         assert (
             shared_page.locator(f"#presets tr:has(a:text-is('{name}')) .badge").all_inner_texts()
-            == said
+            == label
         )
     shared_page.get_by_label("Framework").select_option("torch_npu")
     assert "bert-training" not in shared_page.locator("#presets").inner_text()
@@ -571,10 +571,10 @@ def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(
     page: Any, site: Path
 ) -> None:
     open_page(page, site, "family.html")
-    said = page.locator("#family a").evaluate_all(
+    labels = page.locator("#family a").evaluate_all(
         "(all) => all.map((one) => one.querySelector('title').textContent)"
     )
-    assert {"base/one, training", "broken, broken"} <= set(said)
+    assert {"base/one, training", "broken, broken"} <= set(labels)
     page.get_by_label("Colour by").select_option("scenario")
     assert page.url.endswith("#colour=scenario")
     page.get_by_label("Search").fill("leaf3")
@@ -700,14 +700,14 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("path", "rows", "said"), CHOICES)
+@pytest.mark.parametrize(("path", "rows", "message"), CHOICES)
 def test_what_is_chosen_on_a_list_stands_in_its_address(
-    page: Any, site: Path, path: str, rows: int, said: str
+    page: Any, site: Path, path: str, rows: int, message: str
 ) -> None:
     open_page(page, site, path)
     shown = page.locator("table tbody tr:not(.group):visible, #board .rows > li:visible")
     assert rows == 0 or shown.count() == rows
-    assert not said or page.locator("#count").inner_text() == said
+    assert not message or page.locator("#count").inner_text() == message
     page.locator("#search").fill("leaf7")
     assert "q=leaf7" in page.evaluate("location.href")
     page.keyboard.press("Escape")
@@ -726,35 +726,35 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "kinds", "said"), SEARCHES)
+@pytest.mark.parametrize(("query", "kinds", "message"), SEARCHES)
 def test_one_search_answers_for_presets_values_settings_and_codes(
-    page: Any, site: Path, words: str, kinds: list[str], said: str
+    page: Any, site: Path, query: str, kinds: list[str], message: str
 ) -> None:
     open_page(page, site, "search.html")
     page.keyboard.press("/")
-    page.keyboard.type(words)
+    page.keyboard.type(query)
     page.locator("#count:not(:empty)").wait_for(state="attached")
-    told = page.locator("#count").inner_text()
-    assert all(f"{kind}: " in told for kind in kinds)
-    assert kinds or told == "nothing found"
-    assert said in page.locator("#hits").inner_text()
+    summary = page.locator("#count").inner_text()
+    assert all(f"{kind}: " in summary for kind in kinds)
+    assert kinds or summary == "nothing found"
+    assert message in page.locator("#hits").inner_text()
     open_page(page, site, "rules.html")
     page.go_back()
     page.locator("#count:not(:empty)").wait_for(state="attached")
-    assert page.locator("#count").inner_text() == told
+    assert page.locator("#count").inner_text() == summary
 
 
 def test_all_text_is_there_without_javascript(browser: Any, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    for path, said in (
+    for path, message in (
         ("index.html", "leaf19"),
         ("presets/leaf3.html", "1904"),
         ("family.html", "extends base/two"),
         ("compare.html", "npuprof diff"),
     ):
         open_page(page, site, path)
-        assert said in page.inner_text("body"), path
+        assert message in page.inner_text("body"), path
     context.close()
 
 
@@ -839,9 +839,9 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
     repo.commit(
         {"job": '[options]\nhccl_timeout = 900\nprecision_mode = "force_fp16"\n'}, message="two"
     )
-    words = ["run", "job", "--record", "runs", "--set", "hccl_timeout=700", "--", "true"]
+    arguments = ["run", "job", "--record", "runs", "--set", "hccl_timeout=700", "--", "true"]
     subprocess.run(
-        [sys.executable, "-m", "npuprof", *words],
+        [sys.executable, "-m", "npuprof", *arguments],
         check=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )  # it forks
@@ -857,8 +857,8 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
         "run.log": "not set",
         "./profiles/mix.toml": "not set",
     }
-    words = [word for one in sides for word in ("--also", one)]
-    result = run("site", "public", *words)
+    arguments = [argument for side in sides for argument in ("--also", side)]
+    result = run("site", "public", *arguments)
     assert result.code == 0, result.err
     page = browser.new_page()
     fragment = "&".join(quote(side, safe="") for side in ("job", *sides))
@@ -870,9 +870,9 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
         "900 s",
         *sides.values(),
     ]
-    said = page.locator("#compared").inner_text()
-    assert str(repo.folder) not in said
-    assert '"force_fp32"' in said
+    message = page.locator("#compared").inner_text()
+    assert str(repo.folder) not in message
+    assert '"force_fp32"' in message
     page.close()
     refused = run("site", "other", "--also", "nothere")
     assert refused.code == 2

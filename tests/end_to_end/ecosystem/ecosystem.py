@@ -66,13 +66,13 @@ def check_out(tree: Tree, folder: Path, clones: str | None, cache: Path) -> None
     if not is_here and (clones or not _run_git(fetching)):
         pytest.skip(f"{tree.name} cannot be fetched: no commit {tree.commit} in {repository}")
     excluded = [f":(exclude){path}" for path in tree.without]
-    words = [git_dir, f"--work-tree={folder}", "checkout", "--quiet", tree.commit, "--"]
+    arguments = [git_dir, f"--work-tree={folder}", "checkout", "--quiet", tree.commit, "--"]
     index = {"GIT_INDEX_FILE": str(folder.with_suffix(".index"))}  # a clone keeps its own
-    assert _run_git([*words, ".", *excluded], folder, index), f"{tree.name} is not complete"
+    assert _run_git([*arguments, ".", *excluded], folder, index), f"{tree.name} is not complete"
 
 
 def _run_git(
-    words: Sequence[str], folder: Path | None = None, more: Mapping[str, str] | None = None
+    arguments: Sequence[str], folder: Path | None = None, more: Mapping[str, str] | None = None
 ) -> bool:
     """Run git; return whether it succeeded. Nothing is asked on a terminal."""
     environ = {
@@ -83,7 +83,7 @@ def _run_git(
     }
     try:
         done = subprocess.run(
-            ["git", *words], cwd=folder, env=environ, timeout=PATIENCE, check=False
+            ["git", *arguments], cwd=folder, env=environ, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
         return False
@@ -92,9 +92,9 @@ def _run_git(
 
 def scan(folder: Path) -> dict[str, Any]:
     """Return what ``npuprof scan`` prints about a folder as JSON."""
-    words = ["scan", ".", "--docs", "--all", "--severity", "info", "--format", "json"]
+    arguments = ["scan", ".", "--docs", "--all", "--severity", "info", "--format", "json"]
     done = subprocess.run(
-        [sys.executable, "-m", "npuprof", *words],
+        [sys.executable, "-m", "npuprof", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
@@ -148,5 +148,8 @@ def describe_changes(kept: str, answer: Mapping[str, Any]) -> list[str]:
     for row in diff:
         lines.append(row)
         findings = groups.get("\t".join(row[1:].split("\t")[:3]), []) if row[0] == "+" else []
-        lines += [f"    {format_place(one)}: {one['message']}" for one in findings[:MOST_LISTED]]
+        lines += [
+            f"    {format_place(finding)}: {finding['message']}"
+            for finding in findings[:MOST_LISTED]
+        ]
     return lines

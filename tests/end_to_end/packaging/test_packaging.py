@@ -22,7 +22,7 @@ WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
 HOME = "https://git.example.org/team/npuprof"
 
 
-def build(folder: Path, *words: str, **environment: str) -> dict[str, Path]:
+def build(folder: Path, *arguments: str, **environment: str) -> dict[str, Path]:
     """Build the package from this checkout; return the files by their ends."""
     pytest.importorskip("build")
     pytest.importorskip("hatchling")
@@ -33,7 +33,7 @@ def build(folder: Path, *words: str, **environment: str) -> dict[str, Path]:
         "--no-isolation",
         "--outdir",
         folder,
-        *words,
+        *arguments,
         REPOSITORY,
     ]
     done = subprocess.run(
@@ -134,10 +134,10 @@ def test_an_index_takes_both_and_shows_the_readme(
 def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(
     built: dict[str, Path],
 ) -> None:
-    said = read_metadata(built[".whl"])
-    assert "\nProject-URL:" not in said
-    assert "\nHome-page:" not in said
-    shown = said.partition("\n\n")[2]
+    metadata = read_metadata(built[".whl"])
+    assert "\nProject-URL:" not in metadata
+    assert "\nHome-page:" not in metadata
+    shown = metadata.partition("\n\n")[2]
     assert not re.search(r"\]\((?!https?://|#)", shown), (
         "what leads into the repository leads nowhere from an index"
     )
@@ -152,10 +152,10 @@ def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(
 def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(
     published: dict[str, Path],
 ) -> None:
-    said = read_metadata(published[".whl"])
-    assert f"Project-URL: Homepage, {HOME}\n" in said
-    assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/changelog.md\n" in said
-    shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", said.partition("\n\n")[2])
+    metadata = read_metadata(published[".whl"])
+    assert f"Project-URL: Homepage, {HOME}\n" in metadata
+    assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/changelog.md\n" in metadata
+    shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", metadata.partition("\n\n")[2])
     pictures = re.findall(r'src(?:set)?="([^"]+)"', shown)
     assert len(pictures) == 4
     for picture in pictures:
@@ -211,29 +211,30 @@ def test_workflows_follow_the_published_schema() -> None:
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_what_others_wrote_is_pinned_by_its_commit(workflow: Path) -> None:
     used = [step["uses"] for step in list_steps(workflow) if "uses" in step]
-    assert any("@" in one for one in used)
+    assert any("@" in action for action in used)
     assert [
-        one
-        for one in used
-        if not one.startswith("./") and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}", one)
+        action
+        for action in used
+        if not action.startswith("./")
+        and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}", action)
     ] == []
 
 
 def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publish() -> None:
-    said = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())
-    assert said[True] == {
+    workflow = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())
+    assert workflow[True] == {
         "push": {"tags": ["npuprof-v*"]}
     }  # vX.Y.Z are versions of the presets of this repository
-    assert said["permissions"] == {"contents": "read"}
-    assert said["jobs"]["build"]["if"] == "vars.NPUPROF_RELEASE == 'on'"
-    assert "permissions" not in said["jobs"]["build"]
-    publish = said["jobs"]["publish"]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["jobs"]["build"]["if"] == "vars.NPUPROF_RELEASE == 'on'"
+    assert "permissions" not in workflow["jobs"]["build"]
+    publish = workflow["jobs"]["publish"]
     assert publish["needs"] == "build"
     assert publish["environment"] == "pypi"
     assert publish["permissions"] == {"id-token": "write"}
     assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     assert publish["steps"][-1]["with"] == {"attestations": True}
-    assert not re.search(r"secrets|password|(?<!id-)token", repr(said))
+    assert not re.search(r"secrets|password|(?<!id-)token", repr(workflow))
     cases = [*list_steps(REPOSITORY / ".github/workflows/release.yml")]
     assert cases
     for step in cases:
@@ -241,8 +242,8 @@ def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publ
 
 
 def test_the_container_is_made_of_what_is_there() -> None:
-    said = (REPOSITORY / ".ci/Containerfile").read_text()
-    cases = [*re.findall(r"^COPY (?!--from)(.+) \S+$", said, re.MULTILINE)]
+    containerfile = (REPOSITORY / ".ci/Containerfile").read_text()
+    cases = [*re.findall(r"^COPY (?!--from)(.+) \S+$", containerfile, re.MULTILINE)]
     assert cases
     for line in cases:
         for path in line.split():
@@ -256,6 +257,6 @@ def test_the_container_is_made_of_what_is_there() -> None:
         "profiles",
         "npuprof",
     }
-    assert needed <= set(re.sub(r"\n", " ", said).split())
+    assert needed <= set(re.sub(r"\n", " ", containerfile).split())
     subprocess.run(["sh", "-n", REPOSITORY / ".ci/image-root"], check=True)
-    assert "USER 65534" in said
+    assert "USER 65534" in containerfile

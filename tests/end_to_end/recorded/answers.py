@@ -208,7 +208,7 @@ def _list_more() -> Iterator[Store]:
         tomllib.loads(path.read_text()) for path in sorted((record.HERE / "cases").glob("*.toml"))
     ]
     fixtures = {
-        name: files for held in [*cases, rows] for name, files in held.get("fixtures", {}).items()
+        name: files for table in [*cases, rows] for name, files in table.get("fixtures", {}).items()
     } | _make_fixtures()
     for name, row in (
         rows["store"] | {title: {"fixtures": [title]} for title in _make_fixtures()}
@@ -254,13 +254,13 @@ def record_store(store: Store, folder: Path, npuprof: Sequence[str]) -> int:
     drop = _drop_privileges()
 
     def command(
-        words: Sequence[str], stdin: bytes, environ: Mapping[str, str], at: Path
+        arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str], at: Path
     ) -> record.Result:
         if not at.is_dir():  # a variant has moved it
             return record.Result(127, b"", b"there is no such folder\n")
         try:
             done = subprocess.run(
-                [*drop, *npuprof, *words],
+                [*drop, *npuprof, *arguments],
                 input=stdin,
                 env=dict(environ),
                 cwd=at,
@@ -282,12 +282,12 @@ def record_store(store: Store, folder: Path, npuprof: Sequence[str]) -> int:
 
 def digest(scenario: record.Scenario) -> str:
     """Return the digest of everything that a store is laid out from."""
-    told = hashlib.sha256(repr((sorted(scenario.files.items()), scenario.lines)).encode())
+    digest = hashlib.sha256(repr((sorted(scenario.files.items()), scenario.lines)).encode())
     for folder, _ in scenario.folders:
         for path in sorted((record.REPOSITORY / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                told.update(str(path.relative_to(record.REPOSITORY)).encode() + path.read_bytes())
-    return told.hexdigest()
+                digest.update(str(path.relative_to(record.REPOSITORY)).encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _drop_privileges() -> list[str]:
@@ -336,32 +336,34 @@ def read_transcript(text: str) -> dict[str, list[str]]:
 
 def compare(before: Mapping[str, str], after: Mapping[str, str], longest: int = 8) -> list[str]:
     """Return in lines how two recordings differ, which are transcripts by store."""
-    told: list[str] = []
+    lines: list[str] = []
     for store in sorted(before.keys() | after.keys()):
         if store not in before or store not in after:
-            told.append(
+            lines.append(
                 f"{store}: only in the recording {'before' if store in before else 'after'}"
             )
             continue
         old, new = read_transcript(before[store]), read_transcript(after[store])
         made = "$ (the store)"
         if old.get(made) != new.get(made):
-            told.append(f"{store}: the store itself differs: record both with one checkout")
+            lines.append(f"{store}: the store itself differs: record both with one checkout")
         for line in [*old, *(line for line in new if line not in old)]:
             if line == made or old.get(line) == new.get(line):
                 continue
-            told.append(f"{store}: {line}")
+            lines.append(f"{store}: {line}")
             if line not in old or line not in new:
-                told.append(f"    only in the recording {'before' if line in old else 'after'}")
+                lines.append(f"    only in the recording {'before' if line in old else 'after'}")
                 continue
             rows = [
                 row
                 for row in difflib.unified_diff(old[line], new[line], lineterm="", n=0)
                 if not row.startswith(("---", "+++"))
             ]
-            told += [f"    {row}" for row in rows[:longest]]
-            told += [f"    ... and {len(rows) - longest} lines more"] if len(rows) > longest else []
-    return told
+            lines += [f"    {row}" for row in rows[:longest]]
+            lines += (
+                [f"    ... and {len(rows) - longest} lines more"] if len(rows) > longest else []
+            )
+    return lines
 
 
 def read_recording(folder: Path) -> dict[str, str]:
@@ -388,7 +390,7 @@ def main() -> None:
     comparing.add_argument("after", type=Path)
     requested = parser.parse_args()
     if requested.verb == "record":
-        program, *words = shlex.split(requested.npuprof)
+        program, *arguments = shlex.split(requested.npuprof)
         found = shutil.which(program)
         if not found or requested.folder.exists():
             parser.error(
@@ -396,16 +398,19 @@ def main() -> None:
             )
         print(
             record_answers(
-                requested.folder, [os.path.abspath(found), *words], requested.only, requested.jobs
+                requested.folder,
+                [os.path.abspath(found), *arguments],
+                requested.only,
+                requested.jobs,
             )
         )
         return
     before, after = read_recording(requested.before), read_recording(requested.after)
-    told = compare(before, after)
+    report = compare(before, after)
     if not before:
         parser.error(f"there is no recording in {requested.before}")
-    print(*told or [f"no difference in {len(before)} stores"], sep="\n")
-    sys.exit(bool(told))
+    print(*report or [f"no difference in {len(before)} stores"], sep="\n")
+    sys.exit(bool(report))
 
 
 if __name__ == "__main__":

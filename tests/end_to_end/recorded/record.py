@@ -119,8 +119,8 @@ def scenarios() -> list[Scenario]:
     }
     return [
         read_scenario(room, name, row, fixtures)
-        for room, held in rooms.items()
-        for name, row in held["scenario"].items()
+        for room, table in rooms.items()
+        for name, row in table["scenario"].items()
     ]
 
 
@@ -174,10 +174,10 @@ def repeat(line: str, row: Mapping[str, Any]) -> Iterator[str]:
             else [()]
         )
     for values in combined:
-        said = line
+        repeated = line
         for name, value in zip(words, values, strict=True):
-            said = said.replace(f"{{{name}}}", value)
-        yield said
+            repeated = repeated.replace(f"{{{name}}}", value)
+        yield repeated
 
 
 def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
@@ -221,7 +221,7 @@ def play(
         path = work / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
-    told: list[str] = []
+    lines: list[str] = []
     before = _snapshot(here)
     for number, line in enumerate(itertools.chain(scenario.lines, more)):
         stamp = (START + timedelta(hours=number)).isoformat()
@@ -232,10 +232,10 @@ def play(
             "GIT_AUTHOR_DATE": stamp,
             "GIT_COMMITTER_DATE": stamp,
         }
-        given, words, source, folder = _parsed(line)
-        if words[0] == "npuprof":
+        given, arguments, source, folder = _parsed(line)
+        if arguments[0] == "npuprof":
             done = command(
-                words[1:],
+                arguments[1:],
                 (work / source).read_bytes() if source else b"",
                 environ | given,
                 work / folder,
@@ -243,11 +243,11 @@ def play(
         else:
             done = run(["sh", "-c", line], b"", environ, work)
         after = _snapshot(here)
-        changed = _files(before, after, here, longest) if words[0] == "npuprof" else []
+        changed = _files(before, after, here, longest) if arguments[0] == "npuprof" else []
         printed = (*_block("  ", done.out, here, longest), *_block("! ", done.err, here, longest))
-        told += [f"$ {line}", f"= {done.code}", *printed, *changed, ""]
+        lines += [f"$ {line}", f"= {done.code}", *printed, *changed, ""]
         before = after
-    return _neutral("\n".join(told), here)
+    return _neutral("\n".join(lines), here)
 
 
 def _neutral(text: str, here: Path) -> str:
@@ -258,20 +258,20 @@ def _neutral(text: str, here: Path) -> str:
     return text
 
 
-def run(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> Result:
+def run(arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> Result:
     """Run a program."""
     done = subprocess.run(
-        words, input=stdin, env=dict(environ), cwd=folder, capture_output=True, check=False
+        arguments, input=stdin, env=dict(environ), cwd=folder, capture_output=True, check=False
     )
     return Result(done.returncode, done.stdout, done.stderr)
 
 
 def work_tree(
-    words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path
+    arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path
 ) -> Result:
     """Run the npuprof of the work tree as a process of its own."""
     return run(
-        [sys.executable, "-m", "npuprof", *words],
+        [sys.executable, "-m", "npuprof", *arguments],
         stdin,
         {**environ, "PYTHONPATH": str(REPOSITORY)},
         folder,
@@ -283,16 +283,16 @@ def _parsed(line: str) -> tuple[dict[str, str], list[str], str, str]:
 
     The file follows ``<`` at the end; the folder is that of a leading ``cd``.
     """
-    words = shlex.split(line)
+    arguments = shlex.split(line)
     folder = source = ""
-    if words[0] == "cd" and words[2:3] == ["&&"]:
-        folder, words = words[1], words[3:]
-    if words[-2:-1] == ["<"]:
-        source, words = words[-1], words[:-2]
-    given = dict(
-        word.split("=", 1) for word in itertools.takewhile(re.compile(r"[A-Z_]+=").match, words)
+    if arguments[0] == "cd" and arguments[2:3] == ["&&"]:
+        folder, arguments = arguments[1], arguments[3:]
+    if arguments[-2:-1] == ["<"]:
+        source, arguments = arguments[-1], arguments[:-2]
+    environ = dict(
+        word.split("=", 1) for word in itertools.takewhile(re.compile(r"[A-Z_]+=").match, arguments)
     )
-    return given, words[len(given) :], source, folder
+    return environ, arguments[len(environ) :], source, folder
 
 
 def _snapshot(here: Path) -> dict[str, bytes]:

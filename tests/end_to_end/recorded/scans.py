@@ -71,8 +71,8 @@ class Difference(NamedTuple):
         row = self.before or self.after
         assert row is not None
         old, new = (
-            one and f"{one.value}{f' ({one.reason})' if one.reason else ''}"
-            for one in (self.before, self.after)
+            recording and f"{recording.value}{f' ({recording.reason})' if recording.reason else ''}"
+            for recording in (self.before, self.after)
         )
         if self.before and self.after and self.sort == "other details":
             old, new = self.before.details, self.after.details
@@ -94,9 +94,9 @@ def record_tree(tree: Path, npuprof: Sequence[str]) -> dict[str, Any]:
             "TERM": "dumb",
             "TZ": "UTC",
         }
-        for verb, words in VERBS.items():
+        for verb, arguments in VERBS.items():
             done = subprocess.run(
-                [*npuprof, *words],
+                [*npuprof, *arguments],
                 cwd=tree,
                 env=environ,
                 capture_output=True,
@@ -206,28 +206,28 @@ def compare(
     first: int | None = FIRST,
 ) -> tuple[list[str], bool]:
     """Return in lines how the recordings of trees differ, and whether they do."""
-    told: list[str] = []
+    lines: list[str] = []
     differs = False
     for tree in sorted(before.keys() | after.keys()):
         if tree not in before or tree not in after:
-            told.append(f"{tree}: only in the recording {'before' if tree in before else 'after'}")
+            lines.append(f"{tree}: only in the recording {'before' if tree in before else 'after'}")
             differs = True
             continue
         classes: dict[str, list[Difference]] = defaultdict(list)
         for difference in compare_rows(list(list_rows(before[tree])), list(list_rows(after[tree]))):
             classes[difference.sort].append(difference)
-        told.append(
+        lines.append(
             f"{tree}: "
             f"{', '.join(f'{len(classes[sort])} {sort}' for sort in CLASSES if classes[sort])}"
         )
         for sort in CLASSES[1:]:
             differs = differs or bool(classes[sort])
-            told += [f"    {difference}" for difference in classes[sort][:first]]
+            lines += [f"    {difference}" for difference in classes[sort][:first]]
             if len(classes[sort]) > len(classes[sort][:first]):
-                told.append(
+                lines.append(
                     f"    ... and {len(classes[sort]) - len(classes[sort][:first])} more: {sort}"
                 )
-    return told, differs
+    return lines, differs
 
 
 def read_recording(folder: Path) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def main() -> None:
     comparing.add_argument("--all", action="store_true", help="print every difference")
     requested = parser.parse_args()
     if requested.verb == "record":
-        program, *words = shlex.split(requested.npuprof)
+        program, *arguments = shlex.split(requested.npuprof)
         found = shutil.which(program)
         if not found or requested.folder.exists():
             parser.error(
@@ -258,11 +258,11 @@ def main() -> None:
             )
         requested.folder.mkdir(parents=True)
         for tree in requested.trees:
-            told = record_tree(tree, [os.path.abspath(found), *words])
+            recorded = record_tree(tree, [os.path.abspath(found), *arguments])
             (requested.folder / f"{tree.resolve().name}.json").write_text(
-                json.dumps(told, indent=1)
+                json.dumps(recorded, indent=1)
             )
-            print(f"{tree.resolve().name}: {sum(1 for _ in list_rows(told))} rows", flush=True)
+            print(f"{tree.resolve().name}: {sum(1 for _ in list_rows(recorded))} rows", flush=True)
         return
     lines, differs = compare(
         read_recording(requested.before),

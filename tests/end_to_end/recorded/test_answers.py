@@ -46,14 +46,14 @@ RECORDINGS: dict[str, tuple[dict[str, str], list[str]]] = {
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_another_answer_is_printed_with_its_store_and_command(name: str) -> None:
-    after, told = RECORDINGS[name]
-    assert answers.compare({"a.txt": ANSWERS}, after) == told
+    after, report = RECORDINGS[name]
+    assert answers.compare({"a.txt": ANSWERS}, after) == report
 
 
 def test_only_the_first_lines_of_a_difference_are_printed() -> None:
-    told = answers.compare({"a.txt": "$ x\n" + "a\n" * 20}, {"a.txt": "$ x\n" + "b\n" * 20})
-    assert len(told) == 10
-    assert told[-1] == "    ... and 33 lines more"
+    report = answers.compare({"a.txt": "$ x\n" + "a\n" * 20}, {"a.txt": "$ x\n" + "b\n" * 20})
+    assert len(report) == 10
+    assert report[-1] == "    ... and 33 lines more"
 
 
 def test_the_answers_of_two_programs_about_one_store_are_recorded_and_compared(
@@ -67,7 +67,7 @@ def test_the_answers_of_two_programs_about_one_store_are_recorded_and_compared(
         program = tmp_path / name
         program.write_text(f'#!/bin/sh\necho "$PWD $*"\ncase "$1" in render) echo {word};; esac\n')
         program.chmod(0o755)
-        words = [
+        arguments = [
             "record",
             str(tmp_path / f"{name}-answers"),
             "--npuprof",
@@ -75,16 +75,16 @@ def test_the_answers_of_two_programs_about_one_store_are_recorded_and_compared(
             "--only",
             "np101",
         ]
-        subprocess.run([*script, *words], check=True, env=environ)
-    told = [
+        subprocess.run([*script, *arguments], check=True, env=environ)
+    report = [
         "rules/np101.txt: $ npuprof render --store NP101 --to json -- example",
         "    @@ -3 +3 @@",
         "    -  one",
         "    +  two",
     ]
-    for name, code, lines in (("before", 0, ["no difference in 1 stores"]), ("after", 1, told)):
-        words = ["compare", str(tmp_path / "before-answers"), str(tmp_path / f"{name}-answers")]
-        done = subprocess.run([*script, *words], check=False, capture_output=True, text=True)
+    for name, code, lines in (("before", 0, ["no difference in 1 stores"]), ("after", 1, report)):
+        arguments = ["compare", str(tmp_path / "before-answers"), str(tmp_path / f"{name}-answers")]
+        done = subprocess.run([*script, *arguments], check=False, capture_output=True, text=True)
         assert done.returncode == code
         assert done.stdout.splitlines() == lines
 

@@ -26,13 +26,13 @@ def command(run: Run, monkeypatch: pytest.MonkeyPatch) -> record.Command:
     """Run npuprof in this process, which is faster, where that is the same."""
 
     def called(
-        words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path
+        arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path
     ) -> record.Result:
-        if APART.intersection(words[:1]) or "_NPUPROF_COMPLETE" in environ:
-            return record.work_tree(words, stdin, environ, folder)
+        if APART.intersection(arguments[:1]) or "_NPUPROF_COMPLETE" in environ:
+            return record.work_tree(arguments, stdin, environ, folder)
         monkeypatch.chdir(folder)
         with mock.patch.dict(os.environ, environ, clear=True):
-            done = run(*words, stdin=stdin)
+            done = run(*arguments, stdin=stdin)
         return record.Result(done.code, done.out.encode(), done.err.encode())
 
     return called

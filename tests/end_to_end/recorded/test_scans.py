@@ -133,11 +133,11 @@ def test_each_difference_of_a_tree_has_its_class(name: str) -> None:
     assert {
         sort: number
         for sort in scans.CLASSES[1:]
-        if (number := sum(one.sort == sort for one in found))
+        if (number := sum(finding.sort == sort for finding in found))
     } == expected
-    told, differs = scans.compare({"tree": before}, {"tree": after})
+    report, differs = scans.compare({"tree": before}, {"tree": after})
     assert differs == bool(expected)
-    assert all(f"{number} {sort}" in told[0] for sort, number in expected.items())
+    assert all(f"{number} {sort}" in report[0] for sort, number in expected.items())
 
 
 def test_a_tree_that_one_recording_lacks_is_a_difference() -> None:

@@ -76,8 +76,8 @@ def test_bash_is_answered_word_by_word_and_left_to_its_files_where_a_path_is_mea
         'ask() { COMP_WORDS=(npuprof "$@"); COMP_CWORD=$#; '
         '_npuprof_completion npuprof; echo "${COMPREPLY[*]}"; }'
     )
-    words = [" ".join(map(shlex.quote, line.split(" "))) for line in BASH]
-    assert complete(folder, ["bash"], [ask, *(f"ask {line}" for line in words)]) == list(
+    lines = [" ".join(map(shlex.quote, line.split(" "))) for line in BASH]
+    assert complete(folder, ["bash"], [ask, *(f"ask {line}" for line in lines)]) == list(
         BASH.values()
     )
 

@@ -168,9 +168,9 @@ def test_an_undo_leaves_a_variable_that_is_not_exported_alone(
 ) -> None:
     store({"leaf": "env.T_X = 1\n"})
     export = f'eval "$({sys.executable} -P -m npuprof env leaf --trust)"'
-    words = script.format(export=export, undo=export.replace("--trust", "--trust --unset"))
+    commands = script.format(export=export, undo=export.replace("--trust", "--trust --unset"))
     done = subprocess.run(
-        ["bash", "-euc", f'{words}; echo "$T_X"'],
+        ["bash", "-euc", f'{commands}; echo "$T_X"'],
         env=os.environ,
         capture_output=True,
         check=False,
@@ -231,11 +231,11 @@ def test_a_comparison_with_the_environment_hides_credentials(
         ("NO_PROXY", "b"),
     ):
         monkeypatch.setenv(name, text)
-    said = run("env", "leaf", "--diff", *flags)
-    assert "pa55" not in said.out
-    assert said.out.count("***") == 2
-    assert "http://***@old" in said.out
-    assert '"b"' in said.out
+    shown = run("env", "leaf", "--diff", *flags)
+    assert "pa55" not in shown.out
+    assert shown.out.count("***") == 2
+    assert "http://***@old" in shown.out
+    assert '"b"' in shown.out
 
 
 @pytest.mark.parametrize("shell", SHELLS)

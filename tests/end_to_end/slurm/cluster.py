@@ -115,13 +115,13 @@ def start_cluster(top: Path) -> Iterator[str]:
                 daemon.wait()
 
 
-def run_batch(*words: str, folder: Path | None = None) -> None:
+def run_batch(*arguments: str, folder: Path | None = None) -> None:
     """Submit a job to the cluster that the environment names, and wait for its end.
 
     ``sbatch --wait`` looks ever more rarely, half a minute apart at last.
     """
     done = subprocess.run(
-        ["sbatch", "--parsable", *words], cwd=folder, capture_output=True, text=True, check=True
+        ["sbatch", "--parsable", *arguments], cwd=folder, capture_output=True, text=True, check=True
     )
     listed = ["squeue", "-h", "-j", done.stdout.strip()]
     wait_for(

@@ -41,7 +41,7 @@ def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(
     store: Store, slurm: None
 ) -> None:
     store({"leaf": "[options]\nhccl_timeout = 600\n"})
-    words = [
+    command = [
         "srun",
         "-J",
         "counted",
@@ -54,7 +54,7 @@ def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(
         COUNTER,
     ]
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as job:
         assert [read_line(job), read_line(job)] == ["ready", "ready"]
         # The controller lists a job a little later than it starts.
@@ -98,7 +98,7 @@ def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
     run: Run, store: Store, tmp_path: Path, slurm: None
 ) -> None:
     store({"base": "[options]\nhccl_timeout = 600\n"})
-    words = [
+    srun = [
         "--vary",
         "hccl_timeout=600,900",
         "--vary",
@@ -107,19 +107,19 @@ def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
         'env.R={launcher="rank"}',
         "--no-check",
     ]
-    words += ["--metric", "loss=loss=([0-9.]+)"]
+    srun += ["--metric", "loss=loss=([0-9.]+)"]
     command = [
         "--",
         "sh",
         "-c",
         'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]',
     ]
-    script = run("sweep", "base", "--to", "slurm-array", *words, *command)
+    script = run("sweep", "base", "--to", "slurm-array", *srun, *command)
     assert script.code == 0, script.err
     (tmp_path / "job.sh").write_text(script.out)
     run_batch("--export=NONE", "-N", "1", "--ntasks-per-node=1", "job.sh")
     combinations = json.loads(
-        run("sweep", "base", "--format", "json", "--results", *words, *command).out
+        run("sweep", "base", "--format", "json", "--results", *srun, *command).out
     )["combinations"]
     assert [(each["run"]["exit"], each["run"]["metrics"]["loss"]) for each in combinations] == [
         (0, 0.6),
@@ -130,5 +130,5 @@ def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
     logs = [Path(each["run"]["log"]).read_text() for each in combinations]
     assert ["0 a b" in log for log in logs] == [True, False, True, False]
     assert not (tmp_path / "pwned").exists()
-    done = run("sweep", "base", "--to", "slurm-array", *words, *command)
+    done = run("sweep", "base", "--to", "slurm-array", *srun, *command)
     assert "all combinations have been run" in done.err

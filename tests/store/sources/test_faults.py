@@ -203,7 +203,7 @@ def test_a_cache_of_somebody_else_is_refused_with_the_repair(
         output = expect(
             run(*arguments.split()), 2, "NP053", "belongs to somebody else", "XDG_CACHE_HOME"
         )
-        assert not {word for word in ("__del__", "NP021") if word in output}
+        assert not {trace for trace in ("__del__", "NP021") if trace in output}
 
 
 def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(
@@ -304,7 +304,7 @@ def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(
     whole = run("log", "job")
     assert [whole.out.count(word) for word in ("one", "two", "three")] == [1, 1, 1]
     spans = {rev: run("diff", "--rev", rev).out for rev in ("HEAD~1", "HEAD~2..HEAD~1", "HEAD~2")}
-    assert all("hccl_timeout" in told for told in spans.values())
+    assert all("hccl_timeout" in output for output in spans.values())
     forget()
     for arguments in (
         ("log", "job"),

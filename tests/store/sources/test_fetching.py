@@ -527,14 +527,14 @@ def test_nothing_that_a_remote_a_template_or_a_mirror_names_is_started(
     monkeypatch.setenv("GIT_TEMPLATE_DIR", str(tmp_path / "template"))
     for name in ("GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_EDITOR"):
         monkeypatch.setenv(name, str(touch))
-    given = tmp_path / "gitconfig"
-    given.write_text(
+    gitconfig = tmp_path / "gitconfig"
+    gitconfig.write_text(
         f"[core]\n\thooksPath = {hooks}\n\taskPass = {touch}\n\tfsmonitor = {touch}\n[fetch]\n"
         "\trecurseSubmodules = true\n"
         '[protocol "ext"]\n\tallow = always\n[filter "evil"]\n'
         f"\tsmudge = {touch}\n[submodule]\n\trecurse = true\n"
     )
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(given))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(gitconfig))
     monkeypatch.setenv("GIT_DIR", str(repo.folder / ".git"))
     monkeypatch.setenv("GIT_ALTERNATE_OBJECT_DIRECTORIES", str(repo.folder / ".git/objects"))
     url = f"git@local:{hub}"
@@ -588,9 +588,9 @@ def test_ssh_itself_is_told_not_to_ask(
     monkeypatch.delenv("GIT_SSH_COMMAND")
     fetch_source(f"ssh://local{hub}")
     assert "BatchMode=yes -o ConnectTimeout=60" in (tmp_path / "words").read_text()
-    given = tmp_path / "gitconfig"
-    given.write_text(f"[core]\n\tsshCommand = {ssh}\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(given))
+    gitconfig = tmp_path / "gitconfig"
+    gitconfig.write_text(f"[core]\n\tsshCommand = {ssh}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(gitconfig))
     (tmp_path / "words").unlink()
     fetch_source(f"ssh://local{hub}")
     assert not (tmp_path / "words").exists()  # what users say of ssh is theirs
@@ -615,7 +615,9 @@ def test_two_first_fetches_at_once_wait_for_one_another(
 ) -> None:
     monkeypatch.setenv("NPUPROF_TIMEOUT", "20")
     both = [start_fetch(f"slow:{hub}") for _ in range(2)]
-    assert [(one.communicate(), one.returncode) for one in both] == [((b"2\n", b""), 0)] * 2
+    assert [(process.communicate(), process.returncode) for process in both] == [
+        ((b"2\n", b""), 0)
+    ] * 2
     assert len(os.listdir(os.path.dirname(find_mirror_folder("/x")))) == 1
 
 

@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
             "QUERY_STRING": query,
             "CONTENT_LENGTH": str(len(body)),
         }
-        told = {
+        content_headers = {
             "CONTENT_TYPE": self.headers["Content-Type"] or "",
             "HTTP_CONTENT_ENCODING": self.headers["Content-Encoding"] or "",
         }
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
             "GIT_PROJECT_ROOT": str(Path.cwd().parent),
             "GIT_HTTP_EXPORT_ALL": "1",
             **requested,
-            **told,
+            **content_headers,
         }
         done = subprocess.run(
             ["git", "http-backend"], input=body, capture_output=True, env=environ, check=True
@@ -124,24 +124,24 @@ def test_a_server_needs_a_certificate_that_the_user_vouches_for(
 def test_a_password_comes_from_the_users_helper_alone_and_is_kept_and_shown_nowhere(
     server: str, repo: Repo, team: Team, run: Run, tmp_path: Path
 ) -> None:
-    given, url = tmp_path / "gitconfig", f"{server}/closed/team.git"
+    gitconfig, url = tmp_path / "gitconfig", f"{server}/closed/team.git"
     theirs = f"!touch {tmp_path}/asked; echo password=no; echo username=ada"
-    given.write_text(f"[http]\n\tsslCAInfo = {tmp_path}/certificate.pem\n")
+    gitconfig.write_text(f"[http]\n\tsslCAInfo = {tmp_path}/certificate.pem\n")
     repo.git("config", "credential.helper", theirs)
     output = [expect(run("source", "add", "team", url), 2, "NP045", "never prompts")]
-    given.write_text(
-        f"{given.read_text()}[credential]\n"
+    gitconfig.write_text(
+        f"{gitconfig.read_text()}[credential]\n"
         f'\thelper = "!echo username=ada; echo password={SECRET}; :"\n'
     )
     output += [expect(run("source", "add", "team", url), 0)]
     repo.git("config", "--file", f"{find_mirror_folder(url)}/config", "credential.helper", theirs)
     team.publish({"base": BASE.format(700)}, "1.1.0")
     output += [expect(run("source", "update", "--yes", "team"), 0, "1.1.0")]
-    held = [
+    files_with_secret = [
         path
         for path in tmp_path.rglob("*")
         if path.is_file() and SECRET.encode() in path.read_bytes()
     ]
-    assert held == [given]
+    assert files_with_secret == [gitconfig]
     assert SECRET not in "".join(output)
     assert not ((tmp_path / "asked").exists())

@@ -92,10 +92,10 @@ def test_a_repository_that_has_taken_its_source_in_needs_nothing_else_in_a_fresh
     assert "job@" not in result.out, result.out + result.err
     assert run("verify", "--tags").code == 0
     expect(run("blame", "job"), 0, f"{team.repo.head[:7]} copied")
-    told = run("log", "job")
-    assert told.code == 0, told.out + told.err
-    assert "unknown" not in told.out, told.out + told.err
-    assert "hccl_timeout 600 s" in told.out, told.out + told.err
+    log = run("log", "job")
+    assert log.code == 0, log.out + log.err
+    assert "unknown" not in log.out, log.out + log.err
+    assert "hccl_timeout 600 s" in log.out, log.out + log.err
 
 
 def test_a_release_of_the_store_with_a_lock_that_was_typed_over_does_not_hold(

@@ -372,7 +372,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
     before = {path: path.read_bytes() for path in app.folder.glob("npuprof.*")}
     name, url, *more = (
-        word.format(url=team.url, empty=tmp_path / "empty.git") for word in arguments
+        argument.format(url=team.url, empty=tmp_path / "empty.git") for argument in arguments
     )
     output = expect(run("source", "add", *more, "--", name, url), 2, expected)
     assert "secret" not in output, "nor is it about a line of another"
@@ -547,9 +547,9 @@ def test_who_uses_a_yanked_version_or_a_deprecated_preset_of_a_source_is_told_wh
     def read_told() -> dict[tuple[str, str], tuple[str, str]]:
         output = json.loads(run("check", "--format", "json").out)["findings"]
         return {
-            (one["code"], one["path"]): (one["message"], one["hint"])
-            for one in output
-            if one["code"] in ("NP703", "NP704")
+            (line["code"], line["path"]): (line["message"], line["hint"])
+            for line in output
+            if line["code"] in ("NP703", "NP704")
         }
 
     pinned = ("NP704", "profiles/pinned.toml")
@@ -1024,9 +1024,9 @@ def test_what_is_wrong_in_a_source_is_told_with_the_place_in_it(
     app.write({"wrong": 'profile.extends = ["team:bsae"]\n', "job": None})
     run("source", "update", "--yes")
     output = {
-        one["code"]: one
-        for one in json.loads(run("check", "--format", "json").out)["findings"]
-        if one["path"].startswith("team@")
+        finding["code"]: finding
+        for finding in json.loads(run("check", "--format", "json").out)["findings"]
+        if finding["path"].startswith("team@")
     }
     assert output["NP101"]["hint"] == "did you mean 'base'?"
     assert output["NP101"]["message"] == "team:gone extends 'bsae', which is not in team"

@@ -45,32 +45,32 @@ def _write_node(
     yield "}\n"
 
 
-def list_attributes(held: Held) -> dict[str, str]:
+def list_attributes(session: Held) -> dict[str, str]:
     """Return the attributes that the adapter adds to a node: the values that it read."""
     found: dict[str, str] = {}
     for option in wire.list_options().values():
         unset = next(
             (key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), ""
         )
-        requested = held.maps.requested[option.name]
+        requested = session.maps.requested[option.name]
         for attribute in option.attributes:
             key = attribute.lstrip("+")[1:]
             text = next(
-                (stage[key] for stage in held.maps[:3] if key in stage),
+                (stage[key] for stage in session.maps[:3] if key in stage),
                 requested if requested is not None else unset,
             )
             if text is not None:
                 found[f"_{key}"] = text
-    found["_enable_small_channel"] = held.maps.session["ge.enableSmallChannel"]
+    found["_enable_small_channel"] = session.maps.session["ge.enableSmallChannel"]
     return found
 
 
-def write_graph(held: Held) -> str:
+def write_graph(session: Held) -> str:
     """Return a graph as it is dumped before partition: one marked node among others."""
     device = "/job:localhost/replica:0/task:0/device:CPU:0"
     parts = [
         *_write_node("layer_0/kernel", "Const", {"_class": "loc:@layer\n_precision_mode: x"}),
-        *_write_node("IteratorGetNext", "IteratorGetNext", list_attributes(held), device),
+        *_write_node("IteratorGetNext", "IteratorGetNext", list_attributes(session), device),
         *_write_node("dense/MatMul", "MatMul", {}, device, ("IteratorGetNext", "layer_0/kernel")),
     ]
     return "".join([*parts, "versions {\n  producer: 134\n}\n"])

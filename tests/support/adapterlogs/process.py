@@ -103,15 +103,15 @@ class Played:
 
         A long value goes on in lines that hold only the rest.
         """
-        said = []
+        lines = []
         for key in sort_keys(entries):
             text = f"GE option: {key}, value: {entries[key]}{tail}."
-            said.append(self.add_engine(place, f"{function}:{text[:900]}"))
-            said += [
+            lines.append(self.add_engine(place, f"{function}:{text[:900]}"))
+            lines += [
                 self.add_engine(place, f"{function}:{text[start : start + 800]}")
                 for start in range(900, len(text), 800)
             ]
-        return said
+        return lines
 
     def show(self, what: str, lines: list[int]) -> None:
         """Note that some lines together show a stage or an option of the last session."""
@@ -124,7 +124,7 @@ def sort_keys(entries: Mapping[str, str]) -> list[str]:
     return sorted(entries, key=str.encode)
 
 
-def _say_start(played: Played, held: Held) -> None:
+def _say_start(played: Played, session: Held) -> None:
     """Say what GePlugin::Init says: the start, or that the engine is up already."""
     if len(played.sessions) > 1:
         played.add(PLUGIN, "[GePlugin] Ge has already initialized")
@@ -135,11 +135,12 @@ def _say_start(played: Played, held: Held) -> None:
         )
         return
     if played.snapshot == "g":
-        played.show("i", played.add_block(PLUGIN, "Init options: ", held.init))
+        played.show("i", played.add_block(PLUGIN, "Init options: ", session.init))
     for speaker, name, option, key in SINGLE:
         if speaker == "GePlugin" and (played.snapshot < "g" or name == "graph run mode"):
             played.show(
-                f"o:{option}", [played.add(PLUGIN, f"[GePlugin] {name} : {held.init.get(key, '')}")]
+                f"o:{option}",
+                [played.add(PLUGIN, f"[GePlugin] {name} : {session.init.get(key, '')}")],
             )
     played.add(PLUGIN, "[GePlugin] device id : 0")
     played.add_engine(
@@ -148,39 +149,39 @@ def _say_start(played: Played, held: Held) -> None:
     if played.snapshot == "g":
         played.show(
             "i",
-            played.add_engine_block("ge_api.cc:250", "GEInitializeImpl", {**held.init, **ADDED}),
+            played.add_engine_block("ge_api.cc:250", "GEInitializeImpl", {**session.init, **ADDED}),
         )
     played.add(
         PLUGIN, f"[GePlugin] Initialize {'parser' if played.snapshot == 'g' else 'ge'} success."
     )
 
 
-def _say_session(played: Played, held: Held) -> None:
+def _say_session(played: Played, session: Held) -> None:
     """Say what a session of the graph engine says when it is made."""
     if played.snapshot == "g":
-        played.show("s", played.add_block(MANAGER, "Session options: ", held.maps.session))
+        played.show("s", played.add_block(MANAGER, "Session options: ", session.maps.session))
         played.show(
-            "s", played.add_engine_block("ge_api.cc:410", "CreateSession", held.maps.session)
+            "s", played.add_engine_block("ge_api.cc:410", "CreateSession", session.maps.session)
         )
     for speaker, name, option, key in SINGLE:
         if speaker == "GEOP" and (played.snapshot < "g" or name == "variable_acceleration"):
             played.show(
                 f"o:{option}",
-                [played.add(MANAGER, f"[GEOP] {name} :{held.maps.session.get(key, '')}")],
+                [played.add(MANAGER, f"[GEOP] {name} :{session.maps.session.get(key, '')}")],
             )
     played.add(GEOP, "[GEOP] tf session: direct5e1a77b0c3d24f19 get ge session success.")
 
 
-def _say_old_blocks(played: Played, held: Held, starts: list[int]) -> None:
+def _say_old_blocks(played: Played, session: Held, starts: list[int]) -> None:
     """Log the blocks of 2021-09 to 2023-12: the options of each GeOp.
 
     They are logged even if they were not passed to the engine.
     """
-    init, session = TITLES.get(played.snapshot, LOWER)
-    block = played.add_block(GEOP, init, held.maps.init)
+    init, per_session = TITLES.get(played.snapshot, LOWER)
+    block = played.add_block(GEOP, init, session.maps.init)
     if len(played.sessions) == 1:
         played.show("i", [*starts, *block])
-    played.show("s", played.add_block(GEOP, session, held.maps.session))
+    played.show("s", played.add_block(GEOP, per_session, session.maps.session))
 
 
 def _say_partition(played: Played, requested: Mapping[str, str | None]) -> None:
@@ -225,44 +226,46 @@ def _say_geop(played: Played, requested: Mapping[str, str | None]) -> None:
     played.show("o:experimental_accelerate_train_mode", [line])
 
 
-def _say_graph(played: Played, held: Held) -> None:
+def _say_graph(played: Played, session: Held) -> None:
     line = played.add(
         GEOP,
         (
             "[GEOP] call ge session add graph jit_compile: "
-            f"{held.maps.graph.get('ge.jit_compile', '2')}, graph_id: 1"
+            f"{session.maps.graph.get('ge.jit_compile', '2')}, graph_id: 1"
         ),
         kind="run",
     )
-    if held.maps.requested["dynamic_input"] != "1":
+    if session.maps.requested["dynamic_input"] != "1":
         played.show("o:jit_compile", [line])
-    for _ in range(2 if (held.maps.requested["graph_max_parallel_model_num"] or "1") != "1" else 1):
-        played.show("g", played.add_block(GEOP, "Graph options: ", held.maps.graph))
+    for _ in range(
+        2 if (session.maps.requested["graph_max_parallel_model_num"] or "1") != "1" else 1
+    ):
+        played.show("g", played.add_block(GEOP, "Graph options: ", session.maps.graph))
     tail = f", innerSession:{len(played.sessions) - 1}, graphid: 1"
     played.show(
-        "g", played.add_engine_block("inner_session.cc:402", "AddGraph", held.maps.graph, tail)
+        "g", played.add_engine_block("inner_session.cc:402", "AddGraph", session.maps.graph, tail)
     )
 
 
-def _play_session(played: Played, held: Held) -> None:
+def _play_session(played: Played, session: Held) -> None:
     is_current = played.snapshot == "g"
     if is_current:
-        _say_partition(played, held.maps.requested)
+        _say_partition(played, session.maps.requested)
     played.add(GEOP, f"[GEOP] Begin {'to ' if is_current else ''}GeOp initialize.")
     if is_current:
-        _say_geop(played, held.maps.requested)
+        _say_geop(played, session.maps.requested)
     before = len(played.lines)
-    _say_start(played, held)
+    _say_start(played, session)
     starts = list(range(before, len(played.lines)))
     played.add(GEOP, "[GEOP] GePlugin init success" + "." * is_current)
     if "b" <= played.snapshot < "g":
-        _say_old_blocks(played, held, starts)
+        _say_old_blocks(played, session, starts)
     if is_current:
         played.add(GEOP, "init options: ")
         played.add(GEOP, "[GEOP] GeOp Initialize success, cost:[12 ms].", kind="run")
-    _say_session(played, held)
+    _say_session(played, session)
     if is_current:
-        _say_graph(played, held)
+        _say_graph(played, session)
 
 
 def play(

@@ -82,7 +82,7 @@ def _find_default(option: wire.Option) -> str:
 
 
 def _holds_in(
-    held: Held, option: wire.Option, value: Any, snapshot: str
+    session: Held, option: wire.Option, value: Any, snapshot: str
 ) -> tuple[bool | None, bool]:
     """Return whether a value was effective in a session, and whether unset looks the same."""
     needs = {
@@ -90,12 +90,12 @@ def _holds_in(
         for name, need in wire.NEEDS.get(option.name, {}).items()
     }
     wanted = wire.build_maps({**needs, option.name: (option.field, value)}, snapshot)
-    rest = {name: entry for name, entry in held.entries.items() if name != option.name}
+    rest = {name: entry for name, entry in session.entries.items() if name != option.name}
     unset = wire.build_maps({**rest, **needs}, snapshot)
     stages = _list_stages(option, snapshot)
     if not stages:
         text, default = wire.write_value(option, value), _find_default(option)
-        requested = held.maps.requested[option.name]
+        requested = session.maps.requested[option.name]
         return (default if requested is None else requested) == text, text == default
     found: list[bool | None] = []
     same = True
@@ -103,16 +103,16 @@ def _holds_in(
         place = "is".index(stage)
         want = {key: wanted[place].get(key) for key in keys}
         same = same and want == {key: unset[place].get(key) for key in keys}
-        have = held.init if stage == "i" else held.maps.session
+        have = session.init if stage == "i" else session.maps.session
         found.append(all(have.get(key) == text for key, text in want.items()))
     if (
         option.name == "precision_mode"
-        and held.init.get("ge.exec.precision_mode_v2", "None") != "None"
+        and session.init.get("ge.exec.precision_mode_v2", "None") != "None"
     ):
         return None, same  # both are handed over, and the newer one wins
     if (
         option.name == "jit_compile"
-        and held.maps.requested["dynamic_input"] == "1"
+        and session.maps.requested["dynamic_input"] == "1"
         and snapshot == "g"
     ):
         return None, same  # the graph is told 1, whatever the session was
@@ -147,7 +147,7 @@ def find_truth(
     ``dumped`` are the sessions whose graph was dumped whole.
     """
     option = wire.list_options()[name]
-    found = [_holds_in(held, option, value, played.snapshot) for held in played.sessions]
+    found = [_holds_in(session, option, value, played.snapshot) for session in played.sessions]
     read = played.snapshot in option.read
     stages = _list_stages(option, played.snapshot)
     shown = True
@@ -170,7 +170,7 @@ def find_truth(
     return Truth(
         holds=tuple(holds for holds, _ in found),
         same=any(same for _, same in found),
-        present=any(_arrives(held.entries.get(name), option) for held in played.sessions),
+        present=any(_arrives(session.entries.get(name), option) for session in played.sessions),
         read=read,
         told=shown and read and not linked and not mixed,
         sure=played.snapshot == "g",
