@@ -92,6 +92,7 @@ def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
     index = renderers.load_target_index()
     targets = {name: renderers.load_target(name) for name in index}
     assert [*targets] == sorted(targets, key=lambda name: targets[name].place)
+    assert index
     for name, row in index.items():
         assert row.surface == targets[name].surface, name
         assert row.sections == targets[name].sections, name

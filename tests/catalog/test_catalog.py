@@ -453,6 +453,7 @@ def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
     assert rule["severity"] in ("error", "warning", "info")
     assert rule["source"]
     assert rule["enforced"] in ("adapter", "estimator", "docs")
+    assert rule["options"]
     for name in rule["options"]:
         assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
     assert rule["bad"] != rule["good"]
@@ -463,6 +464,7 @@ def test_advice_is_whole(number: int) -> None:
     advice = RULES["advice"][number]
     assert advice["text"].endswith(".")
     assert advice["source"]
+    assert advice["options"]
     for name in advice["options"]:
         assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
 

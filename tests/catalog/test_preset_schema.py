@@ -64,7 +64,9 @@ def test_what_means_something_is_not_underlined(text: str) -> None:
 def test_every_name_of_the_catalogue_is_in_it_with_its_meaning() -> None:
     for section in ("options", "env", "estimator", "atc"):
         known = SCHEMA["definitions"][section]["properties"]
-        for name in catalog.record_names(section):
+        names = catalog.record_names(section)
+        assert names
+        for name in names:
             if (
                 section == "estimator"
                 and (argument := catalog.find_argument(name))

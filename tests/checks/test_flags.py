@@ -186,7 +186,9 @@ def test_the_catalogue_has_requirements() -> None:
 def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are(
     name: str, requirement: str
 ) -> None:
-    for term in flags._parse_requirement(requirement):
+    terms = flags._parse_requirement(requirement)
+    assert terms
+    for term in terms:
         required = catalog.find_flag(term.name)
         assert required is not None, term.name
         assert {*term.values} <= set(map(str, required.choices)), term.name

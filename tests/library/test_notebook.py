@@ -154,8 +154,7 @@ def test_a_notebook_shows_a_config_and_changes_without_script_style_or_colour(te
         } <= {"text-align: left"}
         assert "\u202e" not in "".join(found.itertext())
     shown = "".join(read_html(config._repr_html_()).itertext())
-    for key in config:
-        assert key in shown
+    assert [key for key in config if key not in shown] == []
     assert config.description in shown
 
 

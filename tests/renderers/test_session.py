@@ -38,9 +38,8 @@ def test_each_example_and_choice_comes_back_to_the_byte(
     option, texts = catalog.find_option(name), catalog.find_record_texts("options", name)
     assert option is not None
     stand_in: dict[str, list[Any]] = {"b": [True, False], "i": [0, 7, -1], "s": ["text"]}
-    for value in (
-        [texts["example"]] if "example" in texts else stand_in[option.field or ""]
-    ) + list(option.choices):
+    samples = [texts["example"]] if "example" in texts else stand_in[option.field or ""]
+    for value in (*samples, *option.choices):
         stored = value.encode() if isinstance(value, str) else value
         for way in (call_module, apply_unchecked):
             assert parameter_map(way(options(**{name: value}), build_proto())) == {

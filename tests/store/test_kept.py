@@ -231,7 +231,9 @@ def test_what_the_shipped_presets_pin_is_what_their_commit_holds() -> None:
             check=False,
         ).returncode:
             pytest.skip(f"this checkout does not reach back to {commit}")
-        for file in record.parent.rglob("*.toml"):
+        files = [*record.parent.rglob("*.toml")]
+        assert files
+        for file in files:
             stored = subprocess.run(
                 ["git", "show", f"{commit}:profiles/{file.relative_to(record.parent).as_posix()}"],
                 cwd=shipped,

@@ -33,6 +33,7 @@ class Expectation(NamedTuple):
 def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     addition = ADDITIONS[what]
     shown = [Expectation(*row) for row in addition["shows"]]
+    assert shown
     hidden = [Expectation(*row) for row in addition.get("hides", ())]
     before = addition.get("before", "")
     (checkout.folder / "old.toml").write_text('[options]\nwork_path = "./x"\n')

@@ -49,6 +49,7 @@ def test_a_range_means_its_versions_and_no_others(text: str, yes: str, no: str) 
     wanted = parse_version_range(text)
     assert wanted is not None
     for versions, meant in ((yes, True), (no, False)):
+        assert versions
         for version in versions.split():
             number = parse_version_text(version)
             assert number is not None
