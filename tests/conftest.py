@@ -18,6 +18,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from npuprof.__main__ import _NEW_OBJECTS
 from support.browsing import open_browser
 from support.building import REPOSITORY, Checkout, build_store
+from support.case_ids import pytest_make_parametrize_id  # noqa: F401
 from support.lanes import (  # noqa: F401
     ACCEPT,
     pytest_addoption,
