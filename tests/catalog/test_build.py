@@ -35,51 +35,72 @@ class UnknownNameCase(NamedTuple):
 @pytest.mark.parametrize(
     ("file", "before", "after", "message"),
     [
-        UnknownNameCase(
-            file="rules.toml",
-            before='when = "precision_mode_v2 is set',
-            after='when = "precison_mode_v2 is set',
-            message="rules.toml: NP301: unknown name 'precison_mode_v2' in "
-            '"precison_mode_v2 is set and precision_mode is set": '
-            "did you mean 'precision_mode_v2'",
+        pytest.param(
+            *UnknownNameCase(
+                file="rules.toml",
+                before='when = "precision_mode_v2 is set',
+                after='when = "precison_mode_v2 is set',
+                message="rules.toml: NP301: unknown name 'precison_mode_v2' in "
+                '"precison_mode_v2 is set and precision_mode is set": '
+                "did you mean 'precision_mode_v2'",
+            ),
+            id="when of a rule",
         ),
-        UnknownNameCase(
-            file="rules.toml",
-            before='needs = "precision_mode in',
-            after='needs = "precision_mod in',
-            message="rules.toml: NP302: unknown name 'precision_mod'",
+        pytest.param(
+            *UnknownNameCase(
+                file="rules.toml",
+                before='needs = "precision_mode in',
+                after='needs = "precision_mod in',
+                message="rules.toml: NP302: unknown name 'precision_mod'",
+            ),
+            id="needs of a rule",
         ),
-        UnknownNameCase(
-            file="rules.toml",
-            before="env.ENABLE_HF32_EXECUTION is set",
-            after="env.ENABLE_HF32_EXECUTON is set",
-            message="rules.toml: advice on op_precision_mode: ",
+        pytest.param(
+            *UnknownNameCase(
+                file="rules.toml",
+                before="env.ENABLE_HF32_EXECUTION is set",
+                after="env.ENABLE_HF32_EXECUTON is set",
+                message="rules.toml: advice on op_precision_mode: ",
+            ),
+            id="advice",
         ),
-        UnknownNameCase(
-            file="releases.toml",
-            before='when = "fp_point is set"',
-            after='when = "fp_pont is set"',
-            message="releases.toml: M24: unknown name 'fp_pont'",
+        pytest.param(
+            *UnknownNameCase(
+                file="releases.toml",
+                before='when = "fp_point is set"',
+                after='when = "fp_pont is set"',
+                message="releases.toml: M24: unknown name 'fp_pont'",
+            ),
+            id="migration",
         ),
-        UnknownNameCase(
-            file="options/deprecated.toml",
-            before="iterations_per_loop != 1",
-            after="iteration_per_loop != 1",
-            message="options/deprecated.toml: enable_data_pre_proc: "
-            "unknown name 'iteration_per_loop'",
+        pytest.param(
+            *UnknownNameCase(
+                file="options/deprecated.toml",
+                before="iterations_per_loop != 1",
+                after="iteration_per_loop != 1",
+                message="options/deprecated.toml: enable_data_pre_proc: "
+                "unknown name 'iteration_per_loop'",
+            ),
+            id="deprecated option",
         ),
-        UnknownNameCase(
-            file="frameworks/cann/variables.toml",
-            before="env.PROFILING_MODE is set",
-            after="env.PROFILING_MOD is set",
-            message="frameworks/cann/variables.toml: env.PROFILING_OPTIONS: "
-            "unknown name 'env.PROFILING_MOD'",
+        pytest.param(
+            *UnknownNameCase(
+                file="frameworks/cann/variables.toml",
+                before="env.PROFILING_MODE is set",
+                after="env.PROFILING_MOD is set",
+                message="frameworks/cann/variables.toml: env.PROFILING_OPTIONS: "
+                "unknown name 'env.PROFILING_MOD'",
+            ),
+            id="variable",
         ),
-        UnknownNameCase(
-            file="releases.toml",
-            before='when = "fp_point is set"',
-            after="when = \"cann >= '8.5'\"",
-            message="releases.toml: M24: unknown name 'cann'",
+        pytest.param(
+            *UnknownNameCase(
+                file="releases.toml",
+                before='when = "fp_point is set"',
+                after="when = \"cann >= '8.5'\"",
+                message="releases.toml: M24: unknown name 'cann'",
+            ),
+            id="version compared",
         ),
     ],
 )

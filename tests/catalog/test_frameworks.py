@@ -181,8 +181,16 @@ def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("garbage_collection_threshold:" + "1" * 200_000 + "x", "is not accepted"),
-        ("roundup_power2_divisions:" + "[" * 200_000 + ",k:1", "unknown key"),
+        pytest.param(
+            "garbage_collection_threshold:" + "1" * 200_000 + "x",
+            "is not accepted",
+            id="a number of 200,000 digits",
+        ),
+        pytest.param(
+            "roundup_power2_divisions:" + "[" * 200_000 + ",k:1",
+            "unknown key",
+            id="200,000 open brackets",
+        ),
     ],
 )
 def test_a_hostile_list_of_pairs_is_read_in_one_pass(text: str, why: str) -> None:

@@ -360,13 +360,25 @@ CALL = (
 @pytest.mark.parametrize(
     ("text", "codes_told"),
     [
-        (CALL.format("", "", "", ""), ["NP812", "NP812"]),
-        (CALL.format("", "", "", f"  {REMARK}"), []),
-        (CALL.format("", f"  {REMARK}", "", ""), []),
-        (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
-        (f"{REMARK}\n{CALL.format('', '', '', '')}", []),
-        (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
-        (f"x = (\n    1)  {REMARK}\n{CALL.format('', '', '', '')}", ["NP705", "NP812", "NP812"]),
+        pytest.param(CALL.format("", "", "", ""), ["NP812", "NP812"], id="no remark"),
+        pytest.param(CALL.format("", "", "", f"  {REMARK}"), [], id="after the last line"),
+        pytest.param(
+            CALL.format("", f"  {REMARK}", "", ""), [], id="after the line of the finding"
+        ),
+        pytest.param(
+            CALL.format(f"  {REMARK}", "", "", ""), ["NP812"], id="after a line without a finding"
+        ),
+        pytest.param(f"{REMARK}\n{CALL.format('', '', '', '')}", [], id="above the statement"),
+        pytest.param(
+            CALL.format("", "", "", f"\n{REMARK}\nx = 1"),
+            ["NP705", "NP812", "NP812"],
+            id="below the statement",
+        ),
+        pytest.param(
+            f"x = (\n    1)  {REMARK}\n{CALL.format('', '', '', '')}",
+            ["NP705", "NP812", "NP812"],
+            id="after the statement before",
+        ),
     ],
 )
 def test_a_remark_is_for_its_line_else_for_the_whole_statement(

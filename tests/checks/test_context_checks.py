@@ -38,22 +38,51 @@ def clash(match: str, profile: str = "") -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (clash(f'product = "{A3}"'), f"{CLASH} on atlas-a3"),
-        (clash(f'product = "{A3}"', f'products = ["{A2}", "{A3}"]'), f"{CLASH} on atlas-a3"),
-        (clash('cann = ">=8.5"'), f"{CLASH} in CANN 8.5.0 to 9.2.0"),
-        (clash('cann = [">=9.1", "==8.5.0"]'), f"{CLASH} in CANN 8.5.0, 9.1.0 to 9.2.0"),
-        (clash('cann = ">=9.0,<9.1"'), f"{CLASH} in CANN 9.0.0"),
-        (clash('cann = ">=8.5"', 'cann = ">=8.0,<9.1"'), f"{CLASH} in CANN 8.5.0 to 9.0.0"),
-        (clash('target = ["session", "keras"]'), f"{CLASH} for the target session, keras"),
-        (clash('scenario = "training"'), f"{CLASH} for training"),
-        (
+        pytest.param(clash(f'product = "{A3}"'), f"{CLASH} on atlas-a3", id="a product"),
+        pytest.param(
+            clash(f'product = "{A3}"', f'products = ["{A2}", "{A3}"]'),
+            f"{CLASH} on atlas-a3",
+            id="a product of two",
+        ),
+        pytest.param(
+            clash('cann = ">=8.5"'), f"{CLASH} in CANN 8.5.0 to 9.2.0", id="releases from one on"
+        ),
+        pytest.param(
+            clash('cann = [">=9.1", "==8.5.0"]'),
+            f"{CLASH} in CANN 8.5.0, 9.1.0 to 9.2.0",
+            id="two ranges of releases",
+        ),
+        pytest.param(clash('cann = ">=9.0,<9.1"'), f"{CLASH} in CANN 9.0.0", id="one release"),
+        pytest.param(
+            clash('cann = ">=8.5"', 'cann = ">=8.0,<9.1"'),
+            f"{CLASH} in CANN 8.5.0 to 9.0.0",
+            id="releases that the preset limits",
+        ),
+        pytest.param(
+            clash('target = ["session", "keras"]'),
+            f"{CLASH} for the target session, keras",
+            id="two targets",
+        ),
+        pytest.param(clash('scenario = "training"'), f"{CLASH} for training", id="a scenario"),
+        pytest.param(
             clash(f'product = "{A3}", cann = ">=9.0,<9.1", target = "session"'),
             f"{CLASH} on atlas-a3 in CANN 9.0.0 for the target session",
+            id="product, releases and target",
         ),
         # what the preset is not meant for clashes with nothing
-        (clash(f'product = "{A3}"', f'products = ["{A2}"]'), None),
-        (clash('cann = "<8.5"', 'cann = ">=9.0"'), None),
-        (clash('scenario = "training"', 'scenario = "online-inference"'), None),
+        pytest.param(
+            clash(f'product = "{A3}"', f'products = ["{A2}"]'),
+            None,
+            id="a product the preset is not for",
+        ),
+        pytest.param(
+            clash('cann = "<8.5"', 'cann = ">=9.0"'), None, id="releases the preset is not for"
+        ),
+        pytest.param(
+            clash('scenario = "training"', 'scenario = "online-inference"'),
+            None,
+            id="a scenario the preset is not for",
+        ),
     ],
 )
 def test_a_value_and_an_override_are_judged_together(text: str, expected: str | None) -> None:
@@ -77,24 +106,36 @@ WITHOUT = "where no product is asked for"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
+        pytest.param(
             lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'),
             [("warning", f"{NO_MODE} {WITHOUT}")],
+            id="set for each product",
         ),
-        (
+        pytest.param(
             lists(f'product = ["{A2}", "{A3}"]: mixed_float16'),
             [("warning", f"{NO_MODE} {WITHOUT}")],
+            id="one override for both products",
         ),
-        (lists(f'product = "{A2}": mixed_float16'), [("error", NO_MODE)]),
-        (
+        pytest.param(
+            lists(f'product = "{A2}": mixed_float16'),
+            [("error", NO_MODE)],
+            id="set for one product of two",
+        ),
+        pytest.param(
             lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": origin'),
             [("error", f"{NO_MODE} on atlas-a3"), ("warning", f"{NO_MODE} {WITHOUT}")],
+            id="wrong for one product of two",
         ),
-        (
+        pytest.param(
             lists('cann = ">=8.0": mixed_float16', profile='cann = ">=8.0"'),
             [("warning", f"{NO_MODE} where no release is asked for")],
+            id="set for all releases",
         ),
-        (lists('cann = ">=9.0": mixed_float16', profile='cann = ">=8.0"'), [("error", NO_MODE)]),
+        pytest.param(
+            lists('cann = ">=9.0": mixed_float16', profile='cann = ">=8.0"'),
+            [("error", NO_MODE)],
+            id="set for some releases only",
+        ),
     ],
 )
 def test_what_holds_only_without_a_product_or_a_release_is_no_error_of_a_preset_that_names_them(

@@ -206,16 +206,16 @@ def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, n
 @pytest.mark.parametrize(
     ("value", "choices", "choice"),
     [
-        ("yes", [0, 1], 1),
-        ("no", ["enable", "disable", "force"], "disable"),
-        ("FP16", ["fp16", "origin"], "fp16"),
-        (True, ["0", "1", "2"], "1"),
-        ("yes", ["1", "2", "4"], UNKNOWN),
-        ("no", ["a", "b"], UNKNOWN),
-        ("no", ["off", "disable"], UNKNOWN),
-        (2.0, [1, 2], 2),
-        ("2", [1, 2], 2),
-        ("", [0, 1], UNKNOWN),
+        pytest.param("yes", [0, 1], 1, id="yes is 1"),
+        pytest.param("no", ["enable", "disable", "force"], "disable", id="no is disable"),
+        pytest.param("FP16", ["fp16", "origin"], "fp16", id="another case"),
+        pytest.param(True, ["0", "1", "2"], "1", id="true is '1'"),
+        pytest.param("yes", ["1", "2", "4"], UNKNOWN, id="no choice is yes"),
+        pytest.param("no", ["a", "b"], UNKNOWN, id="no choice is like it"),
+        pytest.param("no", ["off", "disable"], UNKNOWN, id="two choices mean no"),
+        pytest.param(2.0, [1, 2], 2, id="a float that is a whole number"),
+        pytest.param("2", [1, 2], 2, id="a number as text"),
+        pytest.param("", [0, 1], UNKNOWN, id="an empty text"),
     ],
 )
 def test_a_choice_is_guessed_only_where_one_is_meant(

@@ -105,37 +105,49 @@ def test_a_clean_value_renders_to_every_target_that_has_a_place_for_it(section: 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ('[options]\ngraph_slice = "manual"\n', "NP413"),
-        ('[options]\ngraph_slice = "manual"\nhccl_timeout = 600\n', ""),
-        (
+        pytest.param('[options]\ngraph_slice = "manual"\n', "NP413", id="no other value"),
+        pytest.param(
+            '[options]\ngraph_slice = "manual"\nhccl_timeout = 600\n',
+            "",
+            id="another option can be written",
+        ),
+        pytest.param(
             (
                 '[options]\ngraph_slice = "manual"\n[[override]]\n'
                 'match = { target = "global-options" }\nunset = ["graph_slice"]\n'
             ),
             "",
+            id="unset for the target",
         ),
-        (
+        pytest.param(
             (
                 '[options]\ngraph_slice = "manual"\n[[override]]\n'
                 'match = { target = "global-options" }\noptions = { graph_slice = "auto" }\n'
             ),
             "",
+            id="another value for the target",
         ),
-        (
+        pytest.param(
             (
                 '[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { product = "atlas-a3" }\n'
                 'options = { graph_slice = "manual" }\n'
             ),
             "NP413",
+            id="only on a product",
         ),
-        (
+        pytest.param(
             (
                 '[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { target = "session" }\n'
                 'options = { graph_slice = "manual" }\n'
             ),
             "",
+            id="only for a target that can write it",
         ),
-        ('[profile]\nscenario = "offline-inference"\n[options]\nop_debug_list = []\n', "NP201"),
+        pytest.param(
+            '[profile]\nscenario = "offline-inference"\n[options]\nop_debug_list = []\n',
+            "NP201",
+            id="an unknown option",
+        ),
     ],
 )
 def test_a_value_that_some_target_cannot_write_is_told_unless_that_has_another(
@@ -185,16 +197,22 @@ def test_a_hint_for_a_target_is_taken() -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        (
+        pytest.param(
             f'[options]\nenable_scope_fusion_passes = "{"x" * LONGEST_WORD}"\n',
             "enable_scope_fusion_passes",
+            id="an option too long",
         ),
-        (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "env.A"),
-        (
+        pytest.param(f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "env.A", id="a variable too long"),
+        pytest.param(
             f'[profile]\nscenario = "offline-inference"\n[atc]\nlog = "{"x" * LONGEST_WORD}"\n',
             "atc.log",
+            id="a flag too long",
         ),
-        ('[profile]\nscenario = "offline-inference"\n[atc]\nmodel = "x\\u0000"\n', "atc.model"),
+        pytest.param(
+            '[profile]\nscenario = "offline-inference"\n[atc]\nmodel = "x\\u0000"\n',
+            "atc.model",
+            id="a flag with a NUL",
+        ),
     ],
 )
 def test_what_no_program_can_be_started_with_is_found(text: str, key: str) -> None:
@@ -209,48 +227,70 @@ ACCENT = '[options]\nop_debug_config = "é"\n'
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (ACCENT, ["NP413"]),
-        (f'[profile]\nscenario = "training"\n{ACCENT}', []),
-        (f'[profile]\nscenario = "offline-inference"\n{ACCENT}', ["NP203"]),
-        (f"[profile]\nabstract = true\n{ACCENT}", []),  # what it is for, heirs say
-        (f"{ACCENT}[estimator]\nsave_summary_steps = 10\n", []),
-        (f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\nunset = ["op_debug_config"]\n', []),
-        (
+        pytest.param(ACCENT, ["NP413"], id="no scenario"),
+        pytest.param(f'[profile]\nscenario = "training"\n{ACCENT}', [], id="for training"),
+        pytest.param(
+            f'[profile]\nscenario = "offline-inference"\n{ACCENT}',
+            ["NP203"],
+            id="for offline inference",
+        ),
+        pytest.param(
+            f"[profile]\nabstract = true\n{ACCENT}", [], id="abstract"
+        ),  # what it is for, heirs say
+        pytest.param(
+            f"{ACCENT}[estimator]\nsave_summary_steps = 10\n", [], id="with an estimator argument"
+        ),
+        pytest.param(
+            f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\nunset = ["op_debug_config"]\n',
+            [],
+            id="unset for ATC",
+        ),
+        pytest.param(
             (
                 f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\n'
                 "options = { hccl_timeout = 600 }\n"
             ),
             [],
+            id="unrelated override for ATC",
         ),
-        (
+        pytest.param(
             (
                 f'{ACCENT}hccl_timeout = 600\n[[override]]\nmatch = {{ target = "atc" }}\n'
                 'unset = ["hccl_timeout"]\n'
             ),
             ["NP413"],
+            id="another option unset for ATC",
         ),
-        (
+        pytest.param(
             (
                 f'{ACCENT}[[override]]\nmatch = {{ target = "atc", cann = "<8.0" }}\n'
                 'unset = ["op_debug_config"]\n'
             ),
             ["NP413"],
+            id="unset for ATC in some releases",
         ),
-        (
+        pytest.param(
             '[options]\ntopo_sorting_mode = 2\n[atc]\nlog = "info"\n',
             ["NP413"],
+            id="a value ATC does not take",
         ),  # for global-options only: ATC takes it
-        (
+        pytest.param(
             '[options]\nop_debug_config = "x.cfg"\n[atc]\nlog = "loud"\n',
             ["NP203"],
+            id="a wrong flag is the only finding",
         ),  # wrong for anybody, told once
-        ('[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n', ["NP301"]),
-        (
+        pytest.param(
+            '[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n',
+            ["NP301"],
+            id="a clash is the only finding",
+        ),
+        pytest.param(
             (
                 f'{ACCENT.replace("é", "x")}[[override]]\nmatch = {{ product = "atlas-a3" }}\n'
                 'options = { op_debug_config = "é" }\n'
             ),
             ["NP413"],
+            id="only on a product",
         ),
     ],
 )

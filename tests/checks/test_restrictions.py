@@ -48,12 +48,12 @@ def test_an_option_is_younger_in_tf_2_than_in_a_session(
 @pytest.mark.parametrize(
     ("shape", "offline", "online"),
     [
-        ("a:1,-1;b:0", set(), set()),
-        ("a:1~10,3", set(), {"NP203"}),
-        ("a:1~-1", set(), {"NP203"}),
-        ("scalar:", set(), {"NP203"}),
-        ("a", {"NP203"}, {"NP203"}),
-        ("a:1;;", {"NP203"}, {"NP203"}),
+        pytest.param("a:1,-1;b:0", set(), set(), id="valid for both"),
+        pytest.param("a:1~10,3", set(), {"NP203"}, id="a range"),
+        pytest.param("a:1~-1", set(), {"NP203"}, id="a range without end"),
+        pytest.param("scalar:", set(), {"NP203"}, id="a scalar"),
+        pytest.param("a", {"NP203"}, {"NP203"}, id="no dimensions"),
+        pytest.param("a:1;;", {"NP203"}, {"NP203"}, id="empty entries"),
     ],
 )
 def test_a_conversion_takes_shapes_that_a_session_does_not(
@@ -81,65 +81,95 @@ class ChipCase(NamedTuple):
 @pytest.mark.parametrize(
     ("atc", "options", "more", "expected"),
     [
-        ChipCase(
-            atc="soc_version = 'Ascend310P3'",
-            options="precision_mode_v2 = 'mixed_bfloat16'",
-            more="",
-            expected={"NP409"},
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend310P3'",
+                options="precision_mode_v2 = 'mixed_bfloat16'",
+                more="",
+                expected={"NP409"},
+            ),
+            id="chip without bfloat16",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend910B1'",
-            options="precision_mode_v2 = 'mixed_bfloat16'",
-            more="",
-            expected=set(),
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend910B1'",
+                options="precision_mode_v2 = 'mixed_bfloat16'",
+                more="",
+                expected=set(),
+            ),
+            id="chip with bfloat16",
         ),
-        ChipCase(
-            atc="",
-            options="precision_mode_v2 = 'mixed_bfloat16'\nsoc_config = 'Ascend310P3'",
-            more="",
-            expected={"NP409"},
+        pytest.param(
+            *ChipCase(
+                atc="",
+                options="precision_mode_v2 = 'mixed_bfloat16'\nsoc_config = 'Ascend310P3'",
+                more="",
+                expected={"NP409"},
+            ),
+            id="chip from soc_config",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend310P3'\nstatus_check = '1'",
-            options="",
-            more="",
-            expected=set(),
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend310P3'\nstatus_check = '1'",
+                options="",
+                more="",
+                expected=set(),
+            ),
+            id="chip with status_check",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend910B1'\nstatus_check = '1'",
-            options="",
-            more="",
-            expected={"NP409"},
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend910B1'\nstatus_check = '1'",
+                options="",
+                more="",
+                expected={"NP409"},
+            ),
+            id="chip without status_check",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend310P3'",
-            options="",
-            more="products = ['atlas-a2']",
-            expected={"NP407"},
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend310P3'",
+                options="",
+                more="products = ['atlas-a2']",
+                expected={"NP407"},
+            ),
+            id="chip of another product",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend310P3'",
-            options="",
-            more="products = ['atlas-a2', 'atlas-inference']",
-            expected={"NP407"},
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend310P3'",
+                options="",
+                more="products = ['atlas-a2', 'atlas-inference']",
+                expected={"NP407"},
+            ),
+            id="chip of one product of two",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend910B1'",
-            options="",
-            more="products = ['atlas-a2-training']",
-            expected=set(),
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend910B1'",
+                options="",
+                more="products = ['atlas-a2-training']",
+                expected=set(),
+            ),
+            id="chip of the preset's product",
         ),
-        ChipCase(
-            atc="soc_version = 'Ascend910X9'",
-            options="",
-            more="",
-            expected={"NP403"},
+        pytest.param(
+            *ChipCase(
+                atc="soc_version = 'Ascend910X9'",
+                options="",
+                more="",
+                expected={"NP403"},
+            ),
+            id="unknown chip",
         ),
-        ChipCase(
-            atc="",
-            options="soc_config = '310P3'",
-            more="",
-            expected={"NP403"},
+        pytest.param(
+            *ChipCase(
+                atc="",
+                options="soc_config = '310P3'",
+                more="",
+                expected={"NP403"},
+            ),
+            id="chip without Ascend",
         ),
     ],
 )

@@ -136,180 +136,265 @@ class RuleCase(NamedTuple):
     ("flags", "text", "code", "expected"),
     [
         # a selected release, the preset's range, else the newest stable release
-        RuleCase(
-            flags="--cann 8.0",
-            text=TIMEOUT,
-            code="NP990",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="--cann 8.0",
+                text=TIMEOUT,
+                code="NP990",
+                expected="broken",
+            ),
+            id="old CANN requested",
         ),
-        RuleCase(
-            flags="--cann 8.5",
-            text=TIMEOUT,
-            code="NP990",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--cann 8.5",
+                text=TIMEOUT,
+                code="NP990",
+                expected=None,
+            ),
+            id="new CANN requested",
         ),
-        RuleCase(
-            flags="",
-            text=TIMEOUT,
-            code="NP990",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=TIMEOUT,
+                code="NP990",
+                expected=None,
+            ),
+            id="no release",
         ),
-        RuleCase(
-            flags="",
-            text=RANGE + TIMEOUT,
-            code="NP990",
-            expected=f"broken {OLD}",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=RANGE + TIMEOUT,
+                code="NP990",
+                expected=f"broken {OLD}",
+            ),
+            id="range contains old releases",
         ),
-        RuleCase(
-            flags="--cann 8.0",
-            text=RANGE + TIMEOUT,
-            code="NP990",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="--cann 8.0",
+                text=RANGE + TIMEOUT,
+                code="NP990",
+                expected="broken",
+            ),
+            id="range, old CANN requested",
         ),
-        RuleCase(
-            flags="--cann 9.0",
-            text=RANGE + TIMEOUT,
-            code="NP990",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--cann 9.0",
+                text=RANGE + TIMEOUT,
+                code="NP990",
+                expected=None,
+            ),
+            id="range, new CANN requested",
         ),
-        RuleCase(
-            flags="",
-            text='[profile]\ncann = "<8.5"\n' + TIMEOUT,
-            code="NP990",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text='[profile]\ncann = "<8.5"\n' + TIMEOUT,
+                code="NP990",
+                expected="broken",
+            ),
+            id="old releases only",
         ),
         # releases are ordered by their axis: 0.10 is later than 0.9
-        RuleCase(
-            flags="--framework vllm_ascend=0.10.0rc1",
-            text="[options]\ndeterministic = 1\n",
-            code="NP991",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="--framework vllm_ascend=0.10.0rc1",
+                text="[options]\ndeterministic = 1\n",
+                code="NP991",
+                expected="broken",
+            ),
+            id="old vllm_ascend requested",
         ),
-        RuleCase(
-            flags="--framework vllm_ascend=0.8.5rc1",
-            text="[options]\ndeterministic = 1\n",
-            code="NP991",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--framework vllm_ascend=0.8.5rc1",
+                text="[options]\ndeterministic = 1\n",
+                code="NP991",
+                expected=None,
+            ),
+            id="vllm_ascend before the rule",
         ),
-        RuleCase(
-            flags="--framework vllm_ascend=0.23.0",
-            text="[options]\ndeterministic = 1\n",
-            code="NP991",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--framework vllm_ascend=0.23.0",
+                text="[options]\ndeterministic = 1\n",
+                code="NP991",
+                expected=None,
+            ),
+            id="new vllm_ascend requested",
         ),
-        RuleCase(
-            flags="",
-            text="[options]\ndeterministic = 1\n",
-            code="NP991",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text="[options]\ndeterministic = 1\n",
+                code="NP991",
+                expected="broken",
+            ),
+            id="no vllm_ascend release",
         ),
-        RuleCase(
-            flags="",
-            text='[profile.versions]\nvllm_ascend = ">=0.8,<0.11"\n[options]\ndeterministic = 1\n',
-            code="NP991",
-            expected="broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text='[profile.versions]\nvllm_ascend = ">=0.8,<0.11"\n'
+                "[options]\ndeterministic = 1\n",
+                code="NP991",
+                expected="broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+            ),
+            id="range of vllm_ascend",
         ),
         # overrides
-        RuleCase(
-            flags="",
-            text=RANGE + SHORT + override('cann = ">=8.0,<9"'),
-            code="NP990",
-            expected=f"broken {OLD}",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=RANGE + SHORT + override('cann = ">=8.0,<9"'),
+                code="NP990",
+                expected=f"broken {OLD}",
+            ),
+            id="range and override for some releases",
         ),
-        RuleCase(
-            flags="",
-            text=SHORT + override('cann = ">=8.0,<9"'),
-            code="NP990",
-            expected=f"broken {OLD}",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=SHORT + override('cann = ">=8.0,<9"'),
+                code="NP990",
+                expected=f"broken {OLD}",
+            ),
+            id="override for old releases",
         ),
-        RuleCase(
-            flags="",
-            text=SHORT + override('cann = ">=8.5"'),
-            code="NP990",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=SHORT + override('cann = ">=8.5"'),
+                code="NP990",
+                expected=None,
+            ),
+            id="override for new releases",
         ),
-        RuleCase(
-            flags="",
-            text=RANGE + SHORT + override('product = "atlas-a3"'),
-            code="NP990",
-            expected=f"broken on atlas-a3 {OLD}",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=RANGE + SHORT + override('product = "atlas-a3"'),
+                code="NP990",
+                expected=f"broken on atlas-a3 {OLD}",
+            ),
+            id="range and override for a product",
         ),
-        RuleCase(
-            flags="",
-            text=SHORT + override('product = "atlas-a3"'),
-            code="NP990",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text=SHORT + override('product = "atlas-a3"'),
+                code="NP990",
+                expected=None,
+            ),
+            id="override for a product",
         ),
-        RuleCase(
-            flags="",
-            text="[options]\ndeterministic = 0\n"
-            + override('vllm_ascend = "<0.11"', "deterministic", 1),
-            code="NP991",
-            expected="broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text="[options]\ndeterministic = 0\n"
+                + override('vllm_ascend = "<0.11"', "deterministic", 1),
+                code="NP991",
+                expected="broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+            ),
+            id="override for old vllm_ascend",
         ),
         # products and releases together
-        RuleCase(
-            flags="",
-            text='[profile]\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
-            "[options]\nop_debug_level = 1\n",
-            code="NP992",
-            expected="broken on atlas-a3 in CANN 8.1.RC1, 9.0.0",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text='[profile]\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+                "[options]\nop_debug_level = 1\n",
+                code="NP992",
+                expected="broken on atlas-a3 in CANN 8.1.RC1, 9.0.0",
+            ),
+            id="rule for a product",
         ),
-        RuleCase(
-            flags="--product atlas-a3",
-            text=RANGE + "[options]\nop_debug_level = 1\n",
-            code="NP992",
-            expected="broken in CANN 8.1.RC1, 9.0.0",
+        pytest.param(
+            *RuleCase(
+                flags="--product atlas-a3",
+                text=RANGE + "[options]\nop_debug_level = 1\n",
+                code="NP992",
+                expected="broken in CANN 8.1.RC1, 9.0.0",
+            ),
+            id="product requested",
         ),
-        RuleCase(
-            flags="--product atlas-a3 --cann 9.0",
-            text="[options]\nop_debug_level = 1\n",
-            code="NP992",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="--product atlas-a3 --cann 9.0",
+                text="[options]\nop_debug_level = 1\n",
+                code="NP992",
+                expected="broken",
+            ),
+            id="product and release requested",
         ),
-        RuleCase(
-            flags="--cann 9.0",
-            text="[options]\nop_debug_level = 1\n",
-            code="NP992",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--cann 9.0",
+                text="[options]\nop_debug_level = 1\n",
+                code="NP992",
+                expected=None,
+            ),
+            id="release requested without product",
         ),
         # packages have another numbering
-        RuleCase(
-            flags="--framework torch_npu=26.1.0",
-            text='[env]\nTASK_QUEUE_ENABLE = "1"\n',
-            code="NP993",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="--framework torch_npu=26.1.0",
+                text='[env]\nTASK_QUEUE_ENABLE = "1"\n',
+                code="NP993",
+                expected="broken",
+            ),
+            id="new torch_npu requested",
         ),
-        RuleCase(
-            flags="--framework torch_npu=26.0.0",
-            text='[env]\nTASK_QUEUE_ENABLE = "1"\n',
-            code="NP993",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--framework torch_npu=26.0.0",
+                text='[env]\nTASK_QUEUE_ENABLE = "1"\n',
+                code="NP993",
+                expected=None,
+            ),
+            id="old torch_npu requested",
         ),
-        RuleCase(
-            flags="",
-            text='[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n',
-            code="NP993",
-            expected="broken with torch_npu 26.1.0",
+        pytest.param(
+            *RuleCase(
+                flags="",
+                text='[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n',
+                code="NP993",
+                expected="broken with torch_npu 26.1.0",
+            ),
+            id="range of torch_npu",
         ),
         # settings of frameworks, one of which has the name of a release axis
-        RuleCase(
-            flags="--cann 9.0",
-            text="[vllm_ascend]\nrefresh = true\n",
-            code="NP994",
-            expected="broken",
+        pytest.param(
+            *RuleCase(
+                flags="--cann 9.0",
+                text="[vllm_ascend]\nrefresh = true\n",
+                code="NP994",
+                expected="broken",
+            ),
+            id="refresh in CANN 9.0",
         ),
-        RuleCase(
-            flags="--cann 9.1",
-            text="[vllm_ascend]\nrefresh = true\n",
-            code="NP994",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--cann 9.1",
+                text="[vllm_ascend]\nrefresh = true\n",
+                code="NP994",
+                expected=None,
+            ),
+            id="refresh in CANN 9.1",
         ),
-        RuleCase(
-            flags="--cann 9.0",
-            text="[vllm_ascend]\nrefresh = false\n",
-            code="NP994",
-            expected=None,
+        pytest.param(
+            *RuleCase(
+                flags="--cann 9.0",
+                text="[vllm_ascend]\nrefresh = false\n",
+                code="NP994",
+                expected=None,
+            ),
+            id="no refresh",
         ),
     ],
 )

@@ -128,18 +128,21 @@ def test_a_member_of_a_text_is_judged_for_its_product(kind: str, code: str | Non
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        (
+        pytest.param(
             f'{MIXED}modify_mixlist = {{ black-list = {{ to-add = ["Conv2D", "Matmul"] }} }}\n',
             "modify_mixlist.black-list.to-add[1]",
+            id="an element of a list",
         ),
-        (
+        pytest.param(
             f'{MIXED}customize_dtypes = {{ "OpType::softmaxv2" = {{ InputDtype = ["float"] }} }}\n',
             'customize_dtypes."OpType::softmaxv2"',
+            id="a key of a table",
         ),
-        (LISTED % '"softmaxV2"', "optypelist_for_implmode[0]"),
-        (
+        pytest.param(LISTED % '"softmaxV2"', "optypelist_for_implmode[0]", id="an operator type"),
+        pytest.param(
             '[options]\nenable_scope_fusion_passes = "ScopeLayernormPass"\n',
             "enable_scope_fusion_passes[0]",
+            id="a fusion pass",
         ),
     ],
 )
@@ -301,10 +304,19 @@ def test_a_value_of_older_releases_is_fine_where_the_last_one_that_is_meant_take
 @pytest.mark.parametrize(
     "text",
     [
-        f'[env]\nPYTORCH_NPU_ALLOC_CONF = "{"x" * 60_000}:1,max_split_size_mb:{"9 " * 20_000}b"\n',
-        f'[env]\nHCCL_EXEC_TIMEOUT = "{"9" * 300}"\nHCCL_CONNECT_TIMEOUT = "{"x" * 60_000}"\n',
-        f"[options]\nmodify_mixlist.black-list.to-add = [[{'1, ' * 20_000}]]\n",
-        f'[options]\ninput_shape = {{ {"a" * 60_000} = "b" }}\n',
+        pytest.param(
+            f'[env]\nPYTORCH_NPU_ALLOC_CONF = "{"x" * 60_000}:1,'
+            f'max_split_size_mb:{"9 " * 20_000}b"\n',
+            id="a text of pairs",
+        ),
+        pytest.param(
+            f'[env]\nHCCL_EXEC_TIMEOUT = "{"9" * 300}"\nHCCL_CONNECT_TIMEOUT = "{"x" * 60_000}"\n',
+            id="two numbers",
+        ),
+        pytest.param(
+            f"[options]\nmodify_mixlist.black-list.to-add = [[{'1, ' * 20_000}]]\n", id="a list"
+        ),
+        pytest.param(f'[options]\ninput_shape = {{ {"a" * 60_000} = "b" }}\n', id="a key"),
     ],
 )
 def test_a_finding_about_a_long_value_is_short(text: str) -> None:

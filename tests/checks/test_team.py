@@ -66,26 +66,61 @@ def list_messages(config: Any, code: str = "TEAM-1") -> list[str]:
 @pytest.mark.parametrize(
     ("table", "message", "line"),
     [
-        (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
-        (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
-        ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
-        (rule("deterministic"), "deterministic is not a condition", 3),
-        (rule("1 == 1"), "has the same result for every preset", 3),
-        (rule("deterministic = 1"), "is not a condition", 3),
-        (rule("determinstic == 1"), "'determinstic' is no setting", 3),
-        (
+        pytest.param(
+            rule("deterministic == 1", code="NP999"),
+            "codes that begin with NP are npuprof's own",
+            2,
+            id="code of npuprof",
+        ),
+        pytest.param(
+            rule("deterministic == 1", code="1 x"),
+            "a code is a letter with letters",
+            2,
+            id="code with a blank",
+        ),
+        pytest.param(
+            'require = "deterministic == 1"\n', "'code' is missing in [rule]", 1, id="no code"
+        ),
+        pytest.param(
+            rule("deterministic"), "deterministic is not a condition", 3, id="a name alone"
+        ),
+        pytest.param(
+            rule("1 == 1"), "has the same result for every preset", 3, id="constant condition"
+        ),
+        pytest.param(rule("deterministic = 1"), "is not a condition", 3, id="assignment"),
+        pytest.param(
+            rule("determinstic == 1"), "'determinstic' is no setting", 3, id="unknown setting"
+        ),
+        pytest.param(
             rule("deterministic == true"),
             "deterministic is a whole number, but is compared with true",
             3,
+            id="value of another type",
         ),
-        (rule("deterministic == 1", when="__import__('os')"), "is not a condition", 4),
-        (rule("deterministic == 1", message=""), "it is not one line of text", 4),
-        (
+        pytest.param(
+            rule("deterministic == 1", when="__import__('os')"),
+            "is not a condition",
+            4,
+            id="call in a condition",
+        ),
+        pytest.param(
+            rule("deterministic == 1", message=""),
+            "it is not one line of text",
+            4,
+            id="empty message",
+        ),
+        pytest.param(
             rule("deterministic == 1") + 'presets = ["a.toml"]\n',
             "the name of a preset has no .toml",
             4,
+            id="file name of a preset",
         ),
-        (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
+        pytest.param(
+            rule("deterministic == 1") + "mesage = 'x'\n",
+            "did you mean 'message'?",
+            4,
+            id="unknown key",
+        ),
     ],
 )
 def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, message: str, line: int) -> None:
@@ -133,77 +168,113 @@ class RequirementCase(NamedTuple):
 @pytest.mark.parametrize(
     ("require", "when", "preset", "message"),
     [
-        RequirementCase(
-            require="deterministic == 1",
-            when="",
-            preset="options.deterministic = 1\n",
-            message=None,
+        pytest.param(
+            *RequirementCase(
+                require="deterministic == 1",
+                when="",
+                preset="options.deterministic = 1\n",
+                message=None,
+            ),
+            id="required value",
         ),
-        RequirementCase(
-            require="deterministic == 1",
-            when="",
-            preset="options.deterministic = 0\n",
-            message="deterministic == 1 is required",
+        pytest.param(
+            *RequirementCase(
+                require="deterministic == 1",
+                when="",
+                preset="options.deterministic = 0\n",
+                message="deterministic == 1 is required",
+            ),
+            id="another value",
         ),
-        RequirementCase(
-            require="deterministic == 1",
-            when="",
-            preset="",
-            message="deterministic == 1 is required: deterministic is not set",
+        pytest.param(
+            *RequirementCase(
+                require="deterministic == 1",
+                when="",
+                preset="",
+                message="deterministic == 1 is required: deterministic is not set",
+            ),
+            id="not set",
         ),  # whatever its default is
-        RequirementCase(
-            require="dump_path is unset",
-            when="",
-            preset="",
-            message=None,
+        pytest.param(
+            *RequirementCase(
+                require="dump_path is unset",
+                when="",
+                preset="",
+                message=None,
+            ),
+            id="unset as required",
         ),
-        RequirementCase(
-            require="dump_path is unset",
-            when="",
-            preset='options.dump_path = "/x"\n',
-            message="dump_path is unset is required",
+        pytest.param(
+            *RequirementCase(
+                require="dump_path is unset",
+                when="",
+                preset='options.dump_path = "/x"\n',
+                message="dump_path is unset is required",
+            ),
+            id="set though it must be unset",
         ),
-        RequirementCase(
-            require="hccl_timeout > 1 or deterministic == 1",
-            when="",
-            preset="options.deterministic = 1\n",
-            message=None,
+        pytest.param(
+            *RequirementCase(
+                require="hccl_timeout > 1 or deterministic == 1",
+                when="",
+                preset="options.deterministic = 1\n",
+                message=None,
+            ),
+            id="one of two conditions",
         ),
-        RequirementCase(
-            require="deterministic == 1",
-            when="hccl_timeout > 10",
-            preset="",
-            message=None,
+        pytest.param(
+            *RequirementCase(
+                require="deterministic == 1",
+                when="hccl_timeout > 10",
+                preset="",
+                message=None,
+            ),
+            id="rule without its condition",
         ),  # what is unset meets no condition
-        RequirementCase(
-            require="deterministic == 1",
-            when="hccl_timeout > 10",
-            preset="options.hccl_timeout = 20\n",
-            message="deterministic == 1 is required: deterministic is not set",
+        pytest.param(
+            *RequirementCase(
+                require="deterministic == 1",
+                when="hccl_timeout > 10",
+                preset="options.hccl_timeout = 20\n",
+                message="deterministic == 1 is required: deterministic is not set",
+            ),
+            id="rule with its condition",
         ),
-        RequirementCase(
-            require="deterministic == 1",
-            when="scenario == 'training'",
-            preset="",
-            message=None,
+        pytest.param(
+            *RequirementCase(
+                require="deterministic == 1",
+                when="scenario == 'training'",
+                preset="",
+                message=None,
+            ),
+            id="rule of another scenario",
         ),
-        RequirementCase(
-            require="env.MY_SITE == 'a'",
-            when="",
-            preset='env.MY_SITE = "b"\n',
-            message="env.MY_SITE == 'a' is required",
+        pytest.param(
+            *RequirementCase(
+                require="env.MY_SITE == 'a'",
+                when="",
+                preset='env.MY_SITE = "b"\n',
+                message="env.MY_SITE == 'a' is required",
+            ),
+            id="a variable",
         ),
-        RequirementCase(
-            require="atc.framework in (1, 3)",
-            when="",
-            preset="atc.framework = 5\n",
-            message="atc.framework in (1, 3) is required",
+        pytest.param(
+            *RequirementCase(
+                require="atc.framework in (1, 3)",
+                when="",
+                preset="atc.framework = 5\n",
+                message="atc.framework in (1, 3) is required",
+            ),
+            id="a flag",
         ),
-        RequirementCase(
-            require="product in ('atlas-a2', 'atlas-a3')",
-            when="",
-            preset="",
-            message="product in ('atlas-a2', 'atlas-a3') is required: product is unknown",
+        pytest.param(
+            *RequirementCase(
+                require="product in ('atlas-a2', 'atlas-a3')",
+                when="",
+                preset="",
+                message="product in ('atlas-a2', 'atlas-a3') is required: product is unknown",
+            ),
+            id="no product",
         ),
     ],
 )
@@ -356,40 +427,62 @@ def store_in_map(**values: str) -> str:
 @pytest.mark.parametrize(
     ("requested", "lines", "broken"),
     [
-        (rule("deterministic == 1"), store_in_map(deterministic="1"), False),
-        (rule("deterministic == 1"), store_in_map(deterministic="0"), True),
-        (
-            rule("deterministic == 1"),
-            store_in_map(hccl_timeout="1836"),
-            True,
+        pytest.param(
+            rule("deterministic == 1"), store_in_map(deterministic="1"), False, id="required value"
+        ),
+        pytest.param(
+            rule("deterministic == 1"), store_in_map(deterministic="0"), True, id="another value"
+        ),
+        pytest.param(
+            rule("deterministic == 1"), store_in_map(hccl_timeout="1836"), True, id="not set"
         ),  # all of the map is here
-        (
+        pytest.param(
             rule("deterministic == 1"),
             store_in_map(hccl_timeout="1836") + "\nhelp(op)",
             False,
+            id="map passed to other code",
         ),  # and here it may not be
-        (rule("deterministic == 1"), store_in_map(deterministic="flag"), False),  # nobody knows
-        (rule("deterministic == 1"), "if flag:\n    " + store_in_map(deterministic="0"), True),
-        (rule("dump_path is unset"), store_in_map(dump_path='"/d"'), True),
-        (
+        pytest.param(
+            rule("deterministic == 1"),
+            store_in_map(deterministic="flag"),
+            False,
+            id="value from a flag",
+        ),  # nobody knows
+        pytest.param(
+            rule("deterministic == 1"),
+            "if flag:\n    " + store_in_map(deterministic="0"),
+            True,
+            id="another value under a condition",
+        ),
+        pytest.param(
+            rule("dump_path is unset"),
+            store_in_map(dump_path='"/d"'),
+            True,
+            id="set though it must be unset",
+        ),
+        pytest.param(
             rule("hccl_timeout <= 1800", when="deterministic == 1"),
             store_in_map(deterministic="1", hccl_timeout="1836"),
             True,
+            id="the rule applies",
         ),
-        (
+        pytest.param(
             rule("hccl_timeout <= 1800", when="deterministic == 1"),
             store_in_map(hccl_timeout="1836"),
             False,
+            id="the rule does not apply",
         ),
-        (
+        pytest.param(
             rule("env.HCCL_WHITELIST_DISABLE == 1"),
             store_in_map(hccl_timeout="1836"),
             False,
+            id="a variable",
         ),  # set elsewhere, if at all
-        (
+        pytest.param(
             rule("deterministic == 1") + "presets = ['a']\n",
             store_in_map(deterministic="0"),
             False,
+            id="a rule for one preset",
         ),  # of presets by name
     ],
 )

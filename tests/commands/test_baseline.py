@@ -152,14 +152,19 @@ def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        '{"schema": "x", "findings": []}',
-        '{"schema": "npuprof.baseline/1"}',
-        '{"schema": "npuprof.baseline/1", "findings": [1]}',
+        pytest.param("", id="an empty file"),
+        pytest.param("[]", id="a list"),
+        pytest.param('{"schema": "x", "findings": []}', id="another schema"),
+        pytest.param('{"schema": "npuprof.baseline/1"}', id="no findings"),
+        pytest.param(
+            '{"schema": "npuprof.baseline/1", "findings": [1]}', id="a finding that is a number"
+        ),
         (
-            '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", '
-            '"message": "", "count": 0}]}'
+            pytest.param(
+                '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", '
+                '"message": "", "count": 0}]}',
+                id="a finding of no time",
+            )
         ),
     ],
 )

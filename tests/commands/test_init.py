@@ -165,9 +165,15 @@ def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(
 @pytest.mark.parametrize(
     "address",
     [
-        f"npuprof @ {PIN}",
-        f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
-        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
+        pytest.param(f"npuprof @ {PIN}", id="a named requirement"),
+        pytest.param(
+            f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
+            id="git over ssh with a subdirectory",
+        ),
+        pytest.param(
+            "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
+            id="a wheel with its hash",
+        ),
     ],
 )
 def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(
@@ -282,37 +288,53 @@ def test_what_pins_nothing_or_is_more_than_an_address_is_refused(
 GIT = {"vcs": "git", "commit_id": COMMIT}
 HASH = "f" * 64
 RECORDS = [
-    (
+    pytest.param(
         {"url": "https://git.example.org/npuprof", "vcs_info": GIT},
         f"git+https://git.example.org/npuprof@{COMMIT}",
+        id="git over https",
     ),
-    (
+    pytest.param(
         {"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
         f"git+https://git.example.org/n@{COMMIT}#subdirectory=python",
+        id="git with a subdirectory",
     ),
-    (
+    pytest.param(
         {"url": "https://ada:hunter2@git.example.org/n", "vcs_info": GIT},
         f"git+https://git.example.org/n@{COMMIT}",
+        id="git with a password",
     ),
-    (
+    pytest.param(
         {"url": "https://x.example.org/n.whl", "archive_info": {"hashes": {"sha256": HASH}}},
         f"https://x.example.org/n.whl#sha256={HASH}",
+        id="wheel with hashes",
     ),
-    (
+    pytest.param(
         {"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
         f"https://x.example.org/n.tar.gz#sha256={HASH}",
+        id="sdist with a hash",
     ),
-    (
+    pytest.param(
         {
             "url": "https://x.example.org/n.whl?token=hunter2",
             "archive_info": {"hashes": {"sha256": HASH}},
         },
         "",
+        id="wheel with a token in its query",
     ),
-    ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""),
-    ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
-    ({"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}}, ""),
-    ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}}, ""),
+    pytest.param(
+        {"url": "https://x.example.org/n.whl", "archive_info": {}}, "", id="wheel without a hash"
+    ),
+    pytest.param({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, "", id="git over ssh"),
+    pytest.param(
+        {"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}},
+        "",
+        id="Mercurial",
+    ),
+    pytest.param(
+        {"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}},
+        "",
+        id="git without a commit",
+    ),
 ]
 
 

@@ -31,58 +31,79 @@ def changes(
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ({"x": True}, {"x": 1}, [("changed", "x", True, 1)]),
-        ({"x": 2}, {"x": 2.0}, [("changed", "x", 2, 2.0)]),
-        ({"x": [True]}, {"x": [1]}, [("changed", "x", [True], [1])]),
-        ({"x": "1"}, {"x": 1}, [("changed", "x", "1", 1)]),
-        ({"x": 0}, {"x": False}, [("changed", "x", 0, False)]),
-        ({"x": float("nan")}, {"x": float("nan")}, []),
-        ({"x": 1}, {}, [("removed", "x", 1, None)]),
-        ({}, {"x": 1}, [("added", "x", None, 1)]),
-        (
+        pytest.param({"x": True}, {"x": 1}, [("changed", "x", True, 1)], id="true becomes 1"),
+        pytest.param({"x": 2}, {"x": 2.0}, [("changed", "x", 2, 2.0)], id="2 becomes 2.0"),
+        pytest.param(
+            {"x": [True]}, {"x": [1]}, [("changed", "x", [True], [1])], id="[true] becomes [1]"
+        ),
+        pytest.param({"x": "1"}, {"x": 1}, [("changed", "x", "1", 1)], id="text becomes a number"),
+        pytest.param({"x": 0}, {"x": False}, [("changed", "x", 0, False)], id="0 becomes false"),
+        pytest.param({"x": float("nan")}, {"x": float("nan")}, [], id="NaN stays NaN"),
+        pytest.param({"x": 1}, {}, [("removed", "x", 1, None)], id="removed"),
+        pytest.param({}, {"x": 1}, [("added", "x", None, 1)], id="added"),
+        pytest.param(
             {"x": {"a": 1, "b": 2}},
             {"x": {"b": 3, "c": 4}},
             [("removed", "x.a", 1, None), ("changed", "x.b", 2, 3), ("added", "x.c", None, 4)],
+            id="keys of a table",
         ),
-        ({"x": {"a": {}}}, {"x": {"a": []}}, [("changed", "x.a", {}, [])]),
-        ({"x": [1, 2]}, {"x": [2, 1]}, [("changed", "x", [1, 2], [2, 1])]),
+        pytest.param(
+            {"x": {"a": {}}},
+            {"x": {"a": []}},
+            [("changed", "x.a", {}, [])],
+            id="a table becomes a list",
+        ),
+        pytest.param(
+            {"x": [1, 2]}, {"x": [2, 1]}, [("changed", "x", [1, 2], [2, 1])], id="an ordered list"
+        ),
         # the structured form and the text are the same value
-        ({"dynamic_dims": "20,20;40,40"}, {"dynamic_dims": [[20, 20], [40, 40]]}, []),
-        (
+        pytest.param(
+            {"dynamic_dims": "20,20;40,40"},
+            {"dynamic_dims": [[20, 20], [40, 40]]},
+            [],
+            id="text and list of one value",
+        ),
+        pytest.param(
             {"dynamic_dims": "20,20;40,40"},
             {"dynamic_dims": [[20, 20], [40, 41]]},
             [("changed", "dynamic_dims", [[20, 20], [40, 40]], [[20, 20], [40, 41]])],
+            id="text and list of two values",
         ),
         # where order means nothing, each element is a change of its own
-        (
+        pytest.param(
             {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
             {"modify_mixlist": {"black-list": {"to-add": ["C", "B"]}}},
             [
                 ("removed", "modify_mixlist.black-list.to-add", "A", None),
                 ("added", "modify_mixlist.black-list.to-add", None, "C"),
             ],
+            id="element of an unordered list",
         ),
-        (
+        pytest.param(
             {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
             {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}},
             [],
+            id="unordered list with a repetition",
         ),
-        (
+        pytest.param(
             {"dump_step": "0|1"},
             {"dump_step": [1, 2]},
             [("removed", "dump_step", 0, None), ("added", "dump_step", None, 2)],
+            id="list of numbers in a text",
         ),
         # a path is not what is in the file
-        (
+        pytest.param(
             {"modify_mixlist": "/a"},
             {"modify_mixlist": {"black-list": {"to-add": ["A"]}}},
             [("changed", "modify_mixlist", "/a", {"black-list": {"to-add": ["A"]}})],
+            id="a path becomes a table",
         ),
         # the order of inputs means something
-        (
+        pytest.param(
             {"input_shape": {"a": [1], "b": [2]}},
             {"input_shape": {"b": [2], "a": [1]}},
             [("changed", "input_shape", {"a": [1], "b": [2]}, {"b": [2], "a": [1]})],
+            id="order of an ordered table",
         ),
     ],
 )
@@ -109,43 +130,97 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ({"a": [[1]]}, {"a": [[1.0]]}, [("changed", "x.a", [[1]], [[1.0]])]),
-        ({"a": [{"b": True}]}, {"a": [{"b": 1}]}, [("changed", "x.a", [{"b": True}], [{"b": 1}])]),
-        ({"a": "x\ny"}, {"a": "x\nz"}, [("changed", "x.a", "x\ny", "x\nz")]),
+        pytest.param(
+            {"a": [[1]]},
+            {"a": [[1.0]]},
+            [("changed", "x.a", [[1]], [[1.0]])],
+            id="an integer becomes a float",
+        ),
+        pytest.param(
+            {"a": [{"b": True}]},
+            {"a": [{"b": 1}]},
+            [("changed", "x.a", [{"b": True}], [{"b": 1}])],
+            id="true becomes 1",
+        ),
+        pytest.param(
+            {"a": "x\ny"},
+            {"a": "x\nz"},
+            [("changed", "x.a", "x\ny", "x\nz")],
+            id="a text of two lines",
+        ),
         # what is the same, however it is written
-        ({"a": 0.0}, {"a": -0.0}, []),
-        ({"a": float("nan")}, {"a": float("nan")}, []),
-        ({"a": NOON}, {"a": NOON.astimezone(timezone(timedelta(hours=2)))}, []),
-        (
+        pytest.param({"a": 0.0}, {"a": -0.0}, [], id="zero and minus zero"),
+        pytest.param({"a": float("nan")}, {"a": float("nan")}, [], id="NaN"),
+        pytest.param(
+            {"a": NOON},
+            {"a": NOON.astimezone(timezone(timedelta(hours=2)))},
+            [],
+            id="one moment in two time zones",
+        ),
+        pytest.param(
             {"a": datetime.min.replace(tzinfo=timezone(timedelta(hours=2)))},
             {"a": NOON},
             [("changed", "x.a", datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), NOON)],
+            id="the first moment of all",
         ),
-        ({"a": [{"b": 1, "c": -0.0}]}, {"a": [{"c": 0.0, "b": 1}]}, []),
+        pytest.param(
+            {"a": [{"b": 1, "c": -0.0}]},
+            {"a": [{"c": 0.0, "b": 1}]},
+            [],
+            id="minus zero in another order",
+        ),
         # what is not the same, though it looks so
-        (
+        pytest.param(
             {"a": NOON.replace(tzinfo=None)},
             {"a": NOON},
             [("changed", "x.a", NOON.replace(tzinfo=None), NOON)],
+            id="a time gets a time zone",
         ),
-        ({"a": NOON.date()}, {"a": NOON}, [("changed", "x.a", NOON.date(), NOON)]),
-        ({"a": [NOON]}, {"a": [str(NOON)]}, [("changed", "x.a", [NOON], [str(NOON)])]),
+        pytest.param(
+            {"a": NOON.date()},
+            {"a": NOON},
+            [("changed", "x.a", NOON.date(), NOON)],
+            id="a date becomes a time",
+        ),
+        pytest.param(
+            {"a": [NOON]},
+            {"a": [str(NOON)]},
+            [("changed", "x.a", [NOON], [str(NOON)])],
+            id="a time becomes its text",
+        ),
         # keys of any kind
-        ({"__a": 1}, {"__a": 2}, [("changed", "x.__a", 1, 2)]),
-        ({"__a": {"__b": 1}}, {"__a": {}}, [("removed", "x.__a.__b", 1, None)]),
-        (
+        pytest.param(
+            {"__a": 1},
+            {"__a": 2},
+            [("changed", "x.__a", 1, 2)],
+            id="a key that begins with underscores",
+        ),
+        pytest.param(
+            {"__a": {"__b": 1}},
+            {"__a": {}},
+            [("removed", "x.__a.__b", 1, None)],
+            id="such a key in another",
+        ),
+        pytest.param(
             {"a']['b": 1, "a": {"b": 1}},
             {"a']['b": 2, "a": {"b": 1}},
             [("changed", """x."a']['b\"""", 1, 2)],
+            id="a key with brackets",
         ),
-        ({"a'\"b": 1}, {"a'\"b": 2}, [("changed", """x."a'\\"b\"""", 1, 2)]),
-        (
+        pytest.param(
+            {"a'\"b": 1},
+            {"a'\"b": 2},
+            [("changed", """x."a'\\"b\"""", 1, 2)],
+            id="a key with both quotes",
+        ),
+        pytest.param(
             {"a.b": 1, "[0]": 1, "": 1},
             {"a.b": 2, "[0]": 2, "": 2},
             [("changed", 'x."a.b"', 1, 2), ("changed", 'x."[0]"', 1, 2), ("changed", 'x.""', 1, 2)],
+            id="keys that look like paths",
         ),
         # tables that share few keys
-        (
+        pytest.param(
             {"a": 1, "b": 1, "c": 1, "d": 1},
             {"e": 2, "f": 2, "a": 2},
             [
@@ -154,6 +229,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
                 ("added", "x.e", None, 2),
                 ("added", "x.f", None, 2),
             ],
+            id="many keys",
         ),
     ],
 )

@@ -217,14 +217,27 @@ LONG = "/" + "x" * 3000
 @pytest.mark.parametrize(
     ("before", "after", "row"),
     [
-        (
+        pytest.param(
             f"{LONG}1",
             f"{LONG}2",
             f'`dump_path …{"x" * 40}1"… (3,004 characters) → …{"x" * 40}2"… (3,004 characters)`',
+            id="two long values that differ at their end",
         ),
-        ("/a", f"/b{LONG}", f'`dump_path "/a" → "/b/{"x" * 296}… (3,005 characters)`'),
-        (None, LONG, f'`dump_path "/{"x" * 298}… (3,003 characters)`'),
-        ("/a", f"/b{'x' * 296}", f'`dump_path "/a" → "/b{"x" * 296}"`'),
+        pytest.param(
+            "/a",
+            f"/b{LONG}",
+            f'`dump_path "/a" → "/b/{"x" * 296}… (3,005 characters)`',
+            id="a short value becomes long",
+        ),
+        pytest.param(
+            None, LONG, f'`dump_path "/{"x" * 298}… (3,003 characters)`', id="a long value is added"
+        ),
+        pytest.param(
+            "/a",
+            f"/b{'x' * 296}",
+            f'`dump_path "/a" → "/b{"x" * 296}"`',
+            id="the longest that is shown",
+        ),
     ],
 )
 def test_a_long_value_is_cut_in_its_row(

@@ -22,17 +22,23 @@ def read_texts(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("heir", "after"),
     [
-        (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-        (
+        pytest.param(HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n', id="unset"),
+        pytest.param(
             HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n',
             HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n',
+            id="unset with its section",
         ),
-        (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-        (
+        pytest.param(
+            HEIR + f'unset = ["{OLD}", "{NEW}"]\n',
+            HEIR + f'unset = ["{NEW}"]\n',
+            id="both names unset",
+        ),
+        pytest.param(
             HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
             HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n',
+            id="unset and set again",
         ),
-        (
+        pytest.param(
             HEIR
             + (
                 '\n[[override]]\nmatch = { product = "atlas-a2" }\n'
@@ -43,10 +49,12 @@ def read_texts(folder: Path) -> dict[str, str]:
                 '\n[[override]]\nmatch = { product = "atlas-a2" }\n'
                 f'options = {{ {NEW} = "cube_fp16in_fp32out" }}\n'
             ),
+            id="set in an override",
         ),
-        (
+        pytest.param(
             HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{OLD}"]\n',
             HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{NEW}"]\n',
+            id="unset in an override",
         ),
     ],
 )
@@ -65,18 +73,24 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(
 @pytest.mark.parametrize(
     ("heir", "message"),
     [
-        (
+        pytest.param(
             HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n',
             'heir: the preset gives it "allow_fp32_to_fp16"',
+            id="value without a new form",
         ),
-        (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
-        (
+        pytest.param(
+            HEIR + f'unset = ["{NEW}"]\n',
+            f"heir: the preset clears {NEW} as well",
+            id="new name unset",
+        ),
+        pytest.param(
             HEIR
             + (
                 '\n[[override]]\nmatch = { product = "atlas-a2" }\n'
                 f'options = {{ {NEW} = "origin" }}\n'
             ),
             f"heir: an override sets {NEW} as well",
+            id="new name set in an override",
         ),
     ],
 )

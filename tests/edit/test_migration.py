@@ -121,8 +121,8 @@ def test_the_range_of_releases_follows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "arguments", "message"),
     [
-        ("", [], {}),
-        (
+        pytest.param("", [], {}, id="no release"),
+        pytest.param(
             "",
             ["--from", "5.0.4"],
             {
@@ -132,13 +132,15 @@ def test_the_range_of_releases_follows(tmp_path: Path) -> None:
                 "op_compiler_cache_mode",
                 "hccl_timeout",
             },
+            id="from 5.0.4",
         ),
-        ("", ["--from", "8.0.0"], {"hccl_timeout"}),
-        ("", ["--from", "9.0.0"], set()),
-        (
+        pytest.param("", ["--from", "8.0.0"], {"hccl_timeout"}, id="from 8.0.0"),
+        pytest.param("", ["--from", "9.0.0"], set(), id="from 9.0.0"),
+        pytest.param(
             'cann = ">=8.0.0"\n',
             ["--from", "5.0.4"],
             {"hccl_timeout"},
+            id="the preset's release overrides --from",
         ),  # what the preset says counts
     ],
 )
@@ -223,19 +225,25 @@ def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ('mstune_mode = "1"\naoe_mode = "2"\n', "the preset sets aoe_mode as well"),
-        (
+        pytest.param(
+            'mstune_mode = "1"\naoe_mode = "2"\n',
+            "the preset sets aoe_mode as well",
+            id="both names set",
+        ),
+        pytest.param(
             'precision_mode = "allow_mix_precision"\n[[override]]\n'
             'match = { product = "atlas-a2" }\n'
             'options = { precision_mode = "allow_fp32_to_bf16" }\n',
             'an override gives it "allow_fp32_to_bf16"',
+            id="value without a new form in an override",
         ),
-        (
+        pytest.param(
             'op_select_implmode = "high_precision"\n'
             'optypelist_for_implmode = "Pooling"\n[[override]]\n'
             'match = { product = "atlas-a2" }\n'
             'options = { optypelist_for_implmode = "SoftmaxV2" }\n',
             "an override changes optypelist_for_implmode alone",
+            id="override that changes one of two keys",
         ),
     ],
 )

@@ -77,14 +77,29 @@ _MILD = RULE.format("hccl_timeout > 0", "warning", "m")
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ("", _STRICT, ["major", "2.0.0"]),
-        ("", _MILD, ["minor", "1.1.0"]),
-        (_STRICT, _MILD, ["minor", "1.1.0"]),
-        (_STRICT, RULE.format("hccl_timeout > 1", "error", "m"), ["major", "2.0.0"]),
-        (_STRICT, RULE.format("hccl_timeout > 0", "error", "other"), ["patch", "1.0.1"]),
-        ('requires = ">=0.0.1"\n', 'requires = ">=0.0.1,<99"\n', ["major", "2.0.0"]),
-        ('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"]),
-        ("", "# a word\n", ["patch", "1.0.1"]),
+        pytest.param("", _STRICT, ["major", "2.0.0"], id="an error rule is added"),
+        pytest.param("", _MILD, ["minor", "1.1.0"], id="a warning rule is added"),
+        pytest.param(_STRICT, _MILD, ["minor", "1.1.0"], id="a rule becomes milder"),
+        pytest.param(
+            _STRICT,
+            RULE.format("hccl_timeout > 1", "error", "m"),
+            ["major", "2.0.0"],
+            id="a rule requires more",
+        ),
+        pytest.param(
+            _STRICT,
+            RULE.format("hccl_timeout > 0", "error", "other"),
+            ["patch", "1.0.1"],
+            id="another message",
+        ),
+        pytest.param(
+            'requires = ">=0.0.1"\n',
+            'requires = ">=0.0.1,<99"\n',
+            ["major", "2.0.0"],
+            id="requires is narrowed",
+        ),
+        pytest.param('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"], id="requires is removed"),
+        pytest.param("", "# a word\n", ["patch", "1.0.1"], id="a comment"),
     ],
 )
 def test_what_npuprof_toml_asks_of_consumers_is_a_step_of_the_store(

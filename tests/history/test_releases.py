@@ -211,47 +211,89 @@ WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
 @pytest.mark.parametrize(
     ("text", "step", "reason"),
     [
-        (WHOLE.replace('"x"', '"y"'), "patch", "only the text changed, no resolved value"),
-        (
+        pytest.param(
+            WHOLE.replace('"x"', '"y"'),
+            "patch",
+            "only the text changed, no resolved value",
+            id="description",
+        ),
+        pytest.param(
             WHOLE.replace("136", "204"),
             "minor",
             "changed: (product atlas-a3) hccl_timeout 136 → 204 s",
+            id="value of an override",
         ),
-        (
+        pytest.param(
             PLAIN + BODY + OVER.format('hccl_timeout = 136, precision_mode_v2 = "mixed_float16"'),
             "major",
             "may change numerics",
+            id="numerics in an override",
         ),
-        (
+        pytest.param(
             PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(),
             "major",
             "a key is gone: hccl_timeout",
+            id="unset in an override",
         ),
-        (PLAIN + BODY, "minor", "changed: (product atlas-a3) hccl_timeout 136 → 68 s"),
-        (WHOLE.replace("[options]", "abstract = true\n[options]", 1), "major", "abstract now"),
-        (
+        pytest.param(
+            PLAIN + BODY,
+            "minor",
+            "changed: (product atlas-a3) hccl_timeout 136 → 68 s",
+            id="override removed",
+        ),
+        pytest.param(
+            WHOLE.replace("[options]", "abstract = true\n[options]", 1),
+            "major",
+            "abstract now",
+            id="abstract",
+        ),
+        pytest.param(
             WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1),
             "major",
             "locked now, so a dependent may break: hccl_timeout",
+            id="locked",
         ),
-        (WHOLE.replace(">=8.0,<10", ">=8.0,<9"), "major", "cann narrowed: >=8.0,<10 → >=8.0,<9"),
-        (WHOLE.replace(">=8.0,<10", ">=8.0"), "minor", "cann widened: >=8.0,<10 → >=8.0"),
-        (WHOLE.replace('cann = ">=8.0,<10"\n', ""), "minor", "cann widened: >=8.0,<10 → any"),
-        (
+        pytest.param(
+            WHOLE.replace(">=8.0,<10", ">=8.0,<9"),
+            "major",
+            "cann narrowed: >=8.0,<10 → >=8.0,<9",
+            id="releases narrowed",
+        ),
+        pytest.param(
+            WHOLE.replace(">=8.0,<10", ">=8.0"),
+            "minor",
+            "cann widened: >=8.0,<10 → >=8.0",
+            id="releases widened",
+        ),
+        pytest.param(
+            WHOLE.replace('cann = ">=8.0,<10"\n', ""),
+            "minor",
+            "cann widened: >=8.0,<10 → any",
+            id="releases removed",
+        ),
+        pytest.param(
             WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3"'),
             "major",
             "products narrowed: atlas-a2, atlas-a3 → atlas-a3",
+            id="product removed",
         ),
-        (
+        pytest.param(
             WHOLE.replace('"atlas-a3"]', '"atlas-a3", "atlas-training"]'),
             "minor",
             "products widened",
+            id="product added",
         ),
-        (WHOLE.replace('scenario = "training"\n', ""), "minor", "scenario widened: training → any"),
-        (
+        pytest.param(
+            WHOLE.replace('scenario = "training"\n', ""),
+            "minor",
+            "scenario widened: training → any",
+            id="scenario removed",
+        ),
+        pytest.param(
             WHOLE.replace('"training"', '"online-inference"'),
             "major",
             "scenario narrowed: training → online-inference",
+            id="another scenario",
         ),
     ],
 )

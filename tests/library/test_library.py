@@ -146,10 +146,16 @@ def test_changes_are_python_values_and_reach_into_tables(library: npuprof.Librar
 
 
 FROZEN = [
-    lambda config: config.options.__setitem__("x", 5),
-    lambda config: config.settings.clear(),
-    lambda config: config.options["modify_mixlist"]["black-list"]["to-add"].append("Oops"),
-    lambda config: config["modify_mixlist"]["black-list"].__delitem__("to-add"),
+    pytest.param(lambda config: config.options.__setitem__("x", 5), id="set an option"),
+    pytest.param(lambda config: config.settings.clear(), id="clear the settings"),
+    pytest.param(
+        lambda config: config.options["modify_mixlist"]["black-list"]["to-add"].append("Oops"),
+        id="append to a nested list",
+    ),
+    pytest.param(
+        lambda config: config["modify_mixlist"]["black-list"].__delitem__("to-add"),
+        id="delete a nested key",
+    ),
 ]
 
 
@@ -311,70 +317,128 @@ def test_an_environment_for_a_command_is_without_what_the_preset_unsets(trust: b
 
 #: A misuse of a store, or of a config of it, and what is said.
 MISUSE: list[tuple[Callable[[Any, Any], object], type[Exception], str]] = [
-    (lambda store, config: npuprof.check(None), TypeError, "a Config is needed"),
-    (lambda store, config: npuprof.diff(config, {}), TypeError, "a Config is needed"),
-    (
+    pytest.param(
+        lambda store, config: npuprof.check(None), TypeError, "a Config is needed", id="check None"
+    ),
+    pytest.param(
+        lambda store, config: npuprof.diff(config, {}),
+        TypeError,
+        "a Config is needed",
+        id="diff with a dict",
+    ),
+    pytest.param(
         lambda store, config: npuprof.render(config, ["session"]),
         TypeError,
         "target must be a str, not list",
+        id="render for a list",
     ),
-    (
+    pytest.param(
         lambda store, config: npuprof.render(config, "sesion"),
         NpuprofError,
         "unknown target 'sesion'",
+        id="render for an unknown target",
     ),
-    (
+    pytest.param(
         lambda store, config: npuprof.env(config, "PATH"),
         TypeError,
         "environ must be a mapping of texts, not str",
+        id="env with a text",
     ),
-    (
+    pytest.param(
         lambda store, config: npuprof.apply(config, None),
         TypeError,
         "must be a tf.compat.v1.ConfigProto, not NoneType",
+        id="apply to None",
     ),
-    (
+    pytest.param(
         lambda store, config: store.resolve("leaf", unset="dump_path"),
         TypeError,
         "unset must be a list of texts, not one text",
+        id="unset one text",
     ),
-    (
+    pytest.param(
         lambda store, config: store.resolve("leaf", unset=[1]),
         TypeError,
         "unset must be a list of texts",
+        id="unset a number",
     ),
-    (lambda store, config: store.resolve("leaf", mixins=["-"]), NpuprofError, "npuprof.loads"),
-    (lambda store, config: store.resolve("leaf+-"), NpuprofError, "npuprof.loads"),
-    (lambda store, config: store.resolve("leaf", set=["a=1"]), TypeError, "set must be a dict"),
-    (lambda store, config: store.resolve("leaf", set={3: 1}), TypeError, "each key a str"),
-    (
+    pytest.param(
+        lambda store, config: store.resolve("leaf", mixins=["-"]),
+        NpuprofError,
+        "npuprof.loads",
+        id="standard input as a mixin",
+    ),
+    pytest.param(
+        lambda store, config: store.resolve("leaf+-"),
+        NpuprofError,
+        "npuprof.loads",
+        id="standard input in a name",
+    ),
+    pytest.param(
+        lambda store, config: store.resolve("leaf", set=["a=1"]),
+        TypeError,
+        "set must be a dict",
+        id="set a list",
+    ),
+    pytest.param(
+        lambda store, config: store.resolve("leaf", set={3: 1}),
+        TypeError,
+        "each key a str",
+        id="set a key that is a number",
+    ),
+    pytest.param(
         lambda store, config: store.resolve("leaf", cann=9.0),
         TypeError,
         "cann must be a str, not float",
+        id="release as a float",
     ),
-    (lambda store, config: store.resolve("leaf", product=""), NpuprofError, "unknown product ''"),
-    (
+    pytest.param(
+        lambda store, config: store.resolve("leaf", product=""),
+        NpuprofError,
+        "unknown product ''",
+        id="empty product",
+    ),
+    pytest.param(
         lambda store, config: store.resolve("leaf", target="sesion"),
         NpuprofError,
         "did you mean 'session'",
+        id="unknown target of a store",
     ),
-    (
+    pytest.param(
         lambda store, config: store.resolve(None),
         TypeError,
         "name must be a str or a pathlib.Path, not NoneType",
+        id="resolve None",
     ),
-    (lambda store, config: npuprof.loads(b""), TypeError, "text must be a str, not bytes"),
-    (lambda store, config: npuprof.loads("a = '\ud800'"), TypeError, "lone surrogate"),
-    (
+    pytest.param(
+        lambda store, config: npuprof.loads(b""),
+        TypeError,
+        "text must be a str, not bytes",
+        id="load bytes",
+    ),
+    pytest.param(
+        lambda store, config: npuprof.loads("a = '\ud800'"),
+        TypeError,
+        "lone surrogate",
+        id="load a lone surrogate",
+    ),
+    pytest.param(
         lambda store, config: npuprof.loads("", store="profiles"),
         TypeError,
         "store must be the result of open_store",
+        id="store as a text",
     ),
-    (lambda store, config: npuprof.open_store(""), NpuprofError, "error NP010: path is empty"),
-    (
+    pytest.param(
+        lambda store, config: npuprof.open_store(""),
+        NpuprofError,
+        "error NP010: path is empty",
+        id="open an empty path",
+    ),
+    pytest.param(
         lambda store, config: npuprof.open_store("empty"),
         NpuprofError,
         "error NP010: there is no preset in empty",
+        id="open an empty folder",
     ),
 ]
 
@@ -526,14 +590,14 @@ RING.append(RING)
 @pytest.mark.parametrize(
     ("given", "stored"),
     [
-        (Mode.FP16, "fp16"),
-        (Text("a"), "a"),
-        (Seconds.LONG, 600),
-        (OfNumpy(3), 3),
-        (OfNumpy(True), True),
-        (OfNumpy([[0.5]]), [[0.5]]),
-        ((Seconds.LONG,), [600]),
-        ({Text("a"): Mode.FP16}, {"a": "fp16"}),
+        pytest.param(Mode.FP16, "fp16", id="enum of texts"),
+        pytest.param(Text("a"), "a", id="subclass of str"),
+        pytest.param(Seconds.LONG, 600, id="enum of numbers"),
+        pytest.param(OfNumpy(3), 3, id="number of NumPy"),
+        pytest.param(OfNumpy(True), True, id="truth value of NumPy"),
+        pytest.param(OfNumpy([[0.5]]), [[0.5]], id="array of NumPy"),
+        pytest.param((Seconds.LONG,), [600], id="tuple"),
+        pytest.param({Text("a"): Mode.FP16}, {"a": "fp16"}, id="table"),
     ],
 )
 def test_a_value_is_held_as_the_plain_value_that_it_stands_for(
@@ -548,15 +612,15 @@ def test_a_value_is_held_as_the_plain_value_that_it_stands_for(
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        b"x",
-        {1: 2},
-        "\ud800",
-        ["\ud800"],
-        {"\ud800": 1},
-        RING,
-        {"a": RING},
-        OfNumpy(1j),
+        pytest.param(None, id="None"),
+        pytest.param(b"x", id="bytes"),
+        pytest.param({1: 2}, id="a key that is no text"),
+        pytest.param("\ud800", id="lone surrogate"),
+        pytest.param(["\ud800"], id="lone surrogate in a list"),
+        pytest.param({"\ud800": 1}, id="lone surrogate in a key"),
+        pytest.param(RING, id="a list that contains itself"),
+        pytest.param({"a": RING}, id="such a list in a table"),
+        pytest.param(OfNumpy(1j), id="complex number"),
         pytest.param(10**5000, id="huge"),
         pytest.param([-(10**5000)], id="small"),
     ],
@@ -640,16 +704,16 @@ def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: st
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [
-        (Fix(1), Fix(True), False),
-        (Fix(1), Fix(1.0), False),
-        (Fix([1]), Fix([True]), False),
-        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True),
-        (Fix(float("nan")), Fix(float("nan")), True),
-        (Fix(0.5), Fix(0.5), True),
-        (Fix([1]), Fix((1,)), False),
-        (Fix("1"), Fix(1), False),
-        (Place("a", 1), Place("a", 1, 0), True),
-        (Place("a", 1), Fix("a"), False),
+        pytest.param(Fix(1), Fix(True), False, id="number and truth value"),
+        pytest.param(Fix(1), Fix(1.0), False, id="integer and float"),
+        pytest.param(Fix([1]), Fix([True]), False, id="elements of a list"),
+        pytest.param(Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True, id="order of a table"),
+        pytest.param(Fix(float("nan")), Fix(float("nan")), True, id="NaN"),
+        pytest.param(Fix(0.5), Fix(0.5), True, id="equal floats"),
+        pytest.param(Fix([1]), Fix((1,)), False, id="list and tuple"),
+        pytest.param(Fix("1"), Fix(1), False, id="text and number"),
+        pytest.param(Place("a", 1), Place("a", 1, 0), True, id="a default written out"),
+        pytest.param(Place("a", 1), Fix("a"), False, id="another class"),
     ],
 )
 def test_records_are_compared_by_type_and_value(left: Any, right: Any, same: bool) -> None:

@@ -16,18 +16,26 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (lambda: npuprof.open_store("builtin:"), "npuprof.open_store('builtin:')"),
-        (lambda: npuprof.loads(TEXT), "Config('<text>', 2 settings)"),
-        (lambda: npuprof.loads("options.hccl_timeout = 1"), "Config('<text>', 1 setting)"),
-        (
+        pytest.param(
+            lambda: npuprof.open_store("builtin:"), "npuprof.open_store('builtin:')", id="a store"
+        ),
+        pytest.param(lambda: npuprof.loads(TEXT), "Config('<text>', 2 settings)", id="a config"),
+        pytest.param(
+            lambda: npuprof.loads("options.hccl_timeout = 1"),
+            "Config('<text>', 1 setting)",
+            id="a config with one setting",
+        ),
+        pytest.param(
             lambda: npuprof.NpuprofError([npuprof.Finding("NP008", "no preset 'x' in profiles")]),
             "NpuprofError(\"error NP008: no preset 'x' in profiles\")",
+            id="an error",
         ),
-        (
+        pytest.param(
             lambda: npuprof.loads(TEXT).origins("precision_mode_v2"),
             "[<Origin <text>:5, values of <text>>]",
+            id="origins",
         ),
-        (
+        pytest.param(
             lambda: npuprof.check(npuprof.loads(TEXT))[0],
             "Finding(code='NP201', message=\"unknown option 'hccl_timeot'\", "
             "why='The adapter looks up its own list of keys; "
@@ -35,12 +43,14 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
             "hint=\"did you mean 'hccl_timeout'?\", origin=<Origin "
             "<text>:4, values of <text>>, key='hccl_timeot', "
             "profiles=('<text>',), severity='error')",
+            id="a finding",
         ),
-        (
+        pytest.param(
             lambda: npuprof.diff(npuprof.loads(""), npuprof.loads("options.hccl_timeout = 1"))[0],
             "Change(key='hccl_timeout', kind='added', before=None, after=1, "
             "setting='hccl_timeout', unit='s', risk=('distributed',), "
             "origins=(None, <Origin <text>:1, values of <text>>))",
+            id="a change",
         ),
     ],
 )

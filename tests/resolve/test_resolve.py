@@ -323,37 +323,49 @@ LAYERS = {
 @pytest.mark.parametrize(
     ("name", "text", "same"),
     [
-        (
+        pytest.param(
             "leaf",
             (
                 '[profile]\nextends = ["base"]\ndescription = "said"\nowner = "me"\n[options]\n'
                 '# a comment\ndump_path = "\\u002fd"\n'
             ),
             True,
+            id="description, comment and escape",
         ),
-        (
+        pytest.param(
             "leaf",
             '[profile]\nextends = ["base"]\nabstract = true\n[options]\ndump_path = "/d"\n',
             False,
+            id="abstract",
         ),
-        (
+        pytest.param(
             "leaf",
             '[profile]\nextends = ["base"]\nlocked = ["dump_path"]\n[options]\ndump_path = "/d"\n',
             False,
+            id="locked",
         ),
-        (
+        pytest.param(
             "leaf",
             '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/d"\n',
             False,
+            id="scenario",
         ),
-        (
+        pytest.param(
             "leaf",
             LAYERS["leaf"]
             + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n',
             False,
+            id="override",
         ),
-        ("leaf", LAYERS["leaf"] + "[append.options]\ndump_step = [1]\n", False),
-        ("base", "[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n", True),
+        pytest.param(
+            "leaf", LAYERS["leaf"] + "[append.options]\ndump_step = [1]\n", False, id="append"
+        ),
+        pytest.param(
+            "base",
+            "[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n",
+            True,
+            id="a parent",
+        ),
     ],
 )
 def test_the_preset_digest_counts_what_a_preset_says_whatever_it_is_asked_for(

@@ -155,44 +155,52 @@ def test_two_releases_of_one_framework_are_not_selected_together() -> None:
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
-        (
+        pytest.param(
             {"a": 'versions = { torch_npu = ">=7.1", cann = ">=8.1" }'},
             (">=8.1", {"torch_npu": ">=7.1"}),
+            id="two frameworks",
         ),
-        ({"a": 'cann = ">=8.1"\nversions.cann = ">=8.1"'}, (">=8.1", {})),
-        (
+        pytest.param(
+            {"a": 'cann = ">=8.1"\nversions.cann = ">=8.1"'}, (">=8.1", {}), id="CANN in both forms"
+        ),
+        pytest.param(
             {"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]'},
             (None, {"torch_npu": ">=7.1"}),
+            id="inherited",
         ),
-        (
+        pytest.param(
             {
                 "b": 'versions.torch_npu = ">=7.1"',
                 "a": 'extends = ["b"]\nversions.vllm_ascend = "0.11.0"',
             },
             (None, {"torch_npu": ">=7.1", "vllm_ascend": "0.11.0"}),
+            id="inherited and own",
         ),
-        (
+        pytest.param(
             {
                 "b": 'versions.torch_npu = ">=7.1"',
                 "c": 'versions.torch_npu = "<26"',
                 "a": 'extends = ["b", "c"]',
             },
             (None, {"torch_npu": ">=7.1,<26"}),
+            id="intersection of two parents",
         ),
-        (
+        pytest.param(
             {
                 "b": 'versions.torch_npu = ">=7.1"',
                 "c": 'versions.torch_npu = ">=7.3"',
                 "a": 'extends = ["b", "c"]',
             },
             (None, {"torch_npu": ">=7.3"}),
+            id="narrower of two parents",
         ),
-        (
+        pytest.param(
             {
                 "b": 'versions.torch_npu = ">=7.1"',
                 "a": 'extends = ["b"]\nversions.torch_npu = ">=6.0.0"',
             },
             (None, {"torch_npu": ">=6.0.0"}),
+            id="own range overrides",
         ),
     ],
 )
@@ -231,73 +239,106 @@ NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[env]\nPER_STREAM_QUEUE = 1", []),  # no range: nothing is judged
-        ('[profile]\nversions.torch_npu = ">=7.3"\n[env]\nPER_STREAM_QUEUE = 1', []),
-        (
+        pytest.param(
+            "[env]\nPER_STREAM_QUEUE = 1", [], id="no release"
+        ),  # no range: nothing is judged
+        pytest.param(
+            '[profile]\nversions.torch_npu = ">=7.3"\n[env]\nPER_STREAM_QUEUE = 1',
+            [],
+            id="read in all releases",
+        ),
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1',
             ["error NP404 7.1.0 to 7.2.0"],
+            id="not read in the first releases",
         ),
-        (
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=2.8"\n[env]\nPER_STREAM_QUEUE = 1',
             ["error NP404 7.2.0"],
+            id="range over two numberings",
         ),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER, []),
-        (NEWER, []),
-        (
+        pytest.param(
+            '[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER,
+            [],
+            id="set in overrides for new releases",
+        ),
+        pytest.param(NEWER, [], id="overrides without a release"),
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n'
             + BLOCK.format('torch_npu = ">=7.2"', "env.PER_STREAM_QUEUE = 1"),
             ["error NP404 7.2.0"],
+            id="override that includes a release too old",
         ),
-        (
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n'
             + BLOCK.format('product = "atlas-a3"', "env.PER_STREAM_QUEUE = 1"),
             ["error NP404 7.1.0 to 7.2.0"],
+            id="override for a product",
         ),
-        (
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1'
             + BLOCK.format('torch_npu = "<7.3"', 'unset = ["env.PER_STREAM_QUEUE"]'),
             [],
+            id="unset for old releases",
         ),
-        (
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n'
             + BLOCK.format('torch_npu = "<7.1"', "env.TASK_QUEUE_ENABLE = 1"),
             ["warning NP711"],
+            id="override outside the range",
         ),
-        (BLOCK.format('torch_npu = ">=99"', "env.TASK_QUEUE_ENABLE = 1"), ["warning NP711"]),
-        (BLOCK.format('torch_npu = "4.0"', "env.TASK_QUEUE_ENABLE = 1"), ["error NP402"]),
-        (
+        pytest.param(
+            BLOCK.format('torch_npu = ">=99"', "env.TASK_QUEUE_ENABLE = 1"),
+            ["warning NP711"],
+            id="override for a release after all",
+        ),
+        pytest.param(
+            BLOCK.format('torch_npu = "4.0"', "env.TASK_QUEUE_ENABLE = 1"),
+            ["error NP402"],
+            id="override for an unknown release",
+        ),
+        pytest.param(
             '[profile]\nversions.vllm_ascend = ">=0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1',
             ["error NP404 0.12.0rc1 to 0.30.0rc2"],
+            id="removed from vllm_ascend",
         ),
-        ("[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"]),
-        (
+        pytest.param(
+            "[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"], id="no release of vllm_ascend"
+        ),
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1',
             ["warning NP404 7.1.0 to 26.1.0"],
+            id="deprecated in torch_npu",
         ),  # others read it too
-        (
+        pytest.param(
             '[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"',
             ["warning NP405 2.2.0 to 2.3.1"],
+            id="new after MindSpore 2.3.1",
         ),
         # env_var_list.rst of mindspore-ai/docs: branch r2.3.q1 is that of 2.3.0rc1, by
         # tools/generate_html/base_version.json
-        (
+        pytest.param(
             '[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_SIMULATION_LEVEL = 1',
             ["warning NP405 2.2.0 to 2.2.14"],
+            id="new after MindSpore 2.2.14",
         ),
-        (
+        pytest.param(
             '[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_SIMULATION_LEVEL = 1\nMS_JIT = 0',
             [],
+            id="known in MindSpore 2.3",
         ),
-        (
+        pytest.param(
             '[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_CUSTOM_DEPEND_CONFIG_PATH = "/a"',
             ["warning NP405 2.3.0"],
+            id="new after MindSpore 2.3.0",
         ),
-        (
+        pytest.param(
             (
                 '[profile]\nversions.mindspore = "2.6.0rc1"\n[env]\n'
                 'MS_DEV_MINDRECORD_SHARD_BY_BLOCK = "True"'
             ),
             [],
+            id="known in a release candidate",
         ),
     ],
 )

@@ -132,25 +132,57 @@ def write_operator(started: str, deterministic: str) -> str:
 @pytest.mark.parametrize(
     ("text", "value", "state"),
     [
-        (STARTED + EARLY + write_operator(ALREADY, "0"), 1, "in force"),
-        (STARTED + EARLY + write_operator(ALREADY, "0"), 0, "too late"),
-        (STARTED + EARLY, 1, "in force"),
-        (write_operator(STARTED, "0") + ALREADY + EARLY, 1, "too late"),
-        (
+        pytest.param(
+            STARTED + EARLY + write_operator(ALREADY, "0"),
+            1,
+            "in force",
+            id="started early, value of the start",
+        ),
+        pytest.param(
+            STARTED + EARLY + write_operator(ALREADY, "0"),
+            0,
+            "too late",
+            id="started early, value of the operator",
+        ),
+        pytest.param(STARTED + EARLY, 1, "in force", id="no operator"),
+        pytest.param(
+            write_operator(STARTED, "0") + ALREADY + EARLY,
+            1,
+            "too late",
+            id="operator started the engine",
+        ),
+        pytest.param(
             EARLY + STARTED + write_operator(ALREADY, "0"),
             1,
             "cannot tell",
+            id="early value before the start",
         ),  # whether it started the engine only lines before it say
-        (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
-        (STARTED + EARLY + write_operator("", "0"), 1, "cannot tell"),
-        (
+        pytest.param(
+            EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"),
+            1,
+            "cannot tell",
+            id="another operator later",
+        ),
+        pytest.param(
+            STARTED + EARLY + write_operator("", "0"),
+            1,
+            "cannot tell",
+            id="operator without a start",
+        ),
+        pytest.param(
             STARTED + BEGUN + write_operator("", "0"),
             0,
             "cannot tell",
+            id="begun, operator without a start",
         ),  # somebody started it before this operator
-        (BEGUN + write_operator(STARTED, "0"), 0, "default or set"),
-        (EARLY + write_operator(ALREADY, "0"), 1, "cannot tell"),
-        (EARLY, 1, "cannot tell"),
+        pytest.param(
+            BEGUN + write_operator(STARTED, "0"),
+            0,
+            "default or set",
+            id="operator started with the default",
+        ),
+        pytest.param(EARLY + write_operator(ALREADY, "0"), 1, "cannot tell", id="no start"),
+        pytest.param(EARLY, 1, "cannot tell", id="early value only"),
     ],
 )
 def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(

@@ -98,27 +98,44 @@ def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -
 @pytest.mark.parametrize(
     ("lines", "state"),
     [
-        (write_cpp("TASK_QUEUE_ENABLE", "2"), "in force"),
-        (write_python("TASK_QUEUE_ENABLE", "2", rank=3), "in force"),
-        (f"\x1b[32m{write_cpp('TASK_QUEUE_ENABLE', '2')}", "in force"),
-        (write_cpp("TASK_QUEUE_ENABLE", "1"), "changed"),
-        (write_cpp("TASK_QUEUE_ENABLE", "(null)"), "absent"),
-        (
+        pytest.param(write_cpp("TASK_QUEUE_ENABLE", "2"), "in force", id="line of C++"),
+        pytest.param(
+            write_python("TASK_QUEUE_ENABLE", "2", rank=3), "in force", id="line of Python"
+        ),
+        pytest.param(
+            f"\x1b[32m{write_cpp('TASK_QUEUE_ENABLE', '2')}", "in force", id="coloured line"
+        ),
+        pytest.param(write_cpp("TASK_QUEUE_ENABLE", "1"), "changed", id="another value"),
+        pytest.param(write_cpp("TASK_QUEUE_ENABLE", "(null)"), "absent", id="unset"),
+        pytest.param(
             write_cpp("TASK_QUEUE_ENABLE", "2") + write_python("TASK_QUEUE_ENABLE", "1"),
             "cannot tell",
+            id="two values",
         ),
-        (write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n"), "cannot tell"),
-        (
+        pytest.param(
+            write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n"), "cannot tell", id="line without end"
+        ),
+        pytest.param(
             write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"),
             "cannot tell",
+            id="right value and another line joined",
         ),
-        (
+        pytest.param(
             write_cpp("TASK_QUEUE_ENABLE", "1").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"),
             "changed",
+            id="wrong value and another line joined",
         ),
-        (write_cpp("TASK_QUEUE_ENABLE", "1") + "get env HCCL_BUFFSIZE = \0\0\n", "cannot tell"),
-        (write_cpp("task_queue_enable", "2"), "cannot tell"),
-        (write_cpp("HCCL_BUFFSIZE", "get env TASK_QUEUE_ENABLE = 2"), "cannot tell"),
+        pytest.param(
+            write_cpp("TASK_QUEUE_ENABLE", "1") + "get env HCCL_BUFFSIZE = \0\0\n",
+            "cannot tell",
+            id="NUL bytes",
+        ),
+        pytest.param(write_cpp("task_queue_enable", "2"), "cannot tell", id="name in lower case"),
+        pytest.param(
+            write_cpp("HCCL_BUFFSIZE", "get env TASK_QUEUE_ENABLE = 2"),
+            "cannot tell",
+            id="name in the value of another variable",
+        ),
     ],
 )
 def test_a_verdict_says_what_the_lines_of_a_variable_show(
@@ -133,10 +150,18 @@ def test_a_verdict_says_what_the_lines_of_a_variable_show(
 @pytest.mark.parametrize(
     "line",
     [
-        "get env TASK_QUEUE_ENABLE = 2",
-        f"I1127 10:00:01.000042 100 {CPP}:35] set env TASK_QUEUE_ENABLE = 2",
-        f"I1127 10:00:01.000042 100 {CPP}:35] get env TASK_QUEUE_ENABLE=2",
-        f"I1127 10:00:01.000042 {'9' * 30} {CPP}:35] get env TASK_QUEUE_ENABLE = 2",
+        pytest.param("get env TASK_QUEUE_ENABLE = 2", id="no header"),
+        pytest.param(
+            f"I1127 10:00:01.000042 100 {CPP}:35] set env TASK_QUEUE_ENABLE = 2",
+            id="set instead of get",
+        ),
+        pytest.param(
+            f"I1127 10:00:01.000042 100 {CPP}:35] get env TASK_QUEUE_ENABLE=2", id="no blanks"
+        ),
+        pytest.param(
+            f"I1127 10:00:01.000042 {'9' * 30} {CPP}:35] get env TASK_QUEUE_ENABLE = 2",
+            id="thread number too long",
+        ),
     ],
 )
 def test_a_line_that_torch_npu_does_not_write_is_no_evidence(line: str) -> None:

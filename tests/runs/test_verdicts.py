@@ -212,17 +212,43 @@ DROPPED = "[GePlugin] Ge has already initialized"
 @pytest.mark.parametrize(
     ("text", "value", "state"),
     [
-        (write_old({"ge.deterministic": "1"}, {}, old=True), 1, "in force"),
-        (write_old({"ge.deterministic": "1"}, {}), 1, "in force"),
-        (write_old({}, {}) + write_old({"ge.deterministic": "1"}, {}, DROPPED), 1, "too late"),
-        (
+        pytest.param(
+            write_old({"ge.deterministic": "1"}, {}, old=True),
+            1,
+            "in force",
+            id="old block that started the engine",
+        ),
+        pytest.param(
+            write_old({"ge.deterministic": "1"}, {}),
+            1,
+            "in force",
+            id="block that started the engine",
+        ),
+        pytest.param(
+            write_old({}, {}) + write_old({"ge.deterministic": "1"}, {}, DROPPED),
+            1,
+            "too late",
+            id="second block, dropped",
+        ),
+        pytest.param(
             write_old({"ge.deterministic": "1"}, {}, old=True)
             + write_old({}, {}, DROPPED, old=True),
             1,
             "in force",
+            id="old block, then one dropped",
         ),
-        (write_old({"ge.deterministic": "1"}, {}, DROPPED, old=True), 1, "cannot tell"),
-        (write_old({"ge.deterministic": "1"}, {}, "", old=True), 1, "cannot tell"),
+        pytest.param(
+            write_old({"ge.deterministic": "1"}, {}, DROPPED, old=True),
+            1,
+            "cannot tell",
+            id="old block, dropped",
+        ),
+        pytest.param(
+            write_old({"ge.deterministic": "1"}, {}, "", old=True),
+            1,
+            "cannot tell",
+            id="old block without the line of the start",
+        ),
     ],
 )
 def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(

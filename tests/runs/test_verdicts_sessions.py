@@ -39,10 +39,14 @@ def write_old(*sessions: Mapping[str, str]) -> str:
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        (write_old(SIZE, SIZE), "in force"),
-        (write_old(SIZE, {}), "cannot tell"),
-        (write_old({}, SIZE), "cannot tell"),
-        (write_run({}, SIZE, {"ge.hcomParallel": "0", **SIZE}), "in force"),
+        pytest.param(write_old(SIZE, SIZE), "in force", id="in both sessions"),
+        pytest.param(write_old(SIZE, {}), "cannot tell", id="in the first session"),
+        pytest.param(write_old({}, SIZE), "cannot tell", id="in the second session"),
+        pytest.param(
+            write_run({}, SIZE, {"ge.hcomParallel": "0", **SIZE}),
+            "in force",
+            id="second session with another option",
+        ),
     ],
 )
 def test_a_session_without_a_line_that_others_have_is_no_proof_of_it(

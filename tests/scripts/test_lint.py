@@ -611,81 +611,101 @@ COMMAND_LINE = "hicann/ge api/atc/cmd_flag_info.cc"
 @pytest.mark.parametrize(
     ("line", "codes", "source"),
     [
-        (
+        pytest.param(
             "export RANK_ID=npu1p",
             ["NP202"],
             f"{MODELS}cv/image_classification/AlexNet_ID0072_for_TensorFlow/scripts/run_npu_1p.sh:8",
+            id="RANK_ID=npu1p",
         ),
-        (
+        pytest.param(
             "export RANK_ID={RANK_ID}",
             [],
             f"{TORCH}dev/cv/image_classification/InceptionV1_ID1568_for_PyTorch/test/env.sh:40",
+            id="RANK_ID in braces",
         ),
-        (
+        pytest.param(
             "export HCCL_IF_IP=x.x.x.x",
             [],
             f"{TORCH}built-in/cv/classification/SimMIM_for_PyTorch/test/run32p_finetune.sh:9",
+            id="HCCL_IF_IP=x.x.x.x",
         ),
-        (
+        pytest.param(
             "export ASCEND_DEVICE_ID=0,1,2,3,4,5,6,7",
             ["NP202"],
             f"{TORCH}contrib/cv/others/GAN_Pytorch/test/train_eval_8p.sh:44",
+            id="a list of devices",
         ),
-        (
+        pytest.param(
             "export RANK_SIZE=0",
             [],
             f"{MODELS}cv/detection/NIMA_ID0158_for_TensorFlow/run_npu_1p.sh:35",
+            id="RANK_SIZE=0",
         ),
-        (
+        pytest.param(
             "export DUMP_GE_GRAPH=0 DUMP_GRAPH_LEVEL=0",
             ["NP203"],
             f"{TORCH}contrib/others/RotatE/test/env_npu.sh:29",
+            id="DUMP_GRAPH_LEVEL=0",
         ),
-        (
+        pytest.param(
             "export PROFILING_MODE=FALSE",
             [],
             f"{MODELS}cv/image_classification/ResNext101_ID1577_for_TensorFlow/bin/npu_set_env.sh:17",
+            id="PROFILING_MODE=FALSE",
         ),
-        (
+        pytest.param(
             "export PROFILING_MODE=false PROFILING_OPTIONS=training_trace:task_trace",
             [],
             f"{MODELS}nlp/GPT-3_for_TensorFlow/scripts/run_npu_8p.sh:23",
+            id="options of profiling that is off",
         ),
-        (
+        pytest.param(
             "export ASCEND_SLOG_PRINT_TO_STDOUT=3",
             ["NP203"],
             f"{TORCH}dev/cv/detection/3D_attentionnet_ID0478_for_PyTorch/test/train_full_1p.sh:17",
+            id="ASCEND_SLOG_PRINT_TO_STDOUT=3",
         ),
-        (
+        pytest.param(
             "export TE_PARALLEL_COMPILER=0",
             ["NP203"],
             f"{MODELS}cv/image_classification/ResnetVariant_ID0033_for_TensorFlow/test/train_full_8p.sh:103",
+            id="TE_PARALLEL_COMPILER=0",
         ),
-        (
+        pytest.param(
             "export CM_CHIEF_IP=10.0.0.1 RANK_ID=0",
             [],
             f"{MODELS}cv/image_classification/EfficientNet_B0_ID0009_for_TensorFlow/test/train_performance_32p.sh:107",
+            id="CM_CHIEF_IP without the others",
         ),
-        (
+        pytest.param(
             "export ASCEND_DEVICE_ID=$RANK_ID\nexport DEVICE_ID=$ASCEND_DEVICE_ID",
             [],
             f"{MODELS}audio/WaveGlow_ID0024_for_TensorFlow/test/train_full_8p.sh:143",
+            id="variables that name each other",
         ),
-        (
+        pytest.param(
             f"{ATC} --out-nodes='a:0'",
             [],
             "Ascend/ModelZoo-PyTorch ACL_PyTorch/contrib/cv/face/Retinaface/test/pth2om.sh:12",
+            id="a flag with a hyphen",
         ),
-        (f"{ATC} -log=error", [], f"{COMMAND_LINE} ReplaceFlagPrefixSingleMinus"),
-        (
+        pytest.param(
+            f"{ATC} -log=error",
+            [],
+            f"{COMMAND_LINE} ReplaceFlagPrefixSingleMinus",
+            id="a flag with one dash",
+        ),
+        pytest.param(
             f"{ATC} --input_form=ND",
             ["NP209"],
             f"{COMMAND_LINE} ParseCommandLine: getopt_long takes a beginning",
+            id="the beginning of a flag",
         ),
-        (
+        pytest.param(
             f"{ATC} --input_shape='-1,1~2,3;2,-1'",
             [],
             "hicann/ge compiler/api/aclgrph/option_utils.cc ParserShapeRangeByIndex",
+            id="shapes by index",
         ),
     ],
 )

@@ -249,53 +249,77 @@ class PresetFileCase(NamedTuple):
 @pytest.mark.parametrize(
     ("options", "text", "findings", "product"),
     [
-        PresetFileCase(
-            options={"op_debug_config": "'f'"},
-            text="op_debug_config=oom,ccec_O0\n",
-            findings={("a.py", "NP353", 2)},
-            product="",
+        pytest.param(
+            *PresetFileCase(
+                options={"op_debug_config": "'f'"},
+                text="op_debug_config=oom,ccec_O0\n",
+                findings={("a.py", "NP353", 2)},
+                product="",
+            ),
+            id="levels that exclude each other",
         ),
-        PresetFileCase(
-            options={"op_debug_config": "'f'", "op_debug_level": "2"},
-            text="op_debug_config=oom\n",
-            findings={("a.py", "NP355", 2), ("a.py", "NP501", 2)},
-            product="",
+        pytest.param(
+            *PresetFileCase(
+                options={"op_debug_config": "'f'", "op_debug_level": "2"},
+                text="op_debug_config=oom\n",
+                findings={("a.py", "NP355", 2), ("a.py", "NP501", 2)},
+                product="",
+            ),
+            id="level set twice",
         ),
-        PresetFileCase(
-            options={"aoe_config_file": "'f'", "aoe_mode": "'1'"},
-            text='{"feature": ["deeper_opat"]}',
-            findings={("a.py", "NP371", 2)},
-            product="",
+        pytest.param(
+            *PresetFileCase(
+                options={"aoe_config_file": "'f'", "aoe_mode": "'1'"},
+                text='{"feature": ["deeper_opat"]}',
+                findings={("a.py", "NP371", 2)},
+                product="",
+            ),
+            id="feature that needs another mode",
         ),
-        PresetFileCase(
-            options={"aoe_config_file": "'f'", "aoe_mode": "'2'"},
-            text='{"feature": ["deeper_opat"]}',
-            findings=set(),
-            product="",
+        pytest.param(
+            *PresetFileCase(
+                options={"aoe_config_file": "'f'", "aoe_mode": "'2'"},
+                text='{"feature": ["deeper_opat"]}',
+                findings=set(),
+                product="",
+            ),
+            id="feature of that mode",
         ),
-        PresetFileCase(
-            options={"op_precision_mode": "'f'"},
-            text="[ByOpType]\nConv2D=enable_float_32_execution\n",
-            findings={("f", "NP409", 2)},
-            product="atlas-training",
+        pytest.param(
+            *PresetFileCase(
+                options={"op_precision_mode": "'f'"},
+                text="[ByOpType]\nConv2D=enable_float_32_execution\n",
+                findings={("f", "NP409", 2)},
+                product="atlas-training",
+            ),
+            id="value of another product",
         ),
-        PresetFileCase(
-            options={"op_precision_mode": "'f'"},
-            text="[ByOpType]\nConv2D=high_precision\n",
-            findings=set(),
-            product="atlas-training",
+        pytest.param(
+            *PresetFileCase(
+                options={"op_precision_mode": "'f'"},
+                text="[ByOpType]\nConv2D=high_precision\n",
+                findings=set(),
+                product="atlas-training",
+            ),
+            id="value of the product",
         ),
-        PresetFileCase(
-            options={"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
-            text='{"black-list": {"to-add": ["Matmul"]},\n "gray-list": {"to-add": ["Cast"]}}',
-            findings={("f", "NP205", 1), ("f", "NP205", 2)},
-            product="",
+        pytest.param(
+            *PresetFileCase(
+                options={"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
+                text='{"black-list": {"to-add": ["Matmul"]},\n "gray-list": {"to-add": ["Cast"]}}',
+                findings={("f", "NP205", 1), ("f", "NP205", 2)},
+                product="",
+            ),
+            id="names in another case on two lines",
         ),
-        PresetFileCase(
-            options={"customize_dtypes": "'f'"},
-            text="OpType::Matmul:InputDtype:float16\n",
-            findings={("f", "NP205", 1)},
-            product="",
+        pytest.param(
+            *PresetFileCase(
+                options={"customize_dtypes": "'f'"},
+                text="OpType::Matmul:InputDtype:float16\n",
+                findings={("f", "NP205", 1)},
+                product="",
+            ),
+            id="operator type in another case",
         ),
     ],
 )

@@ -34,32 +34,46 @@ def chain_names(length: int) -> str:
 @pytest.mark.parametrize(
     ("lines", "found"),
     [
-        ("def get():\n    return npu.global_options()\nget().foo = 1\n", ["train.py:4 NP812"]),
-        (
+        pytest.param(
+            "def get():\n    return npu.global_options()\nget().foo = 1\n",
+            ["train.py:4 NP812"],
+            id="returned by a function",
+        ),
+        pytest.param(
             "def get():\n    o = npu.global_options()\n    return o\nmine = get()\nmine.foo = 1\n",
             ["train.py:6 NP812"],
+            id="returned through a variable",
         ),
-        (
+        pytest.param(
             "def get(): return npu.global_options().experimental\nget().foo = 1\n",
             ["train.py:3 NP812"],
+            id="a member returned by a function",
         ),
-        (
+        pytest.param(
             (
                 "class A:\n    def __init__(self):\n        self.o = npu.global_options()\n"
                 "    def go(self):\n        self.o.foo = 1\n"
             ),
             ["train.py:6 NP812"],
+            id="attribute of an object",
         ),
-        (
+        pytest.param(
             (
                 "class A:\n    def a(self):\n"
                 "        self.o = npu.global_options()\n    def b(self):\n"
                 "        self.o = B()\n    def go(self):\n        self.o.foo = 1\n"
             ),
             [],
+            id="attribute with two values",
         ),
-        ("o = npu.global_options()\no = object()\no.foo = 1\n", []),
-        ("def get(again):\n    return get(again)\nget(1).foo = 1\nnpu.global_options()\n", []),
+        pytest.param(
+            "o = npu.global_options()\no = object()\no.foo = 1\n", [], id="variable with two values"
+        ),
+        pytest.param(
+            "def get(again):\n    return get(again)\nget(1).foo = 1\nnpu.global_options()\n",
+            [],
+            id="function that calls itself",
+        ),
     ],
 )
 def test_what_stands_for_the_options_in_one_file_is_known(

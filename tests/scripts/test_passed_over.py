@@ -62,26 +62,39 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        (
+        pytest.param(
             "x.py",
             (
                 f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n"
                 "        NPURunConfig.__init__(self)\n"
             ),
             "NPURunConfig in line 4 is not followed: class Mine(NPURunConfig):",
+            id="a subclass",
         ),
-        (
+        pytest.param(
             "x.py",
             f"{HEAD}fill(op.parameter_map[k], v)\n",
             "parameter_map in line 4 is not followed",
+            id="passed to another function",
         ),
-        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
-        ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
-        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"),
-        ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
-        ("x.py", "print('NPURunConfig')\n", "no setting in it"),
-        ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
-        ("x.py", f"{HEAD}assert isinstance(c, NPURunConfig)\n", "no setting in it"),
+        pytest.param(
+            "x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1", id="a command in a variable"
+        ),
+        pytest.param(
+            "x.sh", f"OUT=$({ATC})\n", "atc is run in line 1", id="a command substitution"
+        ),
+        pytest.param("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2", id="backticks"),
+        pytest.param("x.sh", f"# {ATC}\necho atc\n", "no setting in it", id="a comment"),
+        pytest.param("x.py", "print('NPURunConfig')\n", "no setting in it", id="a name in a text"),
+        pytest.param(
+            "x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it", id="a call without arguments"
+        ),
+        pytest.param(
+            "x.py",
+            f"{HEAD}assert isinstance(c, NPURunConfig)\n",
+            "no setting in it",
+            id="a class that is only checked",
+        ),
     ],
 )
 def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(

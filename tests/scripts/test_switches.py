@@ -36,28 +36,43 @@ def made_of(scripts: dict[str, str]) -> Family:
 @pytest.mark.parametrize(
     ("text", "mixins"),
     [
-        (f"{USED}if FLAGS.data_dump:\n    {DUMP}", {"mixins/dump": "FLAGS.data_dump"}),
-        (
+        pytest.param(
+            f"{USED}if FLAGS.data_dump:\n    {DUMP}",
+            {"mixins/dump": "FLAGS.data_dump"},
+            id="one condition",
+        ),
+        pytest.param(
             (
                 f"{USED}if args.mode == 'dump':\n"
                 f"    {DUMP}elif args.mode == 'profiling':\n    {PROFILING}"
             ),
             {"mixins/dump": "args.mode == 'dump'", "mixins/profiling": "args.mode == 'profiling'"},
+            id="two branches",
         ),
-        (f"{USED}if a:\n    if b:\n        {PROFILING}", {"mixins/profiling": "(a) and (b)"}),
-        (
+        pytest.param(
+            f"{USED}if a:\n    if b:\n        {PROFILING}",
+            {"mixins/profiling": "(a) and (b)"},
+            id="nested conditions",
+        ),
+        pytest.param(
             f"{USED}if is_training:\n    custom_op.parameter_map['iterations_per_loop'].i = 10\n",
             {"mixins/loop": "is_training"},
+            id="one option",
         ),
-        (
+        pytest.param(
             (
                 f"{USED}if FLAGS.a:\n    custom_op.parameter_map['dump_path'].s = "
                 "tf.compat.as_bytes(FLAGS.path)\n"
             ),
             {},
+            id="a value that depends on a flag",
         ),
-        (f"{USED}if FLAGS.a:\n    custom_op.parameter_map['dump_pth'].s = b'/d'\n", {}),
-        (f"{USED}if False:\n    {DUMP}", {}),
+        pytest.param(
+            f"{USED}if FLAGS.a:\n    custom_op.parameter_map['dump_pth'].s = b'/d'\n",
+            {},
+            id="an unknown option",
+        ),
+        pytest.param(f"{USED}if False:\n    {DUMP}", {}, id="a branch that never runs"),
     ],
 )
 def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, str]) -> None:

@@ -95,30 +95,55 @@ def scan(run: Run, *arguments: str) -> list[str]:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (f"from utils import MODE\n{HEAD}{SET.format('MODE')}{TAIL}", ["train.py:{last} NP203"]),
-        (f"import utils\n{HEAD}{SET.format('utils.MODE')}{TAIL}", ["train.py:{last} NP203"]),
-        (f"import utils\n{HEAD}{SET.format('utils.RIGHT')}{TAIL}", []),
-        ('from utils import make\ns = tf.Session(config=make("mixed"))\n', ["utils.py:11 NP203"]),
-        ('from utils import make\ns = tf.Session(config=make("force_fp16", "/dump"))\n', []),
-        ("from utils import make\ns = tf.Session(config=make(FLAGS.mode, FLAGS.dump))\n", []),
-        (
+        pytest.param(
+            f"from utils import MODE\n{HEAD}{SET.format('MODE')}{TAIL}",
+            ["train.py:{last} NP203"],
+            id="imported constant",
+        ),
+        pytest.param(
+            f"import utils\n{HEAD}{SET.format('utils.MODE')}{TAIL}",
+            ["train.py:{last} NP203"],
+            id="constant of an imported module",
+        ),
+        pytest.param(
+            f"import utils\n{HEAD}{SET.format('utils.RIGHT')}{TAIL}", [], id="valid constant"
+        ),
+        pytest.param(
+            'from utils import make\ns = tf.Session(config=make("mixed"))\n',
+            ["utils.py:11 NP203"],
+            id="function with a wrong argument",
+        ),
+        pytest.param(
+            'from utils import make\ns = tf.Session(config=make("force_fp16", "/dump"))\n',
+            [],
+            id="function with valid arguments",
+        ),
+        pytest.param(
+            "from utils import make\ns = tf.Session(config=make(FLAGS.mode, FLAGS.dump))\n",
+            [],
+            id="function with flags",
+        ),
+        pytest.param(
             f"{OPEN}from utils import RUN\nc = NPURunConfig(**RUN)\n",
             ["train.py:4 NP203", "train.py:4 NP333"],
+            id="keyword arguments of a class",
         ),
-        (
+        pytest.param(
             (
                 f"from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\n"
                 f'give_path(custom_op, "/d")\n{TAIL}'
             ),
             [],
+            id="functions that change the argument",
         ),
-        (
+        pytest.param(
             (
                 "from utils import switch_dump\n"
                 f'{HEAD}custom_op.parameter_map["dump_path"].s '
                 f'= b"/d"\nswitch_dump(custom_op)\n{TAIL}'
             ),
             [],
+            id="function called after a setting",
         ),
     ],
 )

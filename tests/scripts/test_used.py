@@ -23,48 +23,74 @@ def draft_settings(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[
 @pytest.mark.parametrize(
     ("text", "dump", "why"),
     [
-        (
+        pytest.param(
             f"dump = {DUMP}\nNPURunConfig(precision_mode='force_fp16')",
             None,
             "the DumpConfig is given to no NPURunConfig here",
+            id="never given",
         ),
-        (f"def make():\n    return {DUMP}\nNPURunConfig(dump_config=make())", True, ""),
-        (
+        pytest.param(
+            f"def make():\n    return {DUMP}\nNPURunConfig(dump_config=make())",
+            True,
+            "",
+            id="returned by a function",
+        ),
+        pytest.param(
             (
                 f"class Net:\n    def __init__(self):\n        self.dump = {DUMP}\n"
                 "    def run(self):\n        return NPURunConfig(dump_config=self.dump)"
             ),
             True,
             "",
+            id="attribute of an object",
         ),
-        (f"given = dict(dump_config={DUMP})\nNPURunConfig(**given)", True, ""),
-        (f"given = {{'dump_config': {DUMP}}}\nNPURunConfig(**given)", True, ""),
-        (f"ON = True\nif FLAGS.dump or ON:\n    NPURunConfig(dump_config={DUMP})", True, ""),
-        (
+        pytest.param(
+            f"given = dict(dump_config={DUMP})\nNPURunConfig(**given)",
+            True,
+            "",
+            id="in a dict() call",
+        ),
+        pytest.param(
+            f"given = {{'dump_config': {DUMP}}}\nNPURunConfig(**given)",
+            True,
+            "",
+            id="in a dict literal",
+        ),
+        pytest.param(
+            f"ON = True\nif FLAGS.dump or ON:\n    NPURunConfig(dump_config={DUMP})",
+            True,
+            "",
+            id="condition always true",
+        ),
+        pytest.param(
             f"OFF = False\nif FLAGS.dump and OFF:\n    NPURunConfig(dump_config={DUMP})",
             None,
             "never runs: FLAGS.dump and OFF",
+            id="condition never true",
         ),
-        (
+        pytest.param(
             f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()",
             None,
             "only if the argument is",
+            id="assigned again before the call",
         ),
-        (
+        pytest.param(
             (
                 f"dump = None\nfor one in (1, 2):\n    dump = {DUMP} if one else dump\n"
                 "NPURunConfig(dump_config=dump)"
             ),
             None,
             "only if",
+            id="assigned in a loop",
         ),
-        (
+        pytest.param(
             (
                 f"try:\n    dump = {DUMP}\nexcept ImportError:\n    dump = None\n"
                 "NPURunConfig(dump_config=dump)"
             ),
             None,
             "only if the argument is",
+            id="assigned in a try",
         ),
     ],
 )

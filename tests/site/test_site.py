@@ -446,25 +446,43 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "html"),
     [
-        ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>"),
-        ("## It's a test", '<h2 id="its-a-test">It\'s a test</h2>'),
-        ("see [it](two.md#x)", '<p>see <a href="two.html#x">it</a></p>'),
-        ("see [it](recipes/three.md)", '<p>see <a href="three.html">it</a></p>'),
-        ("[it](javascript:alert(1))", "<p>[it](javascript:alert(1))</p>"),
-        ("```sh\na <b>\n```", '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>'),
-        (
+        pytest.param("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>", id="a tag"),
+        pytest.param("## It's a test", '<h2 id="its-a-test">It\'s a test</h2>', id="a heading"),
+        pytest.param(
+            "see [it](two.md#x)",
+            '<p>see <a href="two.html#x">it</a></p>',
+            id="a link with an anchor",
+        ),
+        pytest.param(
+            "see [it](recipes/three.md)",
+            '<p>see <a href="three.html">it</a></p>',
+            id="a link into a folder",
+        ),
+        pytest.param(
+            "[it](javascript:alert(1))",
+            "<p>[it](javascript:alert(1))</p>",
+            id="a link that runs script",
+        ),
+        pytest.param(
+            "```sh\na <b>\n```",
+            '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>',
+            id="a block of code",
+        ),
+        pytest.param(
             "| a | b |\n|---|---:|\n| c | 1 |",
             '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n'
             '<thead>\n<tr>\n<th scope="col">a</th>\n'
             '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n'
             '<td class="number">1</td>\n</tr>\n'
             "</tbody>\n</table></div>",
+            id="a table",
         ),
-        (
+        pytest.param(
             "| | b |\n|---|---|",
             '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n'
             "<thead>\n<tr>\n<td></td>\n"
             '<th scope="col">b</th>\n</tr>\n</thead>\n</table></div>',
+            id="a table without rows",
         ),
     ],
 )

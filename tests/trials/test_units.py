@@ -108,12 +108,13 @@ def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "needed_by"),
     [
-        (
+        pytest.param(
             "options.precision_mode = 'allow_fp32_to_fp16'",
             "options.precision_mode_v2 = 'fp16'",
             {"precision_mode": {"precision_mode_v2"}},
+            id="one option replaces another",
         ),
-        (
+        pytest.param(
             "",
             "options.precision_mode_v2 = 'mixed_float16'\n" + LISTS.format('"A"', '"B"'),
             {
@@ -122,8 +123,14 @@ def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
                     "modify_mixlist.white-list.to-add",
                 }
             },
+            id="lists that need a mode",
         ),
-        ("options.hccl_timeout = 600", "options.hccl_timeout = 900\nenv.X = 1", {}),
+        pytest.param(
+            "options.hccl_timeout = 600",
+            "options.hccl_timeout = 900\nenv.X = 1",
+            {},
+            id="unrelated changes",
+        ),
     ],
 )
 def test_what_a_change_needs_is_found_from_the_rules(
