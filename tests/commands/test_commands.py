@@ -305,6 +305,12 @@ def test_explain_names_winner_losers_default_and_rules(run: Run, store: Store) -
         < out.index("1800 of base (profiles/base.toml:6)")
     )
     assert "NP378" in out
+    typed = run(
+        "explain", "over", "hccl_timeout", "--set", "hccl_timeout=5", "--format", "json"
+    ).out
+    (winner,) = json.loads(typed)["winners"]
+    assert winner["line"] is None, "what is typed stands in no file"
+    assert winner["column"] is None
     out = run("explain", "over", "dump_step").out
     assert out.startswith("over: dump_step is not set\n")
     assert "cleared by   over (profiles/over.toml:3, unset)" in out

@@ -492,6 +492,24 @@ def test_a_source_brings_its_own_sources_at_what_its_lock_says(
     assert "hccl_timeout = 600\n" in run("show", "tools:wide").out
 
 
+def test_a_deprecated_preset_of_a_source_of_a_source_is_named_by_both(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = 'profile.deprecated = "use newer"\noptions.hccl_timeout = 600\n'
+    team.publish({"base": old}, "1.1.0")
+    tools = Team(tmp_path / "tools")
+    tools.repo.write({"wide": 'profile.extends = ["core:base"]\n'})
+    monkeypatch.chdir(tools.repo.folder)
+    assert run("source", "add", "core", team.url).code == 0
+    tools.publish({}, "1.0.0")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "add", "tools", tools.url).code == 0
+    app.write({"heir": 'profile.extends = ["tools:wide"]\n'})
+    checked = run("check", "heir").out
+    assert "heir extends tools:wide, which builds on tools/core:base" in checked
+    assert "that is deprecated: use newer" in checked
+
+
 def test_presets_whose_source_is_not_here_are_listed_by_what_they_say_and_it_is_told_once(
     app: Repo, run: Run
 ) -> None:
