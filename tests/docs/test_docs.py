@@ -130,6 +130,14 @@ def test_what_a_page_shows_is_what_happens(
     write_back(page, text if "".join(parts) == text else "".join(printed), request)
 
 
+def test_a_printed_commit_id_without_a_digit_is_a_commit_id(tmp_path: Path) -> None:
+    block = "$ echo dbdedec 77fdfb3\n13c3ee1 95634b5\n$ echo dbdedec\n13c3ee1\n"
+    world = World(tmp_path, "true")
+    assert run_console(world, block) == block
+    other = "$ echo 77fdfb3\n13c3ee1\n"
+    assert run_console(world, other) != other, "the page shows another commit by this id"
+
+
 def is_marked_as_failing(parts: list[str]) -> bool:
     """Return whether a page says above its last block that a command in it fails."""
     return len(parts) > 1 and parts[-2].endswith("<!-- fails -->\n")

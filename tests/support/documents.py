@@ -8,7 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,7 +84,8 @@ def find_world(text: str) -> str | None:
 
 
 #: A commit id, full or short, in what git and npuprof print.
-_COMMIT_ID = re.compile(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7,40}(?![0-9a-f])")
+#: A commit id on a page: a page shows none without a digit, but git may print one.
+_COMMIT_ID = re.compile(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)(?:[0-9a-f]{40}|[0-9a-f]{7})(?![0-9a-f])")
 
 
 class World:
@@ -129,13 +130,11 @@ class World:
         self.current = Path(place.read_text(encoding="utf-8").strip())
         return done
 
-    def has_commits(self, shown: str, printed: str) -> bool:
+    def has_commits(self, shown: str, printed_ids: Sequence[str]) -> bool:
         """Return whether a page shows each commit by one id of its own, also in other blocks."""
         pairs = [
             (shown_id[:7], printed_id[:7])
-            for shown_id, printed_id in zip(
-                _COMMIT_ID.findall(shown), _COMMIT_ID.findall(printed), strict=False
-            )
+            for shown_id, printed_id in zip(_COMMIT_ID.findall(shown), printed_ids, strict=True)
         ]
         there, back = self.commits
         return all(
@@ -195,9 +194,8 @@ def run_console(
             1,
         ):  # 1 is an answer: not clean, not equal
             refused.append(command)
-        same = re.fullmatch(make_pattern(expected), printed) is not None and world.has_commits(
-            expected, printed
-        )
+        match = re.fullmatch(make_pattern(expected), printed)
+        same = match is not None and world.has_commits(expected, match.groups())
         found += [requested, expected if same else printed]
         typed += [requested, printed]
     if outputs is not None:
@@ -206,16 +204,20 @@ def run_console(
 
 
 def make_pattern(expected: str) -> str:
-    """Return a pattern for an expected text; commit ids, dates and durations may differ."""
+    """Return a pattern for an expected text; commit ids, dates and durations may differ.
+
+    Its groups are the commit ids.
+    """
     text = re.escape(expected)
-    text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7}(?![0-9a-f])", "[0-9a-f]{7,}", text)
-    text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{40}(?![0-9a-f])", "[0-9a-f]{40}", text)
+    text = _COMMIT_ID.sub(
+        lambda found: "([0-9a-f]{40})" if len(found[0]) == 40 else "([0-9a-f]{7,})", text
+    )
     text = re.sub(r"(?<=presets\\-)[0-9a-f]{8}", "[0-9a-f]{8}", text)  # a checkout by its place
     text = re.sub(r"\d+\\\.\d+\\ s\b", r"\\d+\\.\\d+ s", text)
     text = re.sub(r"(?<=\\ )\d\\\.\d{3}(?=\\ )", r"\\d\\.\\d{3}", text)  # seconds in a table
     return re.sub(
         r"\d{4}\\-\d\d\\-\d\d(T[\d:]+(\\\+\d\d:\d\d|Z))?",
-        r"\\d{4}-\\d\\d-\\d\\d(T[\\d:]+(\\+\\d\\d:\\d\\d|Z))?",
+        r"\\d{4}-\\d\\d-\\d\\d(?:T[\\d:]+(?:\\+\\d\\d:\\d\\d|Z))?",
         text,
     )
 
