@@ -225,6 +225,7 @@ def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> b
 
 
 def _has_edited_copy(sources: Sources, name: str) -> bool:
+    """Return whether a source has a vendored copy that differs from the lock."""
     from npuprof.store.sources.opening import find_copy_faults
 
     return (

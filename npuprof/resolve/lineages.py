@@ -291,12 +291,15 @@ def _count_common(lines: list[tuple[Profile, ...]]) -> int:
     first, *others = lines
     shortest = min(map(len, lines)) - 1
     for other in others:
-        same = list(map(is_, first[:shortest], other))  # in C: lines have thousands of members
+        same = list(
+            map(is_, first[:shortest], other)
+        )  # no loop in Python: a line may have thousands of members
         shortest = same.index(False) if False in same else len(same)
     return shortest
 
 
 def _list_texts(lineage: Iterable[Profile]) -> list[str]:
+    """Return the texts of the documents of profiles."""
     return [member.document.text for member in lineage]
 
 

@@ -97,11 +97,11 @@ def test_a_key_is_set_where_it_belongs_in_the_type_it_has(
 ) -> None:
     result = run("set", "base", values, "--no-check")
     assert result.code == 0, result.err
-    table = tomllib.loads(text(folder))
+    written = tomllib.loads(text(folder))
     for part in path:
-        table = table[part]
-    assert table == value
-    assert type(table) is type(value)
+        written = written[part]
+    assert written == value
+    assert type(written) is type(value)
     assert "# 27 * 68" in text(folder)
 
 

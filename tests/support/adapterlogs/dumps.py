@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from support.adapterlogs import wire
-from support.adapterlogs.process import Held
+from support.adapterlogs.process import PlayedSession
 
 _PLAIN = {
     ord("\n"): "\\n",
@@ -45,7 +45,7 @@ def _write_node(
     yield "}\n"
 
 
-def list_attributes(session: Held) -> dict[str, str]:
+def list_attributes(session: PlayedSession) -> dict[str, str]:
     """Return the attributes that the adapter adds to a node: the values that it read."""
     found: dict[str, str] = {}
     for option in wire.list_options().values():
@@ -65,7 +65,7 @@ def list_attributes(session: Held) -> dict[str, str]:
     return found
 
 
-def write_graph(session: Held) -> str:
+def write_graph(session: PlayedSession) -> str:
     """Return a graph as it is dumped before partition: one marked node among others."""
     device = "/job:localhost/replica:0/task:0/device:CPU:0"
     parts = [

@@ -46,7 +46,7 @@ class Line(NamedTuple):
     level: str
 
 
-class Held(NamedTuple):
+class PlayedSession(NamedTuple):
     """A simulated session: its parameter map, the resulting maps, and the options of the engine."""
 
     entries: Mapping[str, wire.Entry]
@@ -64,7 +64,7 @@ class Played:
     def __init__(self, snapshot: str, modules: str, pid: int) -> None:
         self.snapshot, self.modules, self.pid = snapshot, modules.split(), pid
         self.lines: list[Line] = []
-        self.sessions: list[Held] = []
+        self.sessions: list[PlayedSession] = []
         self.shown: dict[tuple[int, str], list[list[int]]] = {}
 
     def add(self, file: str, text: str, *, kind: str = "debug") -> int:
@@ -124,7 +124,7 @@ def sort_keys(entries: Mapping[str, str]) -> list[str]:
     return sorted(entries, key=str.encode)
 
 
-def _say_start(played: Played, session: Held) -> None:
+def _say_start(played: Played, session: PlayedSession) -> None:
     """Say what GePlugin::Init says: the start, or that the engine is up already."""
     if len(played.sessions) > 1:
         played.add(PLUGIN, "[GePlugin] Ge has already initialized")
@@ -156,7 +156,7 @@ def _say_start(played: Played, session: Held) -> None:
     )
 
 
-def _say_session(played: Played, session: Held) -> None:
+def _say_session(played: Played, session: PlayedSession) -> None:
     """Say what a session of the graph engine says when it is made."""
     if played.snapshot == "g":
         played.show("s", played.add_block(MANAGER, "Session options: ", session.maps.session))
@@ -172,7 +172,7 @@ def _say_session(played: Played, session: Held) -> None:
     played.add(GEOP, "[GEOP] tf session: direct5e1a77b0c3d24f19 get ge session success.")
 
 
-def _say_old_blocks(played: Played, session: Held, starts: list[int]) -> None:
+def _say_old_blocks(played: Played, session: PlayedSession, starts: list[int]) -> None:
     """Log the blocks of 2021-09 to 2023-12: the options of each GeOp.
 
     They are logged even if they were not passed to the engine.
@@ -226,7 +226,7 @@ def _say_geop(played: Played, requested: Mapping[str, str | None]) -> None:
     played.show("o:experimental_accelerate_train_mode", [line])
 
 
-def _say_graph(played: Played, session: Held) -> None:
+def _say_graph(played: Played, session: PlayedSession) -> None:
     line = played.add(
         GEOP,
         (
@@ -247,7 +247,7 @@ def _say_graph(played: Played, session: Held) -> None:
     )
 
 
-def _play_session(played: Played, session: Held) -> None:
+def _play_session(played: Played, session: PlayedSession) -> None:
     is_current = played.snapshot == "g"
     if is_current:
         _say_partition(played, session.maps.requested)
@@ -280,7 +280,7 @@ def play(
     for entries in sessions:
         maps = wire.build_maps(entries, snapshot, kept)
         init = played.sessions[0].init if played.sessions else dict(maps.init)
-        played.sessions.append(Held(entries, maps, init))
+        played.sessions.append(PlayedSession(entries, maps, init))
         if len(played.sessions) > 1:
             played.shown[len(played.sessions) - 1, "i"] = list(played.shown.get((0, "i"), ()))
         _play_session(played, played.sessions[-1])

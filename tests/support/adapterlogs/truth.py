@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from support.adapterlogs import wire
-from support.adapterlogs.process import Held, Played
+from support.adapterlogs.process import Played, PlayedSession
 
 IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN = (
     "in force",
@@ -82,7 +82,7 @@ def _find_default(option: wire.Option) -> str:
 
 
 def _holds_in(
-    session: Held, option: wire.Option, value: Any, snapshot: str
+    session: PlayedSession, option: wire.Option, value: Any, snapshot: str
 ) -> tuple[bool | None, bool]:
     """Return whether a value was effective in a session, and whether unset looks the same."""
     needs = {
