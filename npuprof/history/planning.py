@@ -316,21 +316,35 @@ class _Planner:
         )
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
+        """Return the reasons for a version of the whole store since its last one.
+
+        They are changes of presets and of project files. Without any, new versions of presets are
+        the reason. Errors are added to ``problems``.
+        """
         before = self._repository.load_revision(self._repository.resolve_commit(last.commit))
         steps = StoreSteps([], (), ())
         try:
-            same = None
-            if self._uncompared:
-                same = {name for name, commit in self._same.items() if commit == before.commit}
             steps = explain_presets(
-                self._workspace.resolver, before, self._committed, self._configs, same
+                self._workspace.resolver,
+                before,
+                self._committed,
+                self._configs,
+                self._list_unchanged(before.commit) if self._uncompared else None,
             )
             steps.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings
+        # other stores lock tags of the whole store: they get new versions only with another tag
         if not steps.reasons and planned:
             steps.reasons.append(Reason("patch", "only versions of presets are new"))
         return steps
+
+    def _list_unchanged(self, commit: str) -> set[str]:
+        """Return the presets whose digests match their unreadable version at a commit.
+
+        A match with a version at another commit says nothing about this one.
+        """
+        return {name for name, released in self._same.items() if released == commit}
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:

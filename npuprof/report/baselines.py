@@ -86,19 +86,31 @@ def _require_text(value: Any) -> str:
 
 
 def build_baseline_key(finding: Finding, file: str) -> BaselineKey:
-    """Return the identity of a finding in the baseline ``file``."""
-    origin = finding.origin
-    path = finding.path or ""
-    if origin is not None and finding.where is None:
-        path = origin.file
+    """Return the identity of a finding in the baseline ``file``.
+
+    Its path, and paths in its message, are relative to the baseline's folder, so that the identity
+    is the same from every current folder. Files of revisions keep their names.
+    """
+    path = _find_path(finding)
+    # without line numbers: an edit above a finding would make it new
     message = strip_lines(finding.message)
-    if origin is None or not origin.revision:
+    is_of_revision = finding.origin is not None and bool(finding.origin.revision)
+    if not is_of_revision:
         folder = os.path.dirname(os.path.abspath(file))
         if path:
             path = os.path.relpath(os.path.abspath(path), folder)
+        # in the baseline's own folder, paths in messages are relative to it already
         if folder != os.getcwd():
             message = _FILE.sub(lambda match: _relate_path(match[0], folder), message)
     return BaselineKey(path, finding.code, finding.key, message)
+
+
+def _find_path(finding: Finding) -> str:
+    """Return the file of a finding without its revision; empty if there is none."""
+    if finding.where is None and finding.origin is not None:
+        # not finding.path, which begins with the commit of a revision
+        return finding.origin.file
+    return finding.path or ""
 
 
 def write_baseline(baseline: Baseline, counts: Counter[BaselineKey]) -> None:

@@ -246,9 +246,9 @@ class Folder(CachedStore):
                 raise NpuprofError(build_clash_finding(name, (source, shown), requested))
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, is_outside):
-                from npuprof.store.problems import build_outside_finding
+                from npuprof.store.problems import build_link_finding
 
-                raise NpuprofError(build_outside_finding(source, name, requested, is_outside))
+                raise NpuprofError(build_link_finding(source, name, requested, is_outside))
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None

@@ -161,24 +161,27 @@ def build_clash_finding(name: str, paths: tuple[str, str], requested: Origin | N
     return Finding("NP014", what, why, "rename one of the two files", requested, "", (name,), where)
 
 
-def build_outside_finding(
-    source: str, name: str, requested: Origin | None, outside: bool
+def build_link_finding(
+    source: str, name: str, requested: Origin | None, is_outside: bool
 ) -> Finding:
-    """Return the finding for a preset file that is a link out of the store.
+    """Return the finding for a preset file behind a link that is not followed.
 
-    ``outside`` the store, for any link.
+    In a store, these are links out of it. For a preset outside the store (``is_outside``), it is
+    any link. The finding is at the reference in ``extends``, or at the file if there is none.
     """
-    what, hint = f"{source} is a link that leads out of the store", "copy the file into the store"
-    why = "A store is shared as it is; files outside it would be missing elsewhere."
-    if outside:
-        what, hint = f"{source} is a link, or lies below one", "put the file itself there"
+    if is_outside:
+        what = f"{source} is a link, or lies below one"
         why = (
             "Of presets outside the store no link is followed: where it leads is the machine's own "
             "affair."
         )
-    return Finding(
-        "NP005", what, why, hint, requested, "", (name,), None if requested else Place(source)
-    )
+        hint = "put the file itself there"
+    else:
+        what = f"{source} is a link that leads out of the store"
+        why = "A store is shared as it is; files outside it would be missing elsewhere."
+        hint = "copy the file into the store"
+    where = None if requested else Place(source)
+    return Finding("NP005", what, why, hint, requested, "", (name,), where)
 
 
 def build_unreadable_finding(source: str, error: Exception) -> Finding:

@@ -26,6 +26,7 @@ from npuprof.hosting.git_hooks import (
     remove_hook,
 )
 from npuprof.report import Answer
+from npuprof.store.gitstore.objects import Git
 
 
 class Uninstall(StoreVerb):
@@ -37,46 +38,62 @@ class Uninstall(StoreVerb):
     everywhere = EVERYWHERE
 
     def run(self) -> Answer:
-        """Remove what ``git install`` wrote, and nothing else. Raises NpuprofError."""
+        """Return the list of what was removed: settings, the attributes file and hooks.
+
+        Only what ``git install`` wrote is removed. Raises NpuprofError.
+        """
         if self.server:
-            git = open_server_git()
-            hook = find_hook(git, SERVER_HOOK)
-            reject_outside_hook(git, hook)
-            return Answer(
-                None,
-                (
-                    f"removed\n  {hook}"
-                    if remove_hook(hook, SERVER_HOOK)
-                    else "nothing was set up here",
-                ),
-            )
+            return _uninstall_server()
         git = open_git(self.everywhere)
-        scope = name_scope(self.everywhere)
+        # checked before the first change: the configuration may belong to another repository
         if not self.everywhere:
             reject_foreign_folder(git)
-        path, added_lines = find_attributes(git, self.everywhere, self.store)
-        done = []
-        for name in (*list_settings(), *list_diff_settings()):
-            if read_setting(git, scope, name) is not None:
-                write_setting(git, scope, name, None)
-                done.append(name)
+        path, own_lines = find_attributes(git, self.everywhere, self.store)
+        removed = _unset_settings(git, name_scope(self.everywhere))
         if edit_attributes(
             path,
-            lambda old: _drop_attributes(old, added_lines),
+            lambda text: _drop_attributes(text, own_lines),
             "" if self.everywhere else git.folder,
         ):
-            done.append(path)
-        for name in () if self.everywhere else HOOKS:
-            hook = find_hook(git, name)
-            reject_outside_hook(git, hook)
-            if remove_hook(hook, name):
-                done.append(hook)
-        where = (
-            "for all repositories of this user" if self.everywhere else "for this repository alone"
-        )
-        return Answer(
-            None, (list_below("removed" if done else f"nothing was set up {where}", done),)
-        )
+            removed.append(path)
+        # a hook belongs to one repository, so --global has installed none
+        if not self.everywhere:
+            removed += _remove_hooks(git)
+        if removed:
+            return Answer(None, (list_below("removed", removed),))
+        scope = "all repositories of this user" if self.everywhere else "this repository alone"
+        return Answer(None, (f"nothing was set up for {scope}",))
+
+
+def _uninstall_server() -> Answer:
+    """Return whether npuprof's hook of the bare repository was removed. Raises NpuprofError."""
+    git = open_server_git()
+    hook = find_hook(git, SERVER_HOOK)
+    reject_outside_hook(git, hook)
+    if remove_hook(hook, SERVER_HOOK):
+        return Answer(None, (list_below("removed", [hook]),))
+    return Answer(None, ("nothing was set up here",))
+
+
+def _unset_settings(git: Git, scope: str) -> list[str]:
+    """Return the names of the git settings that were removed, also those of ``--diff``."""
+    removed = []
+    for name in (*list_settings(), *list_diff_settings()):
+        if read_setting(git, scope, name) is not None:
+            write_setting(git, scope, name, None)
+            removed.append(name)
+    return removed
+
+
+def _remove_hooks(git: Git) -> list[str]:
+    """Return the paths of the hooks that contained npuprof's lines. Raises NpuprofError."""
+    removed = []
+    for name in HOOKS:
+        hook = find_hook(git, name)
+        reject_outside_hook(git, hook)
+        if remove_hook(hook, name):
+            removed.append(hook)
+    return removed
 
 
 def _drop_attributes(text: str, added_lines: list[str]) -> str:
