@@ -77,10 +77,13 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
         status = os.fstat(file.fileno())
         size = status.st_size
         if not is_handed:
+            # the name may lead to another file since it was checked above
             _require_plain_file(status.st_mode)
         if whole and size > most:
             raise _build_too_long_error(most)
+        # a peek leaves the bytes for the read that follows
         ahead = _AHEAD.pop(path, b"") if whole else b""
+        # one byte more than the size: the kernel reports 0 for /proc, and a log may grow meanwhile
         pieces = [ahead + _read_piece(file, min(size, most) + 1)]
         total = len(pieces[0])
         ended = size and total == size and stat.S_ISREG(status.st_mode)  # a short read
@@ -91,6 +94,7 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
         if whole:
             raise _build_too_long_error(most)
         return b"".join(pieces)[:most]
+    # most files come in one piece, which need not be copied
     return pieces[0] if len(pieces) == 1 or not pieces[1] else b"".join(pieces)
 
 
@@ -139,6 +143,7 @@ def read_standard_input() -> bytes:
     try:
         data = ahead + _read_piece(sys.stdin.buffer, LARGEST_FILE + 1 - len(ahead))
     except AttributeError:
+        # Python has no sys.stdin if the shell closed it (<&-)
         raise OSError(0, "it is closed") from None
     if len(data) > LARGEST_FILE:
         raise _build_too_long_error(LARGEST_FILE)
@@ -200,6 +205,7 @@ def describe_os_error(error: Exception, path: str = "") -> str:
         if os.path.lexists(above) and not os.path.isdir(above):
             return f"{above} is a file, not a folder"
         further = os.path.dirname(above)
+        # the parent of the root is the root: the loop would not end
         above = further if further != above else ""
     reason = str(getattr(error, "strerror", None) or error)
     return reason[:1].lower() + reason[1:]
@@ -246,6 +252,7 @@ def make_folder(path: str) -> list[str]:
         make_tree(path)
     except OSError as error:
         remove_folders(created)
+        # a name below the folder, as the file in the way may be at the folder's own path
         reason = describe_os_error(error, os.path.join(path, "x"))
         what = f"{path}, for the folder cannot be made: {reason}"
         raise build_write_error(what, "Nothing was written.") from None

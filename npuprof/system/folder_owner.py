@@ -10,11 +10,13 @@ def is_own_folder(folder: str) -> bool:
 
     It belongs to this user, or is in safe.directory.
     """
+    # git's variable for its own tests: with it, git goes by safe.directory alone, too
     if os.environ.get("GIT_TEST_ASSUME_DIFFERENT_OWNER", "0") in ("", "0") and _is_owned(folder):
         return True
     from npuprof.system import processes
 
     arguments = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
+    # a hook's GIT_DIR would select a repository, whose settings would be read
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
     environ |= processes.READ.variables
     try:
@@ -45,4 +47,5 @@ def _is_owned(folder: str) -> bool:
         return True  # the system has no such ownership
     user = find_user()
     owner = os.lstat(folder).st_uid
+    # git accepts the clones of the user who called sudo, too
     return owner == user or (user == 0 and str(owner) == os.environ.get("SUDO_UID"))

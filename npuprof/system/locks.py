@@ -57,6 +57,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
             lock = _lock_folder(folder)
             if lock is not None:
                 locks.append(lock)
+                # only under the lock: no other process is between creating a file and holding it
                 _remove_leftovers(folder)
         yield
     finally:
@@ -79,6 +80,7 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
     status = os.fstat(handle)
     key = (status.st_dev, status.st_ino)
     try:
+        # flock belongs to the open file: a second handle of this process would wait for the first
         if key not in _held:
             _wait_for_lock(handle, folder)
             _held.add(key)
@@ -101,6 +103,7 @@ def _wait_for_lock(handle: int, folder: str) -> None:
     is_reported = False
     while True:
         try:
+            # polled: a blocking call could print no message, and would never give up
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
@@ -128,6 +131,7 @@ def _remove_leftovers(folder: str) -> None:
                     continue
                 handle = tree.open_file(name, os.O_RDONLY)
                 try:
+                    # fails for files of living processes, which hold_file has locked
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     tree.remove_file(name)
                 finally:

@@ -76,10 +76,12 @@ READ = GitProfile(
         f"core.hooksPath={os.devnull}",
         "core.pager=cat",
         "core.askPass=",
+        # a command of the repository
         "core.alternateRefsCommand=",
         "diff.external=",
         f"diff.orderFile={os.devnull}",
         "log.mailmap=false",
+        # would start gpg, and add its output to the log
         "log.showSignature=false",
         "submodule.recurse=false",
         "gc.auto=0",
@@ -89,6 +91,7 @@ READ = GitProfile(
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "",
         "GIT_TERMINAL_PROMPT": "0",
+        # git status would otherwise write a refreshed index
         "GIT_OPTIONAL_LOCKS": "0",
     },
 )
@@ -110,6 +113,7 @@ NETWORK = GitProfile(
         "fetch.bundleURI=",
         "fetch.fsckObjects=true",
         "transfer.fsckObjects=true",
+        # packs stay as they arrive, instead of thousands of loose objects
         "fetch.unpackLimit=1",
         "transfer.unpackLimit=1",
         "gc.auto=0",
@@ -126,6 +130,7 @@ NETWORK = GitProfile(
         "GCM_INTERACTIVE": "never",
         "GIT_ALLOW_PROTOCOL": "ssh:https:file",
         "GIT_NO_LAZY_FETCH": "1",
+        # errors of transports are recognised by their English text
         "LANGUAGE": "C",
     },
 )
@@ -199,6 +204,7 @@ def _limit_memory(process: int) -> None:
     with suppress(ImportError, AttributeError, OSError):
         import resource
 
+        # RLIMIT_AS would count the packs that git maps
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         if soft == resource.RLIM_INFINITY:
             resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, hard))
@@ -336,8 +342,10 @@ class Replies:
             piece = os.read(handle, 1 << 16)
         else:
             with suppress(BrokenPipeError):  # it reads no more
+                # a pipe that poll reports as writable has room for PIPE_BUF bytes: more could block
                 piece = bytes(self._stdin[: os.write(handle, self._stdin[: select.PIPE_BUF])])
             self._stdin = self._stdin[len(piece) :]
+        # more is read and dropped: with a full pipe the process would wait forever
         if pipe is self._process.stderr and len(self._errors) < _MOST_MESSAGES:
             self._errors += piece
         if not piece:
@@ -491,6 +499,7 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
     import threading
 
     copies = min(len(os.sched_getaffinity(0)), len(batches) // 2) if sys.platform == "linux" else 1
+    # a fork has no other threads: locks that they held would stay locked
     if copies < 2 or threading.active_count() > 1:
         yield from map(work, batches)
         return

@@ -21,6 +21,7 @@ from npuprof.system import find_repository_top, is_below
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+# without O_NONBLOCK, a pipe in the place of the file would block the open
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 
 #: A file being written, and one about to be replaced.
@@ -42,6 +43,7 @@ def reject_link_out(path: str) -> None:
         if part in ("", "."):
             continue
         if part == "..":
+            # links on the way are resolved already, so this is the parent that the system takes
             folder = os.path.dirname(folder)
             continue
         below = os.path.join(folder, part)
@@ -49,6 +51,7 @@ def reject_link_out(path: str) -> None:
             folder = below
             continue
         links += 1
+        # the system rejects such a path by itself
         if links > _MOST_LINKS:
             return
         target = os.readlink(below)
@@ -59,6 +62,7 @@ def reject_link_out(path: str) -> None:
             why = "A clone may bring such a link; nothing was written."
             hint = "remove the link, or name where it leads"
             raise build_error("NP941", what, why, hint, where=Place(path))
+        # the parts of the target may be links, too
         remaining += target.split(os.sep)[::-1]
         if os.path.isabs(target):
             folder = os.sep
@@ -122,6 +126,7 @@ class Tree:
         """Close the folder."""
         if self._handle >= 0:
             os.close(self._handle)
+            # before the open, which may fail: __del__ reads it in any case
             self._handle = -1
 
     def __del__(self) -> None:
@@ -170,6 +175,7 @@ class Tree:
         """Return the names in a folder, sorted; empty if it does not exist."""
         try:
             with self._open_folder(name) as handle:
+                # a handle with O_PATH cannot be listed
                 listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         except FileNotFoundError:
             return []
@@ -185,11 +191,13 @@ class Tree:
         """
         with self._open_folder(name) as handle:
             for below, folders, names, current in os.fwalk(".", dir_fd=handle):
+                # os.fwalk counts links to folders as folders
                 links = []
                 for folder in folders:
                     status = os.stat(folder, dir_fd=current, follow_symlinks=False)
                     if stat.S_ISLNK(status.st_mode):
                         links.append(folder)
+                # in place: os.fwalk enters the folders that are left
                 folders[:] = [folder for folder in folders if folder not in links]
                 path = os.path.normpath(os.path.join(name, below))
                 yield "" if path == "." else path, folders, [*names, *links]
@@ -244,6 +252,7 @@ class Tree:
         with open(path, "rb") as source, open(self.create_file(name, 0o600), "wb") as file:
             shutil.copyfileobj(source, file)
             file.flush()
+            # after the flush: another write would set the time again
             shutil.copystat(path, file.fileno())  # type: ignore[arg-type]
 
     def make_executable(self, name: str) -> None:
@@ -272,6 +281,7 @@ class Tree:
         while name:
             try:
                 with self._open_parent(name) as (parent, last):
+                    # fails if the folder is not empty; its parents are not empty then either
                     os.rmdir(last, dir_fd=parent)
             except OSError:
                 return
@@ -300,9 +310,11 @@ class Tree:
         handle = os.dup(self._handle)
         try:
             for part in filter(None, name.split("/")):
+                # O_NOFOLLOW rejects links, and '..' is none
                 if part in (".", ".."):
                     raise ValueError(name)
                 if make is not None:
+                    # it may exist, as anything: opening it shows whether it is a folder
                     with suppress(FileExistsError):
                         os.mkdir(part, make, dir_fd=handle)
                 try:

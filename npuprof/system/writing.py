@@ -90,6 +90,7 @@ def write_planned_files(files: Sequence[PlannedWrite]) -> None:
     targets: dict[str, PlannedWrite] = {}
     resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
     for plan in files:
+        # a device has no content to compare, and below a named folder nobody asked for one
         if not plan.below and plan.known is ANYTHING and is_stream(plan.path):
             streams.append(plan)
             continue
@@ -129,6 +130,7 @@ def find_target(
     if not below:
         reject_link_out(path)
     folder, name = os.path.split(path)
+    # ``resolve`` is cached by folder, so the file itself is resolved only if it is a link
     target = os.path.join(resolve(folder), name)
     if name in ("", ".", "..") or os.path.islink(target):
         target = os.path.realpath(path)
@@ -199,6 +201,7 @@ class _Replacing:
                 _write_stream(stream)
             self._require_unsaved_backups()
         except BaseException as error:
+            # an interrupt must leave no mixture of old and new files either
             self._undo()
             if not isinstance(error, (OSError, ValueError)):
                 raise
@@ -208,9 +211,11 @@ class _Replacing:
             for handle in self._handles:
                 os.close(handle)
         for name in self._backups.values():
+            # only now: until here, an error restores the old files from them
             self._remove_quietly(name)
         for prepared in self._prepared:
             path = prepared.plan.path
+            # a rename replaces one name of a hard-linked file
             if prepared.links > 1:
                 show_note(f"{path} was a hard link; its other name keeps the text it had")
             if prepared.plan.durable and not _is_done(prepared.plan, prepared.target):
@@ -233,6 +238,8 @@ class _Replacing:
             is_compared = prepared.plan.known is not ANYTHING
             if prepared.replaces and (is_compared or not is_alone):
                 self._backups[prepared.target] = self._back_up_file(prepared)
+                # after the backup: an editor that saved by a rename meanwhile has put another file
+                # here
                 _require_unsaved(prepared, prepared.target)
             self._put_in_place(prepared)
             self._placed.append(prepared)
@@ -280,8 +287,10 @@ class _Replacing:
             hold_file(handle)
             rest = memoryview(content)
             while rest:
+                # os.write may take less than it is given
                 rest = rest[os.write(handle, rest) :]
             if plan.durable:
+                # before the rename: after a power cut the name could lead to an empty file
                 os.fsync(handle)
             if old is not None:
                 _copy_attributes(handle, prepared.target, old)
@@ -293,6 +302,7 @@ class _Replacing:
         except BaseException:
             self._tree.remove_file(prepared.temporary)
             raise
+        # open files are limited; the lock of the folder protects the others
         if len(self._handles) > MOST_LOCKS:
             os.close(self._handles.pop())
         return prepared._replace(replaces=old is not None, links=old.st_nlink if old else 1)
@@ -372,10 +382,13 @@ def _compare_target(plan: PlannedWrite, target: str) -> bool:
         raise IsADirectoryError(21, "it is a folder", target)
     if name := name_special_file(mode):
         raise UnfitFileError(0, f"it is {name}, not a file")
+    # not a conflict, even if somebody else has written the same content
     if plan.content is not None and _has_content(target, plan.content):
         return True
     if known is None or (known is not ANYTHING and not _has_content(target, known)):
         raise _build_changed_error(plan.path)
+    # A rename needs no permission for the file itself. root may write every file, so that the mode
+    # counts, too.
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise PermissionError(0, "it is read-only, and stays as it is")
     return False
@@ -384,6 +397,7 @@ def _compare_target(plan: PlannedWrite, target: str) -> bool:
 def _has_content(path: str, content: bytes) -> bool:
     """Return whether the content of a file equals some bytes."""
     try:
+        # most changes differ in size, which needs no read
         if os.stat(path).st_size != len(content):
             return False
         return read_plain_file(path, len(content)) == content
@@ -406,11 +420,14 @@ def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
             os.fchown(handle, old.st_uid, old.st_gid)
         except OSError:
             with suppress(OSError):
+                # only root can give a file away, but a user can keep a group of his own
                 os.fchown(handle, -1, old.st_gid)
     with suppress(OSError, AttributeError):
         for name in os.listxattr(target):
+            # the system sets the others, such as labels of SELinux
             if name.startswith(("user.", "system.posix_acl")):
                 os.setxattr(handle, name, os.getxattr(target, name))
+    # last: a change of the owner clears the bits for setuid and setgid
     os.fchmod(handle, old.st_mode & 0o7777)
 
 
@@ -429,10 +446,12 @@ def _write_stream(stream: PlannedWrite) -> None:
         try:
             handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
         except OSError as error:
+            # what POSIX returns for a non-blocking open for writing if nobody reads
             if waits and error.errno == errno.ENXIO:
                 raise UnfitFileError(0, "it is a named pipe without a reader") from None
             raise
         if waits:
+            # only the open must not wait: a full pipe would be an error
             os.set_blocking(handle, True)
     with open(handle, "wb") as file:
         file.write(stream.content or b"")

@@ -136,6 +136,7 @@ def walk_commits(
             yield commit
             continue
         changed = _parse_raw_changes(files, layout, names)
+        # git log only sees the store's own paths: there, a move is a commit of new files
         has_new_file = any(change.was is None for change in changed)
         move = _find_store_move(repository, commit.id, changed, layout) if has_new_file else None
         if move:
@@ -244,6 +245,7 @@ def _find_store_move(
     if trees.former is None:
         return None
     moved = _parse_raw_changes(trees.raw_lines, layout, {}, layout._replace(prefix=trees.former))
+    # presets that only moved with their folder keep name and content
     others = [change for change in moved if change.was != change.now or change.old != change.new]
     return StoreMove(repository.with_store_prefix(trees.former), parent, others)
 
@@ -274,6 +276,8 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
             line.startswith(b":")
             and b" R" in line
             and store.name_of(os.fsdecode(now))
+            # the same path below another folder; without the slash, rebase.toml would match
+            # base.toml
             and (b"/" + was).endswith(b"/" + name)
         ):
             folder = was.removesuffix(name)
@@ -292,6 +296,7 @@ def list_tree_changes(
             return []
     old = repository.list_profile_files(parent, layout)
     new = repository.list_profile_files(commit, layout)
+    # a rename needs a name that is gone and one that is new
     if old.keys() - new.keys() and new.keys() - old.keys():
         raw = repository.git.run_command(*_COMPARISON, parent, commit, "--", *layout.pathspecs)
         return _parse_raw_changes(raw.split(b"\0"), layout, {})
@@ -313,6 +318,7 @@ def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         *records, rest = (rest + block).split(b"\0\1")
         for record in records:
+            # the first record still has the byte that the split removed from the others
             yield record.lstrip(b"\1")
     if rest:
         yield rest.lstrip(b"\1").removesuffix(b"\0")

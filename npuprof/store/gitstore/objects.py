@@ -196,6 +196,7 @@ class Git:
         if len(header) != 3:
             return None
         oid, kind, digits = header
+        # "NAME missing" has three parts, too, if the name contains a blank
         if not digits.isdigit() or len(oid) not in (40, 64):  # SHA-1 or SHA-256
             return None
         size = int(digits)
@@ -227,6 +228,7 @@ class Git:
         Raises NpuprofError outside a work tree.
         """
         kinds = "-cz" if only_tracked else "-coz"
+        # from the top, git would list all of the repository
         start = ("-C", os.path.abspath(folder)) if self.top else ()
         return self.run_command(*start, "ls-files", kinds, "--exclude-standard").split(b"\0")
 
@@ -252,6 +254,7 @@ class Git:
             "--get-regexp",
             r"^filter\..*\.(clean|smudge|process|required)$",
         )
+        # git has no switch for all filters: an empty command disables one
         names = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in names if name]
         return build_config_variables(off)
@@ -286,6 +289,7 @@ class Git:
         except SilentError as error:
             raise self._build_silence(error) from None
         if b"warning: ignoring broken ref" in complaint:
+            # git goes on without the ref; the failed read is only noted, and reported as a warning
             self.build_refusal(complaint.replace(b"warning: ignoring", b"error: it ignores a"))
         return GitResult(process.returncode, output, complaint)
 
@@ -323,6 +327,7 @@ class Git:
                 arguments, folder, environ, self.bare, is_asked, self.profile
             )
         except FileNotFoundError:
+            # Python raises the same error for a missing working directory
             if not os.path.isdir(folder):
                 raise self.build_refusal(b"no such folder") from None
             why = "Revisions and versions are read from a git repository."
@@ -373,6 +378,7 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
     git_folder = environ.get("GIT_DIR")
     for name in ("GIT_OBJECT_DIRECTORY", "GIT_QUARANTINE_PATH"):
         if environ.get(name):
+            # a hook has relative paths, and git is started in another folder
             environ[name] = os.path.abspath(environ[name])
     if not top and not bare:
         for name in _REPOSITORY_VARIABLES:
@@ -411,6 +417,7 @@ _OBJECT_COMMANDS = frozenset(
 
 def _may_convert(arguments: Sequence[str]) -> bool:
     """Return whether a git command may convert contents by filters."""
+    # cat-file runs filters with these flags only
     if "--filters" in arguments or "--textconv" in arguments:
         return True
     rest = iter(arguments)
@@ -490,9 +497,11 @@ def _require_plain_settings(git_folders: Sequence[str], top: str) -> None:
         raw = b""
         with contextlib.suppress(OSError, ValueError):
             raw = read_plain_file(file, _LONGEST_ALTERNATES, whole=False)
+        # most files name no others, and the pattern is only compiled if one does
         if b"path" not in raw.lower() and b"sfile" not in raw.lower():
             continue
         for match in _NAMED_FILE.finditer(os.fsdecode(raw)):
+            # git expands ~user, too
             path = os.path.expanduser(_QUOTE.sub(r"\1", match[1].strip()))
             if len(files) < _MOST_ALTERNATES:
                 # an included path is relative to its file, a list of patterns to the work tree
@@ -509,6 +518,7 @@ def require_no_links_out(repository: str) -> None:
         for entry in written:
             if not entry.is_symlink():
                 continue
+            # a link to a file inside may be git's: older versions made HEAD one
             if entry.is_dir() or not any(is_below(entry.path, top) for top in folders):
                 raise _build_link_error(entry.path)
 
@@ -533,6 +543,7 @@ def _list_git_folders(repository: str) -> Iterator[str]:
         return
     require_plain_file(inside)
     if os.path.isfile(inside):
+        # in a linked work tree or submodule, .git is a file with the path of the folder
         inside = os.path.join(repository, read_path(inside).removeprefix("gitdir:").strip())
     yield inside
     common = os.path.join(inside, "commondir")
@@ -642,6 +653,7 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         what = f"git refuses the repository of {folder}: it belongs to somebody else"
         hint = f"if you trust its owner: git config --global --add safe.directory {top or folder}"
         return Finding("NP021", what, "", hint)
+    # a .git is there, so it is damaged or unreadable rather than missing
     if top and "not a git repository" in text:
         inside = os.path.join(top, ".git")
         why = "It is not whole, or no repository at all."
@@ -675,6 +687,7 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         why = "Another git works in this repository, or one that was killed has left it."
         hint = f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}"
         return Finding("NP022", f"{lock} is there", why, hint)
+    # git 2.45 reports that lazy fetching is off; older versions, that the transport is not allowed
     if any(phrase in text for phrase in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
     cause = _find_first_error(text) or "it said nothing"

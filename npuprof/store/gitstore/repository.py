@@ -227,6 +227,7 @@ class Repository(ReleaseTags):
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is an ancestor of another, or equal to it."""
         return (
+            # needs no process
             commit == descendant
             or self.git.try_command("merge-base", "--is-ancestor", commit, descendant).code == 0
         )
@@ -257,6 +258,8 @@ class Repository(ReleaseTags):
             if raw is not None:
                 layout = Layout(self.prefix, read_globs(raw))
         if len(self.layouts) > _LAYOUTS:
+            # a walk visits each commit once, so that older entries are worth no more than newer
+            # ones
             self.layouts.clear()
         self.layouts[commit] = layout
         return layout
@@ -272,6 +275,7 @@ class Repository(ReleaseTags):
         layout = layout if layout is not None else self.find_layout(commit)
         if layout.globs:
             for name, file in self._list_outside_files(commit, layout).items():
+                # an error only if somebody reads it: other presets stay usable
                 files[name] = files[name]._replace(mode=CLASH) if name in files else file
         return files
 
@@ -295,6 +299,7 @@ class Repository(ReleaseTags):
                         continue
                     path = f"{folder}{entry.name}"
                     if entry.is_folder:
+                        # its presets are listed by their names in the store
                         if f"{path}/" == layout.store_folder:
                             continue
                         if inner := enter_folder(state, entry.name):

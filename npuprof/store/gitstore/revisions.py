@@ -98,6 +98,7 @@ class StoreRepository(Repository):
         if release.faults and not view:
             raise NpuprofError(build_unfit_finding(release))
         plain = self.load_revision(commit)
+        # without recorded parents, a release looks the same from everywhere
         if not release.record.parents:
             return plain
         key = f"{release.tag} {view} {commit}"

@@ -56,6 +56,7 @@ class ReleaseTags:
         refs = self._reachability.group_refs(commit).get(name, [])
         proposed = [ref for ref in self._proposed if ref.name == name]
         versions = self.read_versions(proposed)
+        # a proposed version has no tag yet, so that only its own commit sees it
         new = [
             ref for ref, version in zip(proposed, versions, strict=True) if version.commit == commit
         ]
@@ -181,6 +182,7 @@ class ReleaseTags:
 
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
+            # a lightweight tag has no record, so it is not a release
             if kind != "tag" or tag.endswith(YANKED):
                 continue
             text = parse_version_text(tag)
@@ -310,6 +312,7 @@ class Reachability:
             "--topo-order",
             "--reverse",  # parents first
             "--parents",
+            # shallow clones lack the commits of older tags
             "--ignore-missing",
             "--branches",
             "--remotes",

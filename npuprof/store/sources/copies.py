@@ -97,16 +97,19 @@ class _CopyFiles:
 
         Return whether the folder is new.
         """
+        # two sources may share a third one
         if f"{part.folder}{MARK}" in self._files:
             return False
         self._files[f"{part.folder}{MARK}"] = f"{part.store.commit}\n".encode()
         for name in PROJECT_FILES:
             text = part.store.read_file(name)
             if text is not None:
+                # with a dot, as names with one are not presets
                 self._files[f"{part.folder}.{name}"] = text
         return True
 
     def _add_preset(self, part: _Part, name: str) -> None:
+        # versions may extend each other
         if (part.folder, name) in self._seen:
             return
         self._seen.add((part.folder, name))
@@ -127,6 +130,7 @@ class _CopyFiles:
                     self._add_reference(_Part(store, folder, folder), reference.partition(":")[2])
         elif "@" in reference:
             self._add_reference(part, reference)
+        # of the locked commit all presets are copied, of a version only the ancestors
         elif part.store.is_version and reference in part.store.revision.files:
             self._add_preset(part, reference)
 
@@ -168,6 +172,7 @@ def find_fit_folder(
             what = f"{folder} contains the copy of the source {other.name!r}, or is inside it"
             raise build_error("NP940", what, why, hint)
     store = project_files.home
+    # either way: the store may also be inside the copy
     if is_below(top, store.root) or is_below(store.root, top):
         what = f"{folder} and the store {store.label} overlap"
         why = (
@@ -205,9 +210,11 @@ def reject_foreign_files(
         if (
             name in (MANIFEST, MARK)
             or not os.path.lexists(path)
+            # the list and the mark are always written anew
             or _is_as_copied(top, name, known.get(name, set()))
         ):
             continue
+        # git may have checked the file out with CRLF
         current = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
         if current == text:
             continue
@@ -274,6 +281,7 @@ def _replace_copy(top: str, files: dict[str, bytes]) -> None:
     removed = [path for path in _list_copied(top) if path not in files]
     mark, manifest = os.path.join(top, MARK), os.path.join(top, MANIFEST)
     last = {path: files.pop(path) for path in (manifest, mark) if path in files}
+    # first: after a crash, every file of either copy is still known as npuprof's
     _write_below(top, {manifest: _join_manifests(top, last[manifest])})
     if mark in last:
         _write_below(top, {mark: b"not whole\n"})
@@ -281,6 +289,7 @@ def _replace_copy(top: str, files: dict[str, bytes]) -> None:
     _write_below(top, dict.fromkeys(removed))
     for path in removed:
         writing.remove_empty_folders(path, top)
+    # last: only the lock's list and a whole mark make the copy valid
     _write_below(top, last)
 
 
@@ -292,6 +301,7 @@ def _write_below(top: str, files: Mapping[str, bytes | None]) -> None:
 
 def _is_link(top: str, name: str) -> bool:
     """Return whether a file of a copy, or a folder on the way to it, is a link."""
+    # the folder of the copy itself may be below a link of the user's
     return os.path.realpath(os.path.join(top, name)) != os.path.join(os.path.realpath(top), name)
 
 

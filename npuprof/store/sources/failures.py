@@ -51,6 +51,7 @@ def _quote_git(output: str) -> str:
 
 
 def _select_line(lines: list[str]) -> str:
+    # git adds this line to every failure of ssh, and it has no cause
     lines = [line for line in lines if line and "Could not read from remote" not in line]
     for start in ("error: object ", "ssh:", "fatal:", "error:", "remote:", ""):
         for line in lines:
@@ -84,6 +85,7 @@ def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:
 
     ``label`` names the source.
     """
+    # before the other messages: a foreign mirror is not damaged
     if "dubious ownership" in output:
         return build_foreign_error(mirror).findings[0]
     if _UNUSABLE.search(output) or re.search("permission denied", output, re.IGNORECASE):

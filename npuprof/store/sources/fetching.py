@@ -76,6 +76,7 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
             # like a web page in place of the repository
             why = "It lists no branch and no tag now, and the mirror knows some."
             raise build_fetch_error(talker.label, why, "git ls-remote with the URL lists its refs")
+        # objects first: a ref is written only if all that it leads to has arrived
         new = set(remote.refs.values()).difference(known.values())
         talker.fetch(git, new, "all its branches and tags")
         tags, known_tags = select_below(remote.refs, TAGS), select_below(known, TAGS)
@@ -85,6 +86,7 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
             if known_tags.get(tag, tags[tag]) != tags[tag] and is_version_tag(tag)
         ]
         moved = read_moved(git, changed, known_tags, tags)
+        # a moved tag keeps its old value, so that the next update reports it again
         unmoved = set() if accept_moved else {f"{TAGS}{tag}" for tag in changed}
         written = {
             ref: oid
@@ -120,6 +122,7 @@ def fetch_locked(
         return lost
     talker = Talker(url, name)
     mirror = find_mirror_folder(url)
+    # without the lock of the mirror: most syncs find everything here
     if is_mirror(mirror) and _are_pinned(MirrorGit(mirror, talker.label), requested):
         return lost
     with lock_mirror(url, talker.label) as git:
@@ -212,6 +215,7 @@ def _are_pinned(git: MirrorGit, commits: list[str]) -> bool:
     Raises NpuprofError.
     """
     refs = list_refs(git)
+    # cheaper than the walk below, which fails for lost objects
     if not all(f"{LOCKED}{commit}" in refs for commit in commits):
         return False
     lines = "".join(f"{commit}\n" for commit in commits).encode()
@@ -256,10 +260,12 @@ class Talker:
         for name, locked in claims:
             if name in remote.refs and (now := remote.find_target(name)) != locked:
                 tag = name.removeprefix(TAGS)
+                # before anything is fetched: a moved tag may lead to a commit of anybody
                 problems.append(self._build_mismatch_finding(tag, locked, now))
         if problems:
             raise NpuprofError(problems)
         outside = self._fetch_history(git, remote, commits, rev)
+        # a commit that the server gives out without a ref is a fork's, not a lost one
         lacking = [commit for commit in outside if not self._offers(git, commit)]
         if foreign := [commit for commit in outside if commit not in lacking]:
             raise _build_foreign_error(self.label, foreign)
@@ -287,6 +293,7 @@ class Talker:
             tips |= oids
             reached = list_reached(git, tips)
             contained = [commit for commit in rest if commit in reached]
+            # raises for a commit without all of its objects, which then gets no permanent ref
             _pin(git, [commit for commit in contained if has_complete_history(git, commit)])
             rest = [commit for commit in rest if commit not in reached]
             if not rest:
@@ -320,6 +327,7 @@ class Talker:
         reached, known = list_reached(git, commits), list_refs(git)
         tags = {}
         for name, oid in remote.refs.items():
+            # a known tag is not replaced: moved tags are accepted by an update only
             if name in known or not name.startswith(TAGS):
                 continue
             if name in named or (remote.is_version(name) and remote.find_target(name) in reached):
@@ -328,6 +336,7 @@ class Talker:
         put_refs(git, tags)
 
     def _fetch(self, git: MirrorGit, oids: Iterable[str]) -> Talk:
+        # an empty list would make git fetch HEAD
         requested = sorted(set(oids))
         if not requested:
             return Talk(0, b"", "")
@@ -375,6 +384,7 @@ def read_timeout(label: str) -> float:
 def has_complete_history(git: MirrorGit, commit: str) -> bool:
     """Return whether a commit is in a mirror. Raises NpuprofError (NP054) if it is incomplete."""
     commit_object = git.read_object(commit)
+    # a pinned commit was here once: without it, the mirror is damaged
     if commit_object is None and f"{LOCKED}{commit}" not in list_refs(git):
         return False
     if commit_object is not None and commit_object.type != "commit":

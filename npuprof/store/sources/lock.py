@@ -162,6 +162,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
 
 def _reject_conflict_markers(source: str, raw: bytes) -> None:
     for number, line in enumerate(raw.split(b"\n"), 1):
+        # before the TOML is parsed, which would only report a syntax error in this line
         if line.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
             hint = (
                 "npuprof source update recreates it and shows the differences from HEAD; or take "
@@ -220,6 +221,7 @@ def _is_entry(entry: Any) -> bool:
     versions = entry.get("versions", {})
     if not isinstance(versions, dict) or not all(_is_pin(*pin) for pin in versions.items()):
         return False
+    # a merged or forged lock could name a local program or an option of git
     if find_url_fault(entry["url"]):
         return False
     tag = entry.get("tag", "")
@@ -258,6 +260,7 @@ def format_lock(sources: dict[str, LockedSource]) -> str:
     for name in sorted(sources):
         locked = sources[name]
         table = f"sources.{format_key_segment(name)}"
+        # the order of the table, so that a rewritten lock has no other differences
         texts = {key: text for key in _FORMS if (text := getattr(locked, key))}
         seals = _seal(locked)
         if locked.is_sealed:  # manual edits are not sealed with npuprof's entries

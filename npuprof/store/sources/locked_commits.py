@@ -103,6 +103,8 @@ def _lock_source(
     if moved and not accept_moved:
         raise NpuprofError([fetching.build_moved_finding(source.url, tag) for tag in moved])
     if known is not None:
+        # before the new lock entry: locked versions whose tags were deleted stay only if they are
+        # here
         with suppress(NpuprofError):  # an update is compared with it, if it is available
             fetching.fetch_locked(known.url, list_locked_commits(known), name=known.name)
     origin = project_files.project.find_source_origin(source.name)
@@ -116,6 +118,7 @@ def _lock_source(
         )
         hint = "ask its owners whether that was meant; to go back say --moved"
         raise build_error("NP046", what, "A released version stays.", hint, origin)
+    # last: what was rejected above leaves no permanent ref
     fetching.pin_commits(source.url, list_locked_commits(locked), source.name)
     return fetched, locked
 
@@ -141,6 +144,7 @@ def _list_deleted(known: LockedSource, now: LockedSource, fetched: Fetched) -> l
 def _is_older(new: str, old: str) -> bool:
     """Return whether a version is older than an old one, or no version in its place."""
     new_number, old_number = parse_version_text(new), parse_version_text(old)
+    # a branch has no order, so that no step back can be seen
     if old_number is None:
         return False
     return new_number is None or new_number < old_number
@@ -151,6 +155,7 @@ def _list_moved(known: LockedSource, fetched: Fetched) -> list[MovedTag]:
 
     A new mirror has seen none of them.
     """
+    # deleted tags are judged elsewhere: they are an error only for a step back
     locked = [(tag, commit) for tag, commit in _list_tags(known) if tag in fetched.tags]
     mirror = open_mirror(known.name, known.url, known.path)
     targets = mirror.git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag, _ in locked])
@@ -208,6 +213,7 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
     for part in _walk_versions(store):
         part.require_fit()
         for nested in read_sources(part).lock.sources.values():
+            # sources may refer to each other
             key = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
             if key in seen:
                 continue
@@ -261,11 +267,13 @@ def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
     Return the store, and whether anything was missing. Raises NpuprofError.
     """
     commits = list_locked_commits(locked)
+    # asked before the fetch, which makes all of them known
     missing = not all(_is_known(locked, commit) for commit in commits)
     if lost := fetching.fetch_locked(locked.url, commits, _list_tags(locked), name, locked.rev):
         raise NpuprofError([build_lost_finding(name, locked.url, commit) for commit in lost])
     store = open_locked(name, locked)
     repository = store.revision.repository
+    # the seals of the lock cover its commits only, not the digest
     if compute_kept_digest(repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError(build_digest_finding(name, locked))
     with suppress(NpuprofError):  # reported when a version is requested
@@ -277,6 +285,7 @@ def _is_known(locked: LockedSource, commit: str) -> bool:
     try:
         return is_verified(open_mirror(locked.name, locked.url, locked.path).git, commit)
     except NpuprofError as error:
+        # never fetched or damaged: the sync that follows repairs or explains both
         if error.findings[0].code not in ("NP043", "NP054"):
             raise
         return False

@@ -64,6 +64,7 @@ def lock_source(
     requested = set(references)
     from_presets = list_versioned_references(repository.load_revision(commit))
     for reference in sorted(requested.union(filter(is_own_reference, from_presets))):
+        # a reference of the source's own presets; if both have it, the stricter check applies
         is_own = reference not in requested
         try:
             versions[reference] = _pin_version(
@@ -125,6 +126,7 @@ def _choose_commit(
             return tag, repository.resolve_commit(f"{TAGS}{tag}")
         why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them."
     else:
+        # a tag is first, as in git; a plain name could also match the mirror's own refs
         for ref in (f"{TAGS}{source.rev}", f"{HEADS}{source.rev}", source.rev):
             name = fetched.head if ref == "HEAD" and fetched.head else ref
             if repository.has_commit(name):
@@ -150,11 +152,13 @@ def advise_store_release(source: Source, fetched: Fetched) -> str:
     known = [version for version in list_store_versions(fetched.tags) if not version.pre]
     newest = max(known, default=None)
     accepted = parse_version_range(source.rev)
+    # the newest version has the preset only if the range is what excludes it
     if accepted and newest and not accepted.accepts(newest):
         return (
             f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, "
             "the newest release of the store"
         )
+    # ls-remote lists the commit of HEAD, but not the name of its branch
     branch = next((name for name, oid in fetched.heads.items() if oid == fetched.head), "main")
     ways = (
         "ask its owners for npuprof release --all, or follow a branch in npuprof.toml: rev = "
@@ -213,6 +217,7 @@ def list_unreadable(locked: LockedSource) -> list[str]:
     revision = open_mirror(locked.name, locked.url, locked.path).load_revision(locked.commit)
     faults = []
     for name, file in revision.files.items():
+        # other files are readable in a complete mirror
         if not file.is_link:
             continue
         try:

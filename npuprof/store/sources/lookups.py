@@ -81,6 +81,7 @@ class Lookups:
         Raises NpuprofError.
         """
         requested = referrer.origin("profile", "extends", index) if referrer else None
+        # a store made of parts looks names up in each of them
         if home.parts or not ("@" in reference or is_source_reference(reference)):
             return home.profile(reference, requested)
         if is_source_reference(reference):
@@ -107,6 +108,7 @@ class Lookups:
         """
         store = self.find_source_store(home, reference, requested)
         name = strip_revision(reference.partition(":")[2])
+        # a cached text was compared with its tag when it was cached
         if not store.has_text(name) and store.released:
             self.require_unchanged(store.revision, store.released, requested)
         profile = store.profile(name, requested)
@@ -156,6 +158,7 @@ class Lookups:
         sources = self.find_sources(home)
         *above, last = name.split("/")
         for part in above:
+            # by the lock of the source above, which its owners released, not by this repository's
             sources = self.find_sources(sources.open_source(part, requested))
         return sources.open_source(last, requested)
 
@@ -223,6 +226,7 @@ class Lookups:
 
         project = self.find_project(home)
         rules = project.rules
+        # a rule with the same code in this repository is the team's own decision
         own = {rule.code for rule in rules}
         for name, source in project.sources.items():
             policy = self.load_policy(self.open_source(home, name)) if source.rules else None

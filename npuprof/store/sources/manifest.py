@@ -53,6 +53,7 @@ def find_equal_text(raw: bytes | None, digests: Iterable[str]) -> bytes | None:
     None if it differs.
     """
     known = {*digests}
+    # git may check files out with CRLF; the digest is of the text as copied
     for text in () if raw is None else (raw, raw.replace(b"\r\n", b"\n")):
         if digest_bytes(text) in known:
             return text
@@ -95,6 +96,7 @@ class Proof(Record):
         Raises NpuprofError (NP049) if it differs from the copied one.
         """
         expected = self.listed.get(path, set())
+        # a file that was never copied is not missing
         if raw is None and not expected:
             return None
         return self._require_equal(path, raw, expected)

@@ -35,6 +35,7 @@ def name_mirror(url: str) -> str:
     """Return the mirror folder of a URL below npuprof's cache folder: the same on every machine."""
     plain = normalize_url(url)
     tail = re.split(r"[/:]", plain.rstrip("/"))[-1].removesuffix(".git")
+    # only for people: the checksum of the whole URL makes the name unique
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", tail).strip("-")[:40] or "source"
     return os.path.join("sources", f"{readable}-{mark_texts(plain)}.git")
 
@@ -92,6 +93,7 @@ class TextCache:
         except (OSError, ValueError):
             return None
         text, seal, digest = raw.rpartition(_SEAL)
+        # a killed process or a full disk may leave a part of a text
         return text if self._is_ours and seal and _seal_text(name, text) == digest else None
 
     @cached_property
@@ -123,6 +125,7 @@ def name_source_in_error(error: NpuprofError, source: str) -> NpuprofError:
     findings = []
     for finding in error.findings:
         if finding.code == "NP011":
+            # other hints are commands in the work tree of the source, which the user does not have
             hint = finding.hint if finding.hint.startswith(_GENERAL_HINTS) else newer
             finding = finding._replace(message=f"{source}: {finding.message}", hint=hint)
         findings.append(finding)

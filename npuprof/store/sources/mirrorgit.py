@@ -60,11 +60,13 @@ class MirrorGit(Git):
         One without refs may be recreated. Raises NpuprofError.
         """
         self.close()
+        # git init does not change the object format of an existing repository
         Tree(self.bare).remove("config")
         self.run_command(
             "init",
             "-q",
             "--bare",
+            # the user's template may bring hooks and settings
             "--template=",
             *(["--object-format=sha256"] if has_long_ids else []),
         )
@@ -92,6 +94,7 @@ class RemoteRefs(Record):
         targets: dict[str, str] = {}
         for line in os.fsdecode(answer).split("\n"):
             oid, _, full = line.partition("\t")
+            # an annotated tag is listed twice: its own id, then "NAME^{}" with its commit
             name = full.removesuffix(_PEELED)
             is_ref = name.startswith((HEADS, TAGS)) and not _NO_NAME.search(name)
             if not is_full_id(oid) or not (is_ref or name == "HEAD"):
@@ -176,6 +179,7 @@ def is_verified(git: Git, commit: str) -> bool:
     A failed sync may leave commits that they do not contain.
     """
     pinned, commit_object = git.read_objects([f"{LOCKED}{commit}", commit])
+    # a pin needs no walk through the history
     if pinned or not commit_object:
         return bool(pinned)
     if commit not in _HISTORIES.get(git.bare, ()):  # a sync may have added some since
@@ -204,6 +208,7 @@ def write_refs(git: Git, lines: list[str]) -> None:
         git.run_command(
             *_NO_HOOKS,
             "update-ref",
+            # a symbolic ref of the mirror would lead to another one
             "--no-deref",
             "--stdin",
             stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
@@ -219,6 +224,7 @@ def lock_mirror(url: str, label: str) -> Iterator[MirrorGit]:
     folder = find_mirror_folder(url)
     try:
         make_tree(os.path.dirname(folder), 0o700)
+        # before the folder below is created or trusted: its owner could replace it
         require_own_cache()
         make_tree(folder, 0o700)
     except OSError as error:
@@ -252,6 +258,7 @@ def open_mirror(name: str, url: str, path: str) -> StoreRepository:
         folder,
         MirrorGit(folder, f"the source {name!r}"),
     )
+    # npuprof.toml of a source lists presets outside its store, which are not shared
     repository.is_source = True
     return repository
 

@@ -88,6 +88,7 @@ def _find_copy_at_head(
     history without the mirror.
     """
     head = repository.git.read_object("HEAD")
+    # the mirror has the commit itself, and HEAD's own copy is opened directly
     if os.path.isdir(find_mirror_folder(locked.url)) or head is None or head.oid == commit:
         return None
     with suppress(NpuprofError):
@@ -156,6 +157,7 @@ class Sources:
     def find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
         """Return the place of a source's vendored copy, None if its mirror is used."""
         if self.copy is not None:
+            # a copy is complete: the network and mirrors are not used for a part of it
             return self.copy.find_nested(locked)
         folder, open_copy = self.project.sources[name].vendor, self.open_copy
         if open_copy is None or not folder:
@@ -182,6 +184,7 @@ class Sources:
             raise build_error(
                 "NP044", what, "", f"write it down: npuprof source update {name}", requested
             )
+        # the lock is compared, not updated: the same preset must not change without a command
         for part, was, now in (
             ("url", locked.url, declared.url),
             ("path", locked.path, declared.path),

@@ -62,6 +62,7 @@ class ProjectFiles:
             if (text := self.texts[LOCK_FILE]) is not None:
                 self.lock = locks.parse_lock(self.cite(LOCK_FILE), text)
         except NpuprofError as error:
+            # an older npuprof would drop what it does not know
             if needs_lock or isinstance(error, locks.NewerLockError):
                 raise
             self.is_lock_unread = True  # it will be rewritten
@@ -169,9 +170,11 @@ class ProjectFiles:
         if changed_sources:
             files.append(self._edit_project(changed_sources))
         known = self.texts[LOCK_FILE]
+        # a repository without sources gets no lock, but one that had some gets an empty one
         if locked or known is not None:
             text = locks.format_lock(dict(locked)).encode()
             files.append(PlannedWrite(self.find_path(LOCK_FILE), text, known))
+        # an equal file keeps its time
         changed = [file for file in files if file.content != file.known]
         writing.write_planned_files(changed)
         return [os.path.relpath(file.path) for file in changed]
@@ -191,6 +194,7 @@ class ProjectFiles:
             hint = "write each source as a table: [sources.team]"
             raise build_error("NP922", what, "Nothing was written.", hint) from None
         new = tomlkit.dumps(document)
+        # tomlkit may write a text that is parsed differently
         if parse_toml_text(new) != document.unwrap():
             what = f"{self.cite(FILE)} cannot be edited so that it is read back the same"
             raise build_error("NP922", what, "Nothing was written.", "edit it by hand")
@@ -215,5 +219,6 @@ def _edit_sources(
         table.update(values)
         if name not in tables:
             tables[name] = table
+    # [sources] would stay without a source in it
     if not tables:
         del document["sources"]

@@ -57,6 +57,7 @@ def list_released_tags(
     dated = []  # plain tuples, as they are sorted
     for line in os.fsdecode(listed).splitlines():
         date, kind, target_kind, oid, tag = line.split(" ", 4)
+        # a lightweight tag has no date, and is no release
         if kind != "tag" or target_kind != "commit":
             continue
         if is_version_tag(tag.removesuffix(YANKED)) and (known is None or tag in known):
@@ -127,6 +128,7 @@ def load_released_tags(
     if cached is not None:
         return cached
     count = int(locked.releases.partition(" ")[0])
+    # oldest first: tags made after the lock come after the first ``count``
     tags = list_released_tags(open_repository(), locked.commit)[:count]
     if seal_released_tags(tags) != locked.releases:
         what = (
@@ -165,6 +167,7 @@ def find_released_version(
     if not texts:
         return None
     unyanked = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
+    # a yanked version is better than none: existing references must resolve
     best = max(unyanked or texts)
     return LockedVersion(str(best), known[f"{name}/v{best}"])
 

@@ -57,6 +57,7 @@ def digest_listed(listed: Mapping[str, Iterable[str]], folder: str) -> str:
     for path, digests in listed.items():
         name = path.removeprefix(folder).removesuffix(".toml")
         if path.startswith(folder) and path.endswith(".toml") and not name.startswith("."):
+            # a complete list has one digest for each file
             files[name] = next(iter(digests))
     return _digest_files(files)
 

@@ -200,6 +200,7 @@ class SourceStore(CachedStore):
         """
         if self._is_fit:
             return
+        # before the digest: another npuprof may read the store differently
         raw = self.read_file(FILE)
         if raw is not None and b"requires" in raw:
             document = parse_document(FILE, self.cite_beside(FILE), raw)

@@ -191,6 +191,7 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
     for name in foreign:
         safe = _SAFE.get(name.rpartition(".")[2])
         if safe is not None:
+            # the repository's value would override the user's, so that this one is set again
             reset.append((name, last_own.get(name, safe)))
     if helpers := [name for name in foreign if name.endswith("helper")]:
         reset += [(name, "") for name in helpers]  # an empty helper resets the list
@@ -199,6 +200,7 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
     ssh = (
         os.environ.get("GIT_SSH_COMMAND")
         or last_own.get("core.sshcommand")
+        # GIT_SSH is a path, GIT_SSH_COMMAND a shell command
         or (program and shlex.quote(program))
     )
     variables = {"GIT_SSH_COMMAND": ssh} if ssh else _build_ssh_variables(max(1, round(timeout)))
@@ -211,6 +213,7 @@ def _build_ssh_variables(seconds: int) -> dict[str, str]:
             f"ssh -o BatchMode=yes -o ConnectTimeout={seconds} -o "
             f"ServerAliveInterval={seconds} -o ServerAliveCountMax=1"
         ),
+        # the setting ssh.variant of a repository would change the arguments
         "GIT_SSH_VARIANT": "ssh",
     }
 
@@ -232,16 +235,20 @@ def _listen(process: subprocess.Popen[bytes], line: Line, show: ShowProgress) ->
     before = _measure_packs(line.mirror)
     with selectors.DefaultSelector() as selector:
         for handle in consumers:
+            # what is left at the end is read without a wait
             os.set_blocking(handle, False)
             selector.register(handle, selectors.EVENT_READ)
+        # git's exit ends the loop: helpers may keep the pipes open
         while process.poll() is None:
             for key, _ in selector.select(_LOOK):
                 piece = _read_available(key.fd)
                 consumers[key.fd](piece)
                 received += len(piece)
                 if not piece:
+                    # a closed pipe stays readable: the loop would spin
                     selector.unregister(key.fd)
             total = received + _measure_packs(line.mirror)
+            # packs count, too: during a long download git may print nothing
             if total - before >= least:
                 since, before = time.monotonic(), total
             elif time.monotonic() - since > line.timeout or len(answer) > _LONGEST_LIST:
@@ -280,6 +287,7 @@ class _Messages:
 
     def add(self, piece: bytes) -> None:
         *lines, self._rest = re.split(rb"[\r\n]+", self._rest + piece)
+        # a remote may send one endless line
         self._rest = self._rest[:_MOST_BYTES]
         for line in lines:
             self._add_line(line)
@@ -309,6 +317,8 @@ def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subpr
     replaced = []
     if threading.current_thread() is threading.main_thread():  # others cannot set handlers
         for number in (signal.SIGTERM, signal.SIGHUP):
+            # handlers of a Python caller stay; by default, the process would end without the block
+            # below
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, end)
                 replaced.append(number)
@@ -331,6 +341,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is not None:
         return  # the number may have been reused
     with suppress(ProcessLookupError, PermissionError):
+        # ssh and git-remote-https are children in the same session
         os.killpg(process.pid, signal.SIGTERM)
         time.sleep(0.2)
         os.killpg(process.pid, signal.SIGKILL)

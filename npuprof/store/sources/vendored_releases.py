@@ -176,6 +176,7 @@ def advise_keeping(finding: Finding, reference: str, requested: Origin) -> Findi
     """
     hint = finding.hint
     if may_be_kept(reference):
+        # only a version can be vendored: a branch would have another target tomorrow
         hint += f"; or keep {reference} as files, in a clone that has it: npuprof source vendor ."
     return place_finding(finding._replace(hint=hint), requested)
 
@@ -200,10 +201,12 @@ def _open_release(
     if revision is None:
         if not os.path.lexists(folder):
             return None
+        # a link may also lead out through a folder above the release
         if not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
             why = "Vendored files are in every clone, and nothing else is read."
             raise _build_error(f"{cited} leads out of the store", why)
     raw = VendoredCopy(folder, revision).read_unproven(RECORD)
+    # a tree has no empty folders, so that there is no release
     if raw is None and revision is not None:
         return None
     record = _parse_record(raw or b"")
