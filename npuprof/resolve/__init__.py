@@ -71,6 +71,7 @@ class Resolver:
             other = self._others[context] = Resolver(
                 self.lookups, context, self.lineages, self.in_python
             )
+            # its results are cached by context, so that all resolvers can share them
             other.judged = self.judged
         return other
 
@@ -123,6 +124,7 @@ class Resolver:
             lineage = self.lineages.find_lineage(profile)
             claims = self.lineages.resolve_claims(lineage)
         except NpuprofError:
+            # the fault of the ancestors is reported elsewhere: its own values can be checked
             lineage, claims = (profile,), combine_claims(profile, ())
         return self._build_config(profile.name, lineage, claims, ())
 
@@ -132,6 +134,7 @@ class Resolver:
         last = _build_command_line(changes)
         scenario = claims["scenario"].value if "scenario" in claims else None
         settings = self.fold_lineage(lineage, scenario)
+        # not by fold_lineage: changes of one command must not get into the shared cache
         for member in last:
             settings = dict(settings)
             apply_layers(settings, member, self._select_layers(member, scenario), None)
@@ -149,6 +152,7 @@ class Resolver:
             profile for profile in members if profile.touched is None or key in profile.touched
         ]
         touching = [profile for profile in candidates if profile.touches(key)]
+        # steps of the preset itself are shared with no other one
         if not touching or touching[-1] is members[-1]:
             return self._trace_anew(touching, scenario, key)
         mark = (key, scenario, *map(id, touching))
@@ -187,6 +191,7 @@ class Resolver:
             profile = lineage[place]
             if not profile.touches(key):
                 continue
+            # an unset is only an event if the setting was set before
             before = self.fold_lineage(lineage[:place], scenario)
             events: dict[str, list[Event]] = {}
             own = [
@@ -229,6 +234,7 @@ class Resolver:
         """
         marks = (scenario, *[profile.key for profile in lineage])
         done = len(marks)
+        # from the longest known part: presets of a store share most of their ancestors
         while done > 1 and marks[:done] not in self._folds:
             done -= 1
         settings = self._folds[marks[:done]] if done > 1 else {}
@@ -307,6 +313,7 @@ def is_match_met(name: str, allowed: tuple[str, ...], value: str | None) -> bool
         return any(is_product_covered(pattern, value) for pattern in allowed)
     if name in ("target", "scenario"):
         return value in allowed
+    # a range that matches no known release satisfies nothing
     return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in allowed)
 
 
@@ -333,6 +340,7 @@ def apply_layers(
             if step.op == "unset":
                 apply_unset_step(settings, step, cuts)
                 continue
+            # the value is another now, so that positions of removed parts are no longer valid
             cuts.pop(step.key, None)
             try:
                 _apply_step(settings, step, value)
@@ -347,6 +355,7 @@ def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
     key = step.key
     if step.op == "set":
         settings[key] = (
+            # tables are merged by key; any other value replaces the whole setting
             values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
         )
     else:
@@ -390,6 +399,7 @@ def _trace_step(
 def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
     """Return a profile for each change on the command line: overrides that always match."""
     profiles = []
+    # one profile per argument: origins name --set or --unset, and the written order decides
     for argument, steps in groupby(changes, lambda step: str(step.path[0])):
         last = Profile(build_command_line_document(argument, {}))
         last.overrides = (Override({}, tuple(steps), "command line"),)

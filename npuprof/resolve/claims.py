@@ -44,6 +44,7 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
                 path = profile.locate_range(name.removeprefix(VERSIONS))
             combined[name] = Claim(own[name], profile.origin(*path))
             continue
+        # own claims replace those of the parents, so that a new preset can widen them
         inherited, *others = [claims[name] for claims in parents if name in claims]
         for other in others:
             inherited = _narrow_claim(profile, name, inherited, other)
@@ -89,6 +90,7 @@ def _narrow_releases(known: str, second: str, axis: str) -> str:
         return known  # not a range: its own profile reports it
     both = f"{known},{second}"
     common = releases.find_releases_in_range(both, axis)
+    # the written text stays where it says the same: messages quote it with its line
     if common == known_releases:
         return known
     if common == second_releases:

@@ -160,6 +160,7 @@ class Config(Mapping[str, "Any"]):
         changes: tuple[Step, ...] = (),
         claims: Claims | None = None,
     ) -> None:
+        # __setattr__ rejects every assignment
         self.__dict__.update(
             name=name,
             context=context,
@@ -371,8 +372,10 @@ class Config(Mapping[str, "Any"]):
             source = member.name.rpartition(":")[0] if member.key.startswith("source:") else ""
             for reference in member.extends:
                 name = reference.partition("@")[0]
+                # references inside a source lack its prefix, which names of its presets have
                 full = f"{source}{'/' if ':' in name else ':'}{name}" if source else name
                 ancestors += [parent for parent in by_name.pop(full, ()) if parent not in ancestors]
+            # breadth first, so that nearer ancestors come first
             waiting += ancestors[len(waiting) - 1 :]
         return ancestors
 
@@ -435,6 +438,7 @@ class Config(Mapping[str, "Any"]):
         if isinstance(leaf, values.Leaf):
             origin: Origin = leaf.origin
             return origin
+        # the value is a table or list: the last step that wrote there decides
         for event in reversed(self.history(key)):
             if event.step.op != "unset" and values.find_value(key, event.step.value, tail)[0]:
                 return event.origin._replace(path=(*event.origin.path, *tail))
@@ -456,6 +460,7 @@ class Config(Mapping[str, "Any"]):
         if parsed is None:
             raise MissingSettingError(key, self)
         full, tail = parsed
+        # a key that was set and unset is known, too
         is_known = full in self.settings or self.history(full) or catalog.find_key_record(full)
         if not is_known and suggest_config_key(self, full):
             raise MissingSettingError(key, self)
@@ -483,6 +488,7 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
     value: Any = event.step.value
     path = event.origin.path
     for part in tail:
+        # a mapping written as one string has no positions inside it
         if isinstance(value, str):
             break
         value, path = value[part], (*path, part)

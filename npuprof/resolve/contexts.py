@@ -31,6 +31,7 @@ NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
 def resolve_elsewhere(config: Config, context: Context) -> Config | None:
     """Return a config resolved again in another context, None if that fails."""
     if not has_overrides(config.lineage):
+        # without overrides, the values are the same everywhere: all caches stay
         return config.move_to(context)
     try:
         return config.resolver.for_context(context).resolve_members(
@@ -55,6 +56,7 @@ def list_override_points(override: Override, requested: Context) -> Iterator[Nam
     A release range counts as its newest release.
     """
     axes = ["product", "cann", "target", *list_frameworks_matched([override])]
+    # an axis that was requested is fixed: its match is not tried
     for texts in combinations(
         *(("",) if requested.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)
     ):
@@ -136,6 +138,7 @@ def _may_be_asked(config: Config, override: Override) -> bool:
             claimed.intersection(releases.find_releases_in_range(text, axis) or ())
             for text in override.match.get(axis, ())
         ]
+        # each listed range is outside of what the preset supports
         if spans and not any(spans):
             return False
     return True
@@ -227,6 +230,7 @@ class ContextMap:
 
         A target that no override matches has the values of an unspecified target.
         """
+        # one region for all targets that no override names
         there = target if target in self.named_targets else _OPEN
         return self._find_regions_of(self.find_kinds(settings), there, unasked=True)
 
@@ -255,6 +259,7 @@ class ContextMap:
             bits |= self._touching.get(key, 0)
         if bits not in self._kinds:
             numbers: dict[int, int] = {}
+            # overrides that touch none of the settings do not divide the points
             self._kinds[bits] = tuple(
                 numbers.setdefault(point.active & bits, len(numbers)) for point in self._points
             )
@@ -263,6 +268,7 @@ class ContextMap:
     def find_idle_overrides(self) -> list[int]:
         """Return the indexes of the profile's own overrides that apply in none of the contexts."""
         own = len(self._config.lineage[-1].overrides)
+        # the profile is the last of its lineage, and so are its overrides
         first = len(self._overrides) - own
         active = 0
         for point in self._points:
@@ -325,11 +331,13 @@ class ContextMap:
         """
         spec = self._config.list_ranges().get(axis)
         claimed = releases.find_releases_in_range(spec, axis) if spec else None
+        # without an override on the axis, its releases make no difference
         if claimed is not None or not self._list_named(axis):
             return claimed or ()
         outside = self._find_active(axis, _OPEN)
         stretches = self._find_stretches(axis, releases.load_releases(axis))
         alike = {values[-1]: tuple(values) for mask, values in stretches.items() if mask != outside}
+        # messages name all releases, not only the newest that stands for them
         self._alike |= {(axis, newest): values for newest, values in alike.items()}
         return [newest or "" for newest in alike]
 
@@ -354,6 +362,7 @@ class ContextMap:
         plain = any(self._is_plain(point) for point in points)
         for axis in ("target", "scenario"):  # if it is open at a point, no other value decides
             points = [point for point in points if getattr(point, axis) is _OPEN] or points
+        # fewer active overrides: messages then cite fewer lines
         nearest = min(points, key=lambda point: point.active.bit_count())
         boxes = group_pairs(
             ((point.scenario, _OPEN if unasked else point.target), point.box) for point in points
@@ -442,6 +451,7 @@ class ContextMap:
         claims = {**config.claims}
         if scenario and scenario != config.scenario:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
+        # any value of a stretch would do: the same overrides apply to all of them
         values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
         resolver = config.resolver.for_context(
             build_point(config.context, {**values, "target": point.target})
@@ -449,6 +459,7 @@ class ContextMap:
         try:
             return resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
+            # many points have the same fault
             self.problems += [finding for finding in error.findings if finding not in self.problems]
             return None
 

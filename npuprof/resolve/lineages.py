@@ -133,6 +133,7 @@ class Lineages:
             if current.key not in known:
                 self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
                 lineage = self._order_lineage(current, parents[current.key])
+                # only a source can bring another version of a preset
                 if self._has_sources:
                     lineage = self._settle_versions(current, lineage)
                 if len(lineage) > MOST_ANCESTORS + 1:
@@ -156,6 +157,7 @@ class Lineages:
             except NpuprofError as error:
                 problems += error.findings
                 continue
+            # before the other faults: the lineage behind a cycle has no end
             if parent.key in chain:
                 from npuprof.resolve.faults import build_cycle_finding
 
@@ -172,6 +174,7 @@ class Lineages:
                 if len(indexes) > 1
             ]
         if problems:
+            # with the faults of its own text, so that one run shows all
             raise NpuprofError([*problems, *list_form_problems((profile,))])
         return parents
 
@@ -224,6 +227,7 @@ class Lineages:
             later = [parent.key for parent in parents]
             for line in lines:
                 later.pop(0)
+                # in a composed spec, a later preset may be an ancestor of an earlier one
                 if any(member.key in later for member in line):
                     return self._stack_lineages(profile, lines)
         # reversed: of ancestors without a fixed order, those of the last parent come last
@@ -252,6 +256,7 @@ class Lineages:
 
         Raises NpuprofError.
         """
+        # siblings share most ancestors: merging only the rest keeps long chains linear
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
         # in how many queues a member occurs before the end

@@ -19,6 +19,7 @@ def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
     }
     lost = []
     history = config.history(key)
+    # the common case: a single step overrides nothing
     if winners and len(history) == 1:
         return []
     for event, place in reversed(
@@ -45,6 +46,7 @@ def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
             (origin.revision, origin.file, path)
             for path in ([origin.path] if written else _list_paths(value, origin.path))
         }
+        # a step counts as overridden only if none of its leaves is effective
         if not inside & winners:
             lost.append((value, origin))
     return lost
@@ -77,6 +79,7 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
     value: Any = None
     for step in steps:
         if step.op == "append":
+            # the index counts in the effective list: elements of earlier layers come first
             before = values.find_value(key, value, tail[:depth])[1]
             index = tail[depth] - (len(before) if isinstance(before, list) else 0)
             places.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)

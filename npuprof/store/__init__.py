@@ -28,6 +28,7 @@ def is_source_reference(text: str) -> bool:
     source, colon, _ = strip_revision(text).partition(":")
     return (
         bool(colon)
+        # the shipped store is no source: no lock and no mirror
         and source != "builtin"
         and source.isascii()
         and source.translate(_JOINTS).isalnum()

@@ -54,6 +54,7 @@ def suggest_bare_key(text: str) -> str:
 
 def is_doubled(name: str, raw: str) -> bool:
     """Return whether ``KEY==VALUE`` was written, like a comparison; valid only for variables."""
+    # the text of a variable may begin with "="
     return raw.startswith("=") and not name.strip().startswith("env.")
 
 
@@ -64,6 +65,7 @@ def require_closed_quote(text: str) -> None:
     """
     name, _, value = text.partition("=")
     value = value.strip()
+    # a single quote alone is a valid text, and other quotes may be inside
     if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
         what = f"the quote before the value of {name.strip()} is not closed"
         hint = f"omit the quote: {name.strip()}={value[1:]}"
@@ -145,6 +147,7 @@ def _parse_assignment(text: str, argument: str) -> Step | Finding:
     name, equals, raw = text.partition("=")
     require_shallow_key(name)
     parsed = keys.parse_key(name)
+    # before the syntax: the advice for other keys would not help
     if name.strip().startswith("profile."):
         return build_profile_key_finding(name, argument)
     if not equals or parsed is None or is_doubled(name, raw):
@@ -152,6 +155,7 @@ def _parse_assignment(text: str, argument: str) -> Step | Finding:
         return Finding("NP009", what, "", ASSIGNMENT_ADVICE, where=place_argument(argument))
     require_closed_quote(text)
     key, tail = parsed
+    # below a setting, the catalogue's type of the whole setting does not apply
     value = parse_assigned_value(key if not tail else "", raw.strip())
     return build_set_step(key, tail, value, argument)
 
@@ -180,6 +184,7 @@ def build_set_step(
 
     The step's path begins with the argument.
     """
+    # a set of a table is merged, so that other parts of the value stay
     for part in reversed(tail):
         value = {part: value}
     return Step("set", key, value, (format_option(argument, in_python=in_python), key))
@@ -194,11 +199,13 @@ def parse_assigned_value(key: str, text: str) -> TomlValue:
         value = parse_toml_value(text)
     except (ValueError, RecursionError):
         return text
+    # as in a preset, where such a value is rejected
     if is_nested_too_deeply({key: value}):
         return text
     option = catalog.find_option(key) if key else None
     wants_text = option is not None and option.field == "s"
     section = keys.split_section_and_name(key)[0] if key else "options"
+    # "0012" or "1e3" is a text there: a number would be written differently
     if (wants_text or section == "env") and not isinstance(value, (str, dict, list)):
         return text
     return value
@@ -243,10 +250,12 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
     """Return a value as TOML: arrays as lists, enum members and number types as plain values."""
     if depth > _DEEPEST:
         raise _UnfitError("nested so deeply, or inside itself")
+    # before the plain types: an IntEnum is an int, too
     if isinstance(value, Enum):
         return _convert_value(value.value, depth + 1)
     for kind, convert in _PLAIN:
         if isinstance(value, kind):
+            # subclasses of str or int would keep their own __str__
             return _require_writable(convert(value))
     if isinstance(value, (list, tuple)):
         return [_convert_value(item, depth + 1) for item in value]
@@ -255,10 +264,12 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
             _convert_value(key, depth + 1): _convert_value(item, depth + 1)
             for key, item in value.items()
         }
+    # subclasses may have other texts, such as the timestamps of pandas
     if type(value) in (date, datetime, time):
         return value
     # numbers, booleans and arrays of numpy
     plain = value.tolist() if callable(getattr(value, "tolist", None)) else value
+    # no progress: converting it again would not end
     if type(plain) is type(value):
         raise _UnfitError(f"of the type {type(value).__name__}")
     return _convert_value(plain, depth + 1)

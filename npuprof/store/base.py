@@ -84,6 +84,7 @@ class CachedStore(ProfileSource):
         if self.has_pins and name not in self._keyed:
             self._keyed.add(name)
             if pins := self._find_pins(name):
+                # sorted, since equal pins must give equal keys
                 profile.key = f"{profile.key}[{' '.join(sorted(pins))}]"
         return profile
 
@@ -133,6 +134,8 @@ class CachedStore(ProfileSource):
                     if "@" not in reference:
                         if self.may_have_parent(reference):
                             parents.append((self, reference))
+                    # the referring preset is part of it: two versions of one preset may pin
+                    # differently
                     elif target := self._find_pinned(reference, origin):
                         pin = f"{name}@{self.commit_in_pins}:{reference}"
                         pins.add(f"{pin}={target.name}@{target.commit}")
@@ -196,6 +199,7 @@ class CachedStore(ProfileSource):
             if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")
         ]
         if not near:
+            # only if nothing has the whole name: a short text begins many
             starts = (f"{name}-", f"{name}_")
             near = [path for path in all_names if path.rpartition("/")[2].startswith(starts)]
         return f"did you mean {' or '.join(map(repr, near[:_MOST_NEAR]))}?" if near else ""

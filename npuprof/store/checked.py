@@ -44,6 +44,7 @@ class CheckedStore:
                     "",
                     "name the store with --store",
                 )
+            # machine formats annotate files of the work tree: a path with a revision is none
             if plainly:
                 revision.shown = None
             self.use_revision(revision)
@@ -93,6 +94,7 @@ class CheckedStore:
         An empty string for files outside this store.
         """
         name = document.name
+        # a document of the command line has no file
         if not document.text:
             return ""
         if name.endswith(".toml"):

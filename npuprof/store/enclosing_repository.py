@@ -33,11 +33,14 @@ def has_release_tags(root: str) -> bool:
     try:
         with suppress(FileNotFoundError):
             if (
+                # a linked work tree or submodule, and the reftable format: only git finds their
+                # tags
                 os.path.isfile(git)
                 or os.path.isdir(os.path.join(git, "reftable"))
                 or os.listdir(os.path.join(git, "refs", "tags"))
             ):
                 return True
+        # git moves tags there with git pack-refs and git gc
         return b" refs/tags/" in read_plain_file(os.path.join(git, "packed-refs"))
     except FileNotFoundError:
         return False
@@ -60,6 +63,7 @@ def explain_missing_preset(home: Folder, name: str, error: NpuprofError) -> Npup
     if (
         len(error.findings) != 1
         or finding.code not in ("NP004", "NP008", "NP023")
+        # with an origin, the name was written in a preset and not on the command line
         or finding.origin is not None
     ):
         return error
@@ -86,6 +90,7 @@ def explain_missing_preset(home: Folder, name: str, error: NpuprofError) -> Npup
 def _is_revision(home: Folder, text: str) -> bool:
     """Return whether git knows a revision, or both ends of a range."""
     ends = [end for end in re.split(r"\.{2,3}", text) if end]
+    # a path such as ../base is no range
     if not ends or len(ends) > 2 or text.startswith(("-", ".", "/")) or not home.in_work_tree:
         return False
     with suppress(NpuprofError):
@@ -158,9 +163,12 @@ def find_bare_repository(requested: str, environ: dict[str, str] | os._Environ[s
     while True:
         if not requested and os.path.isdir(os.path.join(folder, "profiles")):
             return ""
+        # .git of a work tree looks like a bare repository
         if not around and os.path.basename(folder) != ".git" and _is_git_folder(folder):
             around = folder
         if os.path.exists(os.path.join(folder, ".git")):  # in a work tree
+            # a clone may contain a bare repository with settings of its own; $GIT_DIR names it on
+            # purpose
             if os.path.realpath(around) != named:
                 around = ""
             break

@@ -134,6 +134,7 @@ class Folder(CachedStore):
             listed = dict(self._scan_folder(self.root, ""))
             listed.pop(self._find_project_name(), None)
             if self.project_file and self.layout.globs:
+                # a name in both is the store's here; reading it reports the clash
                 listed = {**self._scan_outside(), **listed}
             self._listed = listed
         return self._listed
@@ -200,6 +201,7 @@ class Folder(CachedStore):
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
+            # a repository may use presets of its sources only
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
             from npuprof.store.problems import build_unreadable_finding
@@ -210,9 +212,11 @@ class Folder(CachedStore):
         for entry in entries:
             name = entry.name
             inside = f"{below}{name}/"
+            # completion asks for a prefix at each key press: other folders are not read
             if name.startswith(".") or not inside.startswith(beginning[: len(inside)]):
                 continue
             if entry.is_dir(follow_symlinks=False):
+                # links to folders are not entered: they may lead out of the store, or in a circle
                 yield from self._scan_folder(entry.path, inside, beginning)
                 if name.endswith(".toml"):  # reading it reports that it is a folder
                     yield f"{below}{name[:-5]}", False
@@ -238,6 +242,7 @@ class Folder(CachedStore):
         if self.project_file and self.layout.takes(name):
             outer = os.path.join(self._base, f"{name}.toml")
             shown = format_relative_path(outer)
+            # the store comes first: it needs no npuprof.toml to be found
             if not os.path.lexists(path):
                 path, source, is_outside = outer, shown, True
             elif os.path.lexists(outer):
@@ -245,12 +250,14 @@ class Folder(CachedStore):
 
                 raise NpuprofError(build_clash_finding(name, (source, shown), requested))
         try:
+            # the listing has already seen that it is a plain file
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, is_outside):
                 from npuprof.store.problems import build_link_finding
 
                 raise NpuprofError(build_link_finding(source, name, requested, is_outside))
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
+            # a sparse checkout keeps the file in git only
             absent = self.read_absent(name) if self.read_absent else None
             if absent is None:
                 raise NpuprofError(self._build_missing_finding(name, requested)) from None
@@ -270,6 +277,7 @@ class Folder(CachedStore):
         """
         if outside:
             return os.path.realpath(path) != path
+        # most presets are directly in the store: no link can be on the way
         if os.path.dirname(path) == self.root and not os.path.islink(path):
             return False
         self._real = self._real or os.path.realpath(self.root)
@@ -283,6 +291,7 @@ class Folder(CachedStore):
                 f"{self.label} has no presets yet: npuprof init creates a store with samples, "
                 f"npuprof new {name} makes this one"
             )
+        # os.path.isdir and reading follow the link, so that its target looks missing
         if requested is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
         from npuprof.store.problems import build_missing_finding
@@ -318,6 +327,7 @@ def find_store(
         candidate = os.path.join(folder, "profiles")
         if os.path.isdir(candidate):
             return Folder(candidate)
+        # npuprof.toml ends the search: presets above it belong to another project
         if os.path.isfile(os.path.join(folder, FILE)):
             implied = Folder(candidate)
             implied.is_implied = True
@@ -342,6 +352,7 @@ def _has_store_below(folder: str) -> bool:
         for name in names
         if name.endswith(".toml") and name not in _PROJECT_FILES and not name.startswith(".")
     ]
+    # a folder with its own presets is a store, even if a folder "profiles" is in it
     return not own and any(name.endswith(".toml") for name in below)
 
 

@@ -87,6 +87,7 @@ class Layout(Record):
             or not self.prefix
             or _is_hidden(name)
             or f"{name}.toml" == FILE
+            # a preset in the store has its shorter name only
             or name.startswith(self.store_folder)
         ):
             return False

@@ -104,6 +104,7 @@ def _sync_named_source(sources: Sources, name: str, problems: list[Finding]) -> 
         if not faults:
             sources.open_source(name).require_fit()
             return ()
+        # a faulty copy is reported, but its commit is fetched: the copy can then be made again
         problems += faults
     store, is_new = sync_source(name, locked)
     fetched = [f"{name} {locked.shown}"] if is_new else []
@@ -117,5 +118,6 @@ def _list_lock_commits(home: Folder) -> list[str]:
     """
     repository = home.repository
     paths = list_project_paths(repository.prefix)
+    # HEAD may be detached, outside of all branches
     listed = repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths)
     return listed.decode().split()

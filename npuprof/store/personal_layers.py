@@ -31,6 +31,7 @@ def find_personal_file(shared: Profile) -> str:
         folder = "builtin"
     else:
         project = find_project_folder(shared.home)
+        # of the real path: a checkout reached through a link has the same layers
         mark = digest_bytes(os.fsencode(os.path.realpath(shared.home.root)))[:8]
         folder = f"{os.path.basename(project) or 'root'}-{mark}"
     return os.path.join(find_personal_folder(), folder, f"{shared.name}.toml")
@@ -61,6 +62,7 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
 
     Raises NpuprofError for an unreadable one.
     """
+    # most users have none: no path of a project is resolved then
     if not os.path.isdir(find_personal_folder()):
         return []
     layers = []
@@ -75,6 +77,7 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
             raise NpuprofError(
                 [
                     Finding("NP003", what, "", "check its permissions", where=Place(path)),
+                    # the first finding names the cause, this one how to go on without the layer
                     build_unfit_finding(path),
                 ]
             ) from None

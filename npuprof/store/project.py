@@ -101,6 +101,7 @@ class _Reader:
         self.problems: list[Finding] = []
 
     def _add(self, message: str, path: Path, hint: str, why: str = "") -> None:
+        # a URL in a faulty key may contain a password
         message = hide_secrets(FILE, message)
         key = hide_secrets(FILE, ".".join(map(str, path)))
         self.problems.append(
@@ -115,6 +116,7 @@ class _Reader:
             for name, table in good.get("sources", {}).items()
             if (source := self._read_source(name, table))
         }
+        # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(
@@ -152,6 +154,7 @@ class _Reader:
             before, path = len(self.problems), (kind, index)
             good = self._read_table(table, path, known, required)
             entry = read(self._document, path, good, self._add)
+            # a rule with a faulty key would judge more or other presets than it was written for
             if entry is not None and len(self.problems) == before:
                 yield entry
 
@@ -178,6 +181,7 @@ class _Reader:
             else:
                 good[name] = value
         for name in required:
+            # by the table, not by its valid keys: a faulty value is no missing one
             if name not in table:
                 self._add(f"{name!r} is missing{where}", path, f"write {known[name].example}")
         return good
@@ -194,6 +198,7 @@ class _Reader:
         good = self._read_table(table, path, _SOURCE_KEYS, ("url",))
         if len(self.problems) > before:
             return None
+        # "./profiles/" and "profiles" are one store, with one mirror and one lock entry
         folder = posixpath.normpath(good.get("path", "profiles"))
         return Source(name, **{**good, "path": "" if folder == "." else folder})
 
@@ -214,6 +219,7 @@ def is_store_path(path: str) -> bool:
     return path == "." or (
         bool(path)
         and path.isprintable()
+        # git would take a leading "-" for a flag
         and path[0] not in "/-"
         and all(part and part not in (".", "..") for part in parts)
     )

@@ -44,6 +44,7 @@ def build_project_schema() -> Schema:
             "description": "Stores of other repositories, by the names they have here.",
             "propertyNames": {
                 "type": "string",
+                # as is_source_name: other prefixes before a colon have another meaning
                 "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$",
             },
             "additionalProperties": _build_source_schema(),
@@ -84,6 +85,7 @@ def _build_source_schema() -> Schema:
 def _build_rule_schema() -> Schema:
     keys = {
         "code": _describe(
+            # codes that begin with NP are npuprof's own
             {"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"},
             "Its name among findings.",
             "TEAM-1",

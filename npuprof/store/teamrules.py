@@ -98,6 +98,7 @@ def find_name_glob_fault(pattern: str) -> str:
     """Return why a text is not a glob of preset names, an empty string if it is."""
     if pattern.endswith(".toml"):
         return "is the name of a file: the name of a preset has no .toml"
+    # names have no .toml: "**" at the end stands for the last segment, too
     plain = f"{pattern[:-2]}*" if pattern == "**" or pattern.endswith("/**") else pattern
     return find_glob_fault(f"{plain}.toml") if plain else "means no preset"
 

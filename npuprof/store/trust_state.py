@@ -58,6 +58,7 @@ def store_trusted(identity: str, trusted: Trusted, adding: bool = False) -> None
     path = find_trust_file()
     make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        # read again under the lock: another npuprof may have added its entry
         known = writing.read_known_file(path)
         stores = _read_stores(path)
         if adding and identity in stores:
@@ -78,6 +79,7 @@ def read_trusted(fields: object) -> Trusted:
     Raises ValueError, TypeError, LookupError or AttributeError if it is invalid.
     """
     names, pairs = fields["names"], fields["pairs"]  # type: ignore[index]
+    # a text would be read as a list of its letters
     if not all(isinstance(text, str) for text in names) or not isinstance(names, list):
         raise ValueError(names)
     return Trusted(frozenset(names), _read_pairs(pairs))
@@ -90,6 +92,7 @@ def _read_pairs(pairs: Iterable[tuple[str, str]]) -> frozenset[Pair]:
 def _read_stores(path: str) -> dict[str, Trusted]:
     try:
         data = json.loads(read_plain_file(path))
+        # still read, so that an update of npuprof does not drop what was trusted
         if data["schema"] == _OLD_SCHEMA:
             return {
                 str(store): Trusted(pairs=_read_pairs(pairs))

@@ -40,6 +40,7 @@ def find_url_fault(url: str) -> str:
     if match := _TRANSPORT.match(url):
         return f"{match[1]}:: starts a program of that name; write ssh://, https:// or file://"
     decoded = unquote_url(url) if _SCHEME.match(url) else url
+    # a line end would split entries of the lock and requests to git
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
     if not decoded.isprintable() or "\N{REPLACEMENT CHARACTER}" in decoded:
@@ -60,6 +61,7 @@ def _find_scp_fault(url: str) -> str:
             return _CREDENTIALS
         return _find_host_fault(user, host, path)
     first = url.partition("/")[0]
+    # user:password@path without a host: the message must not quote it
     if "@" in first and ":" in first:
         return _CREDENTIALS
     return (
@@ -123,6 +125,7 @@ def normalize_url(url: str) -> str:
     """
     match = _SCHEME.match(url)
     if url.startswith("/") or (match and match[1] == "file"):
+        # git decodes %20 in URLs, and takes a plain path as it is
         path = unquote_url(url.removeprefix("file://")) if match else url
         return "file://" + os.path.normpath("/" + path.lstrip("/"))
     if match and match[1] in _PORTS:

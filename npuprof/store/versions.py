@@ -241,6 +241,7 @@ def parse_version_text(text: str) -> VersionText | None:
     request = parse_version_request(text)
     if request is None or request.is_range:
         return None
+    # a tag with zeros in front has another name, so that the number has one spelling only
     number = text.removeprefix("v").partition("-")[0]
     if number != ".".join(map(str, request.parts)):  # like 01.2.3
         return None
@@ -268,6 +269,7 @@ def parse_version_request(text: str) -> VersionRequest | None:
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
     """Return a tag with the name of a version; None for all others."""
+    # after a pre-release, the mark would be part of it: "1.2.0-rc.1.yanked"
     match = None if ref.endswith(YANKED) else re.fullmatch(_TAG, ref, re.ASCII)
     if match is None:
         return None
@@ -345,9 +347,11 @@ def _find_record_lines(message: str) -> list[tuple[str, str]]:
 
     A signature may follow it.
     """
+    # git appends the signature of a tag to its message
     unsigned = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
     for paragraph in reversed(re.split(r"\n[ \t]*\n", unsigned.replace("\r\n", "\n"))):
         matches = [re.fullmatch(_LINE, line) for line in paragraph.split("\n")]
+        # other text may stand in the paragraph, such as trailers of git
         if any(matches):
             return [(match["name"], match["value"]) for match in matches if match]
     return []
@@ -371,6 +375,7 @@ def format_tag_date(stamp: int, zone: str) -> str:
         minutes = -minutes
     try:
         return datetime.fromtimestamp(stamp, timezone(timedelta(minutes=minutes))).isoformat()
+    # a tag may have a year or a time zone that Python cannot represent
     except (OverflowError, ValueError, OSError):
         return str(stamp)
 
@@ -434,6 +439,7 @@ class VersionRange(Record):
         A pre-release is only if a bound has the same number.
         """
         if version.pre:
+            # ^1.2 must not select 1.3.0-rc.1, which nobody asked for
             numbers = [bound.text.number for bound in self.bounds if bound.pre]
             if version.number not in numbers:
                 return False

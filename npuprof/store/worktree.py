@@ -54,6 +54,7 @@ def _list_changed(repository: Repository, pathspecs: Iterable[str]) -> dict[str,
         "status",
         "--porcelain=v1",
         "-z",
+        # a rename would have two paths in one record; here, each file counts by itself
         "--no-renames",
         "--untracked-files=all",
         "--ignore-submodules=all",
@@ -99,5 +100,6 @@ def find_converted_files(
         return set()
     layout, last = repository.find_layout(head.oid), repository.list_profile_files(head.oid)
     changed = set(list_changed_paths(repository, layout).changed)
+    # a link is compared by its target, which no conversion touches
     same = [name for name in names if last.get(name) == then[name] and not then[name].is_link]
     return {name for name in same if layout.path_of(name, then[name].outside) not in changed}
