@@ -19,6 +19,7 @@ def read_settings(repository: Repository, pattern: str) -> list[tuple[str, str]]
     output = os.fsdecode(repository.git.try_command("config", "-z", "--get-regexp", pattern).output)
     settings = []
     for entry in filter(None, output.split("\0")):
+        # git -z separates name and value by a line end, as values may contain "="
         name, _, value = entry.partition("\n")
         settings.append((name, value))
     return settings

@@ -74,6 +74,7 @@ def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str
     return {
         path: f"{source}:{line}"
         for source, line, pattern, path in rules
+        # git also lists paths that a later rule includes again
         if not pattern.startswith("!")
     }
 
@@ -101,10 +102,12 @@ def commit_paths(
         untracked_paths = (f"--pathspec-from-file={untracked_file}", "--pathspec-file-nul")
         commands.update_environment(GIT_EDITOR=_write_editor(seen_file, expected))
         if untracked:
+            # git commit --only accepts no path that git does not know
             run_git_command(repository, commands.add, "--intent-to-add", *untracked_paths)
         arguments = (
             "--only",
             "--quiet",
+            # a line that begins with "#" would be dropped as a comment
             "--cleanup=verbatim",
             "--edit",
             "--no-status",
@@ -136,6 +139,7 @@ def _has_seen_other_commit(seen_file: str, expected: ExpectedCommit) -> bool:
     """
     with open(seen_file, "rb") as file:
         seen = file.read().strip()
+    # git prints no commit before the first one, so that the parent is empty
     return seen not in (b"", f"{expected.parent} {expected.tree}".strip().encode())
 
 
@@ -163,6 +167,7 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     any.
     """
     for name in messages:
+        # before any tag is signed, which may ask for a password; the transaction checks it again
         if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
             what = f"the tag {name} exists already"
             raise build_error(
@@ -198,6 +203,7 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
 
 def _open_scratch_repository(repository: Repository, folder: str, length: int) -> git.Git:
     """Return git in a new, empty repository with another one's objects, identity and signing."""
+    # objects of another hash function could not be shared
     object_format = ["--object-format=sha256"] if length == 64 else []
     repository.git.run_command("init", "--quiet", "--bare", "--template=", *object_format, folder)
     printed = repository.git.run_command("var", "GIT_COMMITTER_IDENT")
@@ -206,6 +212,7 @@ def _open_scratch_repository(repository: Repository, folder: str, length: int) -
     variables = {
         "GIT_DIR": folder,
         "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects"),
+        # the new repository has no configuration, and the tags are signed as the user's are
         **build_config_variables(read_settings(repository, r"^(tag|gpg|user)\.")),
         "GIT_COMMITTER_NAME": identity["name"],
         "GIT_COMMITTER_EMAIL": identity["email"],
@@ -260,6 +267,7 @@ def _repeat_while_locked(
         output, complaint = attempt()
         if complaint is None:
             return output
+        # an existing name stays: waiting for it would not help
         if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
             raise NpuprofError(_explain_refusal(complaint, repository.folder))
         time.sleep(wait)
@@ -292,5 +300,6 @@ def _write_temporary_file(content: bytes) -> Iterator[str]:
     """
     with tempfile.NamedTemporaryFile(prefix="npuprof-") as file:
         file.write(content)
+        # git opens the file by its name
         file.flush()
         yield file.name

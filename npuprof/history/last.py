@@ -52,6 +52,7 @@ def find_last_change(
                 committed = workspace.resolver.resolve_profile(profile)
             was_set, was = values.find_setting_value(committed.settings, key, tail)
             is_set, now = values.find_setting_value(config.settings, key, tail)
+            # the value is in the work tree only
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
         step = next(timeline.walk_steps(key, tail, everywhere=False), None)

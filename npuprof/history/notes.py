@@ -118,6 +118,7 @@ def format_changelog(
     for version in sorted(
         versions, key=lambda version: (version.name, version.text.order, version.tag_name)
     ):
+        # the former name is listed, too, with a note where it goes on
         versions_of.setdefault(version.name, [])
         current = now.get(version.tag_name)
         if current is not None:
@@ -126,6 +127,7 @@ def format_changelog(
         versions_of.setdefault(listed_as, []).insert(0, version)
     out = "# Changelog\n"
     for name, listed in sorted(versions_of.items()):
+        # versions under the current name come before those under former ones
         listed.sort(key=lambda version: (version.name == name, version.text.order), reverse=True)
         out += f"\n## {span(name) if name else 'The whole store'}\n"
         if name in current_names:
@@ -143,6 +145,7 @@ def _format_version(version: Version, name: str, yanks: Mapping[str, str]) -> st
     if reason := yanks.get(version.tag_name):
         out += f"\n**Yanked**: {span(reason)}\n"
     if body := _read_body(version):
+        # indented, as a text of a tag may contain Markdown
         lines = [f"    {line}\n" if line else "\n" for line in body.split("\n")]
         out += "\n" + "".join(lines)
     return out
@@ -151,6 +154,7 @@ def _format_version(version: Version, name: str, yanks: Mapping[str, str]) -> st
 def _read_body(version: Version) -> str:
     """Return the body of a tag message, without record and signature."""
     _, _, rest = version.message.partition("\n")
+    # git appends the signature of a tag to its message
     body, _, _ = rest.partition("\n-----BEGIN ")
     record = _RECORD.search(body)
     return (body[: record.start()] if record else body).strip("\n").expandtabs()

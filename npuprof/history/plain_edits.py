@@ -42,10 +42,12 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     """
     olds = old.split(b"\n")
     news = new.split(b"\n")
+    # a line inside a multi-line string may look like an assignment
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
         return None
     edits = {}
     for index in compress(count(), map(ne, olds, news)):  # faster than a loop over all lines
+        # headers differ in no line, so that both texts have the same section here
         section = _find_section(news[:index])
         if not section:
             return None
@@ -53,9 +55,11 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
         after = _PLAIN.fullmatch(news[index])
         if before is None or after is None or before["key"] != after["key"]:
             return None
+        # origins cite the column
         if before.start("value") != after.start("value"):
             return None
         edited = keys.format_full_key(section, after["key"].decode())
+        # a text with a structure is compared by its parts
         if values.find_structure(edited) is not None:
             return None
         edits[edited] = PlainEdit(index + 1, _read_value(before["value"].decode()))

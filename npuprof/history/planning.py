@@ -192,6 +192,7 @@ class _Planner:
             parents[name] = []
             for reference in extends[name]:
                 parent, at, _ = reference.partition("@")
+                # a pinned parent counts for the order, too: a range may select its new version
                 parents[name].append(parent)
                 if at:
                     pinned.add(parent)
@@ -202,6 +203,7 @@ class _Planner:
         for group in order:
             for name in group:
                 last = find_last_release(earlier[name])
+                # a first release is the owner's decision
                 if last is None and not self._everything:
                     unreleased.append(name)
                     continue
@@ -232,6 +234,7 @@ class _Planner:
             )
             if last:
                 self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
+            # also on other branches: a tag exists once in a repository
             taken = frozenset(
                 version.number
                 for version in self._repository.load_versions(name)
@@ -244,6 +247,7 @@ class _Planner:
                 if last and proposal.unknown:
                     self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
+            # after the comparison: unchanged presets are not released, and not checked either
             findings = check_config(config, notes=False)
             errors = [finding for finding in findings if finding.severity == "error"]
             if errors:
@@ -268,6 +272,7 @@ class _Planner:
             self._repository.propose_version(
                 release.name, release.number, self._head, format_tag_message(release)
             )
+        # cached revisions have resolved their ranges without the planned versions
         self._repository.forget_revisions()
         self._workspace = spec.Workspace(
             None, self._workspace.resolver.context, opened=self._workspace.store
@@ -384,6 +389,7 @@ def format_plan(plan: ReleasePlan) -> str:
         step = _describe_step(plan.store.was, plan.store.proposal)
         rows.append((plan.store.tag, f"the whole store, {step}"))
     lines = Table(rows).format_plain().splitlines()
+    # the table aligns it with the presets, but it comes after the dependents
     store_line = [lines.pop()] if plan.store else []
     for labels, followers in plan.list_followers().items():
         lines.append(f"{count_followers(followers)} {' and '.join(labels)}")

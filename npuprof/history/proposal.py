@@ -74,6 +74,7 @@ def propose_version(
         return None, _build_proposal("major", last.number, [reason], taken)
     pair = build_preset_pair(before, config)
     reasons = explain_changes(before, config)
+    # dependents name a preset, so that a new name needs a version
     if not reasons and last.name != config.name:
         reasons = [Reason("patch", f"only the name changed, from {last.name}")]
     reasons = reasons or [Reason("none", f"nothing has changed since {last.number_text}")]
@@ -140,6 +141,7 @@ def choose_step(
     reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]
 ) -> Proposal:
     """Return the largest required step, with its reasons."""
+    # _STEPS begins with the largest
     step = min((reason.step for reason in reasons), key=_STEPS.index)
     texts = list(dict.fromkeys(reason.text for reason in reasons if reason.step == step))
     return _build_proposal(step, last, texts, taken)
@@ -177,6 +179,7 @@ def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
 
 
 def _explain_change(change: Change) -> Reason:
+    # first: a removed key with that risk is reported by what it does to results
     if "numerics" in change.risk:
         return Reason("major", f"may change numerics: {format_change_sentence(change)}")
     if change.kind == "removed" and not change.element:
@@ -189,6 +192,7 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
     """Yield changes of a preset's claims, and of the keys that its dependents may change."""
     was = before.scenario
     now = after.scenario
+    # without a scenario, a preset is for all of them
     if was != now:
         yield _explain_reach("scenario", was, now, now is None)
     ranges = before.list_ranges(), after.list_ranges()
@@ -198,6 +202,7 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
             wider = outer is None or (inner is not None and is_range_within(inner, outer, axis))
             yield _explain_reach(axis, inner, outer, wider)
     if sorted(before.products) != sorted(after.products):
+        # no products mean all of them
         wider = not after.products or (
             bool(before.products) and _list_covered(before) <= _list_covered(after)
         )
@@ -223,6 +228,7 @@ def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> 
 
 def _list_covered(config: Config) -> set[str]:
     """Return the products that a preset supports, families and lines."""
+    # unknown names count, too: the catalogue may be older than the preset
     covered = {name for name in config.products if products.find_product(name) is None}
     for name in products.product_names():
         if any(products.is_product_covered(pattern, name) for pattern in config.products):
@@ -231,4 +237,5 @@ def _list_covered(config: Config) -> set[str]:
 
 
 def _collect_texts(lineage: Sequence[Profile]) -> list[str]:
+    # line endings are git's to convert
     return [profile.document.text.replace("\r\n", "\n") for profile in lineage]

@@ -34,6 +34,7 @@ def propose_commit(
             "update-index",
             "--add",
             "--remove",
+            # a file may have become a folder, or the other way round
             "--replace",
             "-z",
             "--stdin",
@@ -94,6 +95,7 @@ def _find_index(repository: StoreRepository) -> str:
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
     return (
         named
+        # git commit passes a temporary index next to the real one
         if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own))
         else own
     )

@@ -37,6 +37,7 @@ def find_remote(repository: Repository) -> str:
     head = repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD")
     branch = os.fsdecode(head.output).strip()
     remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
+    # the order in which git push looks for its remote
     for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):
         if known.get(key):
             return known[key]
@@ -104,6 +105,7 @@ def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None
     """Push refs. Raises NpuprofError with the reason unless the remote accepts all."""
     timeout = read_timeout(remote)
     common_dir = repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")
+    # linked work trees have their objects in the common folder
     git_folder = os.path.join(repository.git.top, os.fsdecode(common_dir))
     try:
         result = Line(git_folder, remote, timeout, top=repository.git.top).push(refs)
@@ -111,6 +113,7 @@ def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
         raise build_error("NP022", f"git failed: {remote} is silent", why, hint) from None
+    # before the exit code: git's advice would be to allow the transport
     transport = re.search(r"transport '([^']+)' not allowed", result.messages)
     if transport:
         why = f"npuprof talks to remotes over ssh, https and file only, not over {transport[1]}."

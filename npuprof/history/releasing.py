@@ -29,6 +29,7 @@ def list_earlier_versions(
             for former in formers:
                 versions_of[name] += repository.load_reachable_versions(former.name, former.commit)
     for name, versions in versions_of.items():
+        # of one number under two names, the current name counts as the later one
         versions.sort(key=lambda version: (version.text.order, version.name == name))
     return versions_of
 
@@ -72,6 +73,7 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
     seen: set[tuple[str, int, str]] = set()
     while waiting:
         view, home, name = waiting.pop(0)
+        # only presets at a commit of this repository have pins to record
         if (view, id(home), name) in seen or not isinstance(home, Revision):
             continue
         seen.add((view, id(home), name))

@@ -46,6 +46,7 @@ class Snapshots(ProfileSource):
 
         Raises NpuprofError.
         """
+        # the records of a tag are those of its own commit
         release = self._release if self.commit == self._tip else None
         return self.repository.find_pin(reference, requested, release, seen_from=self.commit)
 
@@ -76,6 +77,7 @@ class Snapshots(ProfileSource):
         """
         if self._find_project_files(first) != self._find_project_files(second):
             return False
+        # at the tip, references resolve as the tag records, and not by reachable versions
         if self._release and self._tip in (first, second):
             return first == second
         return self.repository.sees_same_versions(first, second)
@@ -109,6 +111,7 @@ class Snapshots(ProfileSource):
         def read() -> Profile:
             return Profile(
                 document.parse_document(name, path, self.ahead.read_content(target, oid)),
+                # equal content has one key, so that commits share what is computed from it
                 key=f"{path}@{oid}",
                 home=self,
             )

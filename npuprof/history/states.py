@@ -151,6 +151,7 @@ def _compare_requested_settings(
         return []
     old = then.settings.get(path.key)
     new = now.settings.get(path.key)
+    # the common case of a long history: no table or list to compare
     if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
         return [
             build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))

@@ -55,6 +55,7 @@ def explain_presets(
     then = set(before.names())
     now = set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
+    # a renamed preset is no removed one
     removed = sorted(then - now - set(renamed.values()))
     added = sorted(now - then - renamed.keys())
     pairs = tuple(sorted((was, name) for name, was in renamed.items()))
@@ -105,12 +106,14 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
     if not gone:
         return ()
     layout = repository.find_layout(committed.commit)
+    # a renamed preset goes on under its new name
     former_names = find_former_names(repository.git, committed.commit, layout, names)
     for formers in former_names.values():
         gone -= {former.name for former in formers}
     last = find_last_release(repository.load_store_versions(committed.commit))
     if last:
         then = repository.resolve_commit(last.commit)
+        # the store's version has recorded that these are gone
         released_then = {ref.name for ref in repository.list_annotated_refs(then)}
         gone -= released_then - set(store.repository.load_revision(then).names())
     return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
@@ -152,6 +155,7 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
 
 def _read_texts(home: Revision, names: tuple[str, str]) -> list[bytes]:
     texts = home.repository.git.read_files([f"{home.commit}:{name}" for name in names])
+    # line endings are git's to convert: they are no change of rules
     return [(text or b"").replace(b"\r\n", b"\n") for text in texts]
 
 
@@ -172,6 +176,7 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
             continue
         if now is None:
             yield Reason("minor", f"the rule {code} is gone")
+        # the text of a rule changes no verdict
         elif was is not None and was._replace(message="") == now._replace(message=""):
             yield Reason("patch", f"the rule {code} says it otherwise: {now.title}")
         else:

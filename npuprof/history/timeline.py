@@ -109,6 +109,7 @@ class Timeline:
                 yield step
         except _MovingParentMetError:
             self._everything = True
+            # the walk begins again with all commits: the steps shown so far stay valid
             yield from (step for step in self._walk_states() if step.commit.id not in yielded)
         if self._unavailable:
             findings = dict.fromkeys(self._unavailable)
@@ -181,6 +182,7 @@ class Timeline:
             # The folder of the store was renamed: earlier files have other paths.
             return StoreState(files, name, self._resolve_preset(files, name, parent), parent)
         preset = state.preset
+        # with moving references, a commit may change the preset without touching the store
         if changed or self._everything:
             preset = self._find_earlier_preset(changed, state, files, name, parent)
         return StoreState(files, name, preset, parent)
@@ -195,9 +197,11 @@ class Timeline:
     ) -> PresetState:
         """Return the preset before some changes: resolved again only if they can affect it."""
         preset = state.preset
+        # a missing preset only appears by a change of its own name
         if preset is None:
             if not any(state.name in (change.was, change.now) for change in changed):
                 return None
+        # what a broken preset depends on is not known: it is resolved at each commit
         elif not isinstance(preset, NpuprofError):
             members = find_member_names(preset)
             touched = [
@@ -229,12 +233,14 @@ class Timeline:
                 edits_of_files[str(change.was)] = requested
         if not edits_of_files:
             return preset
+        # an override may set the same key in some contexts
         if has_overrides(preset.lineage):
             return None
         leaves = {}
         for name, edits in edits_of_files.items():
             for key, edit in edits.items():
                 origin = preset.origin(key) if key in preset.settings else None
+                # a pinned parent is not edited by a later commit
                 if origin is None or origin.revision:
                     return None
                 if origin.profile != name or origin.line != edit.line:
@@ -252,6 +258,7 @@ class Timeline:
             or name != change.now
             or old is None
             or new is None
+            # a link's content is a path, and no text with settings
             or (old.mode, old.outside) != (new.mode, new.outside)
         ):
             return None
@@ -266,6 +273,7 @@ class Timeline:
             return None
         self._snapshots.files = files
         self._snapshots.commit = commit
+        # the same names have other texts at this commit
         self._resolver.forget_lineages(_FOLDS)
         try:
             config = self._resolver.resolve_profile(self._snapshots.profile(name), name)
@@ -294,6 +302,7 @@ class Timeline:
         home = (
             referrer.home if referrer is not None and referrer.home is not None else self._snapshots
         )
+        # the walk has skipped commits that may have moved the reference
         if home is self._snapshots and not self._everything and is_moving_reference(reference):
             raise _MovingParentMetError
         if "@" in reference or ":" in reference:
@@ -311,6 +320,7 @@ class Timeline:
 def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> None:
     """Change ``files`` from the state after some changes to the state before them."""
     for change in changed:
+        # all new names first: one file's new name may be another's old one
         if change.now and change.now != change.was:
             files.pop(change.now, None)
     for change in changed:
@@ -322,6 +332,7 @@ def build_history_step(
     commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath
 ) -> HistoryStep | None:
     """Return what a commit did to a preset, None if it equals one of the parents."""
+    # a state that was passed on unchanged is the same object
     if any(then is now for then in before):
         return None
     if any(map(is_unknown_state, (now, *before))):
@@ -332,6 +343,7 @@ def build_history_step(
     if len(resolved) == len(before):
         changes = _select_common_changes(resolved, now, path)
         return HistoryStep(commit, "changed", name, tuple(changes)) if changes else None
+    # the merge took the preset from a parent in which it is valid
     if any(not compare_states(then, now, path, trace=False) for then in resolved):
         return None
     if path.key and not has_setting(now, path) and not _was_reported(before, path):
@@ -384,6 +396,7 @@ def _build_loss_step(
 
     None if that is not new.
     """
+    # it was missing, or broken, in a parent already
     if any(type(then) is type(now) for then in before):
         return None
     if now is not None:

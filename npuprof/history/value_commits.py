@@ -52,6 +52,7 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
     commits: dict[int, Commit] = {}
     copied: dict[int, str] = {}
     for source, origins in source_origins.items():
+        # a vendored copy has no history
         if source.copy is not None and not os.path.isdir(find_mirror_folder(source.locked.url)):
             copied |= dict.fromkeys(origins, source.commit)
         else:  # the commit is in the repository of the source
@@ -113,6 +114,7 @@ def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
     def collect_leaf_values(value: TomlValue, tail: Path) -> None:
         if isinstance(value, values.Leaf):
             blamed.append(BlamedValue(key, tail, value.value, value.origin, None))
+        # an empty table or list has no leaf with an origin
         elif not value:
             blamed.append(BlamedValue(key, tail, value, config.origin(key, tail), None))
         else:
@@ -146,6 +148,7 @@ class _BlameWalk:
         """
         writers = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
+        # the walk ends early, and its git has to end with it
         with closing(walk_commits(self._repository, start)) as walk:
             for index, commit in enumerate(self._ahead.walk(walk)):
                 if index == 0:
@@ -161,6 +164,7 @@ class _BlameWalk:
                             continue
                         files = waiting.setdefault(earlier.commit, {})
                         files.setdefault(earlier.name, []).append(earlier.value)
+                # every value has its commit: older commits are not read
                 if not waiting:
                     break
         return writers
@@ -245,11 +249,13 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
 
 def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) -> int | None:
     """Return the index in ``old`` of an element of ``new``, None if it was added later."""
+    # the common case: nothing before the element has changed
     if index < len(old) and values.is_same_typed_value(new[: index + 1], old[: index + 1]):
         return index
     new_texts, old_texts = (
         [f"{type(item).__name__} {item!r}" for item in side] for side in (new, old)
     )
+    # autojunk would ignore elements that are frequent in long lists
     matcher = SequenceMatcher(None, new_texts, old_texts, autojunk=False)
     for block in matcher.get_matching_blocks():
         if block.a <= index < block.a + block.size:

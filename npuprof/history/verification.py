@@ -47,6 +47,7 @@ class VerifiedVersion(Record):
         codes = {finding.code for finding in self.findings if finding.severity == "error"}
         if not codes:
             return "holds"
+        # one real fault decides: it would stay if everything were fetched
         return "unknown" if codes <= _UNVERIFIABLE else "fails"
 
 
@@ -179,6 +180,7 @@ class Verifier:
             yield from self._compare_parents(version, config, tag)
         except NpuprofError as error:
             for finding in error.findings:
+                # what is missing here proves nothing against the tag
                 code = "NP029" if finding.code in _UNVERIFIABLE else "NP028"
                 hint = advise_sync_of(finding, f"--rev {tag}").hint or _ADVICE.format(tag)
                 yield finding._replace(
@@ -323,6 +325,7 @@ def requires_signatures(repository: Repository) -> bool:
     NpuprofError.
     """
     configured = dict(read_settings(repository, r"^(tag\.gpgsign|gpg\..*)$"))
+    # an explicit false wins over gpg.*, which may be set for commits
     if "tag.gpgsign" in configured:
         return configured["tag.gpgsign"].lower() in _TRUE
     return bool(configured)
@@ -335,6 +338,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
     if not result.code:
         return None
     complaint = " ".join(result.complaint.decode(errors="replace").split())
+    # git fails for an unsigned tag before it starts the signature program
     if "no signature found" in complaint:
         why = "With --signatures, a version matches only if its tag is signed."
         return Finding(
@@ -343,6 +347,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
             why,
             "ask the person who released it, or omit --signatures",
         )
+    # without the key, a good signature looks like a bad one
     if any(message in complaint.lower() for message in _UNABLE):
         return Finding(
             "NP029",

@@ -92,6 +92,7 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
     """
     content = {
         **{
+            # the order of products has no meaning, so that it must not change the digest
             name: _sort_texts(profile.table[name])
             for name in (*INHERITED_KEYS, "locked")
             if name in profile.table
@@ -130,6 +131,7 @@ def _format_canonical_json(value: Any) -> str:
     """
     if isinstance(value, str):
         return _quote_json_string(value)
+    # before int, of which bool is a subclass
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
