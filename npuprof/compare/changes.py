@@ -139,6 +139,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
         kind = difference.kind
         setting = unit = ""
         risk: tuple[str, ...] = ()
+        # only keys of sections are settings with a unit and a risk
         if path[0] in SECTIONS and len(path) > 1:
             setting = keys.format_full_key(*path[:2])
             unit, risk = risks.find_unit_and_risk(setting, path[2:])
@@ -213,11 +214,13 @@ def find_meta_value(config: Config, name: str) -> Any:
 
 def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the keys whose values differ, in catalogue order."""
+    # None is no TOML value, but a setting may be missing on one side
     absent = object()
     differing = []
     for key in {**before, **after}:
         old = before.get(key, absent)
         new = after.get(key, absent)
+        # inherited values are the same objects on both sides
         if old is not new and not values.is_equivalent_setting(key, old, new):
             differing.append(key)
     return sorted(differing, key=find_catalogue_position) if len(differing) > 1 else differing
@@ -254,6 +257,7 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     for name in order_claims(before.claims, after.claims):
         old = find_meta_value(before, name)
         new = find_meta_value(after, name)
+        # an empty list of products means the same as none
         old = None if old == [] else old
         new = None if new == [] else new
         if old == new:
@@ -303,6 +307,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
         if change.has_lists:
             lost_step = find_last_step(before, after, change.setting, change.tail)
             new_step = find_last_step(after, before, change.setting, change.tail)
+            # a list has several authors: the step that changed it is the cause, not the last one
             was = lost_step or was
             if new_step:
                 now = new_step
@@ -347,10 +352,12 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
     """Return the last step that clears or writes a path and that the other config lacks."""
     known = {(event.origin.profile, event.step) for event in other.history(setting)}
     for event in reversed(config.history(setting)):
+        # both sides have this step, so that it explains no difference
         if (event.origin.profile, event.step) in known:
             continue
         step = event.step
         if step.op == "unset":
+            # a table that was unset takes everything below it along
             if step.tail == tail[: len(step.tail)]:
                 return event.origin
         elif values.find_value(setting, step.value, tail)[0]:

@@ -94,6 +94,7 @@ def _compare_nested_pairs(
     new_forms = {}
     for path, pair in pairs.items():
         old_form, new_form = (_build_form(side, path in unordered) for side in pair)
+        # the common case: DeepDiff takes longer to import than such tables to compare
         plain = _compare_plain_tables(old_form, new_form, pair)
         if plain is None:
             old_forms[path], new_forms[path] = old_form, new_form
@@ -106,6 +107,7 @@ def _compare_nested_pairs(
             # The last key is the text of the element, which is no part of the path.
             difference = _build_difference(kind, tail[:-1], level.t1, level.t2, True)
         else:
+            # the values as written: the form that was compared has texts in place of leaves
             was, now = (values.find_value("", side, tail)[1] for side in pairs[path])
             difference = _build_difference(kind, tail, was, now)
         differences[path].append(difference)
@@ -189,10 +191,12 @@ def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[st
         return None
     old = set(map(str, before))
     new = set(map(str, after))
+    # equal elements can be aligned in several ways
     if (len(old), len(new)) != (len(before), len(after)):
         return None
     if len(before) == len(after):
         pairs = list(zip(before, after, strict=True))
+        # no element has moved, so that equal positions belong together
         if all(was == now or (was not in new and now not in old) for was, now in pairs):
             return [("changed", index) for index, (was, now) in enumerate(pairs) if was != now]
     if max(len(before), len(after)) > _LONG:
@@ -223,6 +227,7 @@ def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Fo
     if (
         unordered
         and isinstance(value, list)
+        # other values may be equal and have different texts, such as times in two zones
         and all(isinstance(item, (str, int)) for item in value)
     ):
         return _Elements((repr(item), item) for item in value)
@@ -279,6 +284,7 @@ def _find_levels(
         before,
         after,
         view="tree",
+        # by default, DeepDiff reports tables that share few keys as one change
         threshold_to_diff_deeper=0,
         ignore_private_variables=False,
         zip_ordered_iterables=not aligned,

@@ -41,6 +41,7 @@ def identify_lasting_change(change: Change) -> str:
     Presets are compared with their own revisions by it.
     """
     origins = map(_identify_origin, (*change.origins, change.extends))
+    # repr tells 1 from True and 1.0, and values may be lists, which have no hash
     return repr((change.key, change.scope, change.kind, change.before, change.after, *origins))
 
 
@@ -59,6 +60,7 @@ def fold_changes(
     changes: dict[str, Change] = {}
     names: dict[str, list[str]] = {}
     for pair in pairs:
+        # new and removed presets differ in all settings, which have no common cause
         if pair.status != "changed":
             continue
         for change in pair.changes:
@@ -152,6 +154,7 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
         location = f" ({finding.place})" if finding.place else ""
         lines.append(f"{_VERBS[finding.severity]} {finding.code}: {finding.message}{location}")
     accepted = {(known.finding.code, known.finding.key) for known in pair.accepted}
+    # an accepted finding is still there
     fixed = [finding for finding in pair.fixed if (finding.code, finding.key) not in accepted]
     return lines + [f"no longer {finding.code}: {finding.message}" for finding in fixed]
 
@@ -214,6 +217,7 @@ def write_headline(survey: Survey, names: Sequence[str]) -> str:
     """Return a summary of a survey of at most 72 characters, as a commit subject."""
     touched = survey.touched_pairs
     line = "; ".join(_list_changes(touched))
+    # a list of changes that does not fit is counted instead of cut
     if line and len(line) <= _WIDTH:
         return line
     settings = {change.setting or change.key for pair in touched for change in pair.changes}

@@ -66,6 +66,7 @@ def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
             piece._replace(text=piece.text.replace("<details>", "<details open>", 1))
             for piece in pieces
         ]
+    # the sentence about omissions must fit in any case
     room = page.limit - _RESERVE - len(page.command) - len(head)
     fitting = sum(end <= room for end in accumulate(len(piece.text) for piece in pieces))
     return (
@@ -102,6 +103,7 @@ def _format_table(
     ``title`` of the block.
     """
     causes = [_format_cause(change, page) for change in changes]
+    # a column that repeats the heading would take the room of changes
     columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
     rows = []
     for change, cause in zip(changes, causes, strict=True):
@@ -141,6 +143,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
         own = [
             change
             for change in pair.changes
+            # new and removed presets take no part in shared changes
             if pair.status != "changed" or identify_change(change) not in shared
         ]
         own.sort(key=_rank_change)
@@ -148,6 +151,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
         if piece:
             unranked = len(RISKS) + (1 if own and pair.status == "changed" else 2)
             risk_rank = min(map(rank_risk, _list_risks(pair, own)), default=unranked)
+            # sorted by this key: what is cut at the end matters least
             singles[not is_broken(pair), risk_rank, pair.name] = piece
     return pieces + [singles[rank] for rank in sorted(singles)]
 
@@ -291,6 +295,7 @@ def _list_risks(pair: Pair, changes: Iterable[Change]) -> list[str]:
     return [
         risk
         for risk in risks
+        # a new preset changes no results yet, but its values may be executed
         if pair.status == "changed" or (pair.status == "added" and risk == EXECUTES)
     ]
 

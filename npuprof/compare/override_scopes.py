@@ -20,6 +20,7 @@ def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> li
     old_texts, new_texts = (
         [profile.document.text for profile in config.lineage] for config in (before, after)
     )
+    # the same texts resolve equally everywhere: no context needs to be tried
     if old_texts == new_texts:
         return changes
 
@@ -81,6 +82,7 @@ def list_override_scopes(configs: Sequence[Config], key: str) -> dict[Context, s
         for profile in config.lineage
         for override in profile.overrides
     ]
+    # a requested context is the only one that was asked for
     if not overrides or any(config.context != Context() for config in configs):
         return {}
     scopes: dict[Context, str] = {}

@@ -59,6 +59,7 @@ def parse_owners(text: str) -> list[OwnerRule]:
     rules = []
     for line in text.splitlines():
         match = _LINE.match(line.strip())
+        # GitLab groups owners in sections: [Name], or ^[Name] if their approval is optional
         if match and not line.lstrip().startswith(("#", "[", "^[")):
             owners, _, _ = match["owners"].partition(" #")
             rules.append(OwnerRule(match["pattern"].replace("\\ ", " "), tuple(owners.split())))
@@ -67,6 +68,7 @@ def parse_owners(text: str) -> list[OwnerRule]:
 
 def match_owners(rules: Sequence[OwnerRule], path: str) -> tuple[str, ...]:
     """Return the owners of a path: those of the last matching pattern."""
+    # in CODEOWNERS, the last match wins
     for rule in reversed(rules):
         if _compile_pattern(rule.pattern).fullmatch(path):
             return rule.owners
@@ -76,6 +78,7 @@ def match_owners(rules: Sequence[OwnerRule], path: str) -> tuple[str, ...]:
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a .gitignore-style pattern as a regular expression for whole paths."""
+    # as in .gitignore: a slash before the end ties the pattern to the top
     anchored = "/" in pattern.rstrip("/")
     body = pattern.strip("/")
     parts = re.split(r"(\*\*/|/\*\*|\*|\?)", body)

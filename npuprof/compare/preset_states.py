@@ -79,6 +79,7 @@ def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str)
     unavailable: list[Finding] = []
     for side, resolved in zip((old, new), sides, strict=True):
         findings = _list_unavailable(resolved)
+        # the lock of that commit may name other commits than the one in the work tree
         if isinstance(side.store, Revision):
             lock = f"--rev {side.store.commit[:12]}"
             findings = tuple(advise_sync_of(finding, lock) for finding in findings)
@@ -109,6 +110,7 @@ def build_resolved_pair(
             changes = tuple(diff.build_one_sided_changes(settings, status, only.origin))
     elif unavailable:
         status = "unknown"
+    # broken on one side only: no values can be compared, but something has changed
     elif changes or (old is None) != (new is None):
         status = "changed"
     else:
@@ -189,6 +191,7 @@ class _Verdict(Record):
         """
         identities = map(checks.identify_finding, self.faults)
         return [
+            # two revisions have other labels, which would make every message a new one
             (code, key, message.replace(self.label, "the store") if self.label else message)
             for code, key, message in identities
         ]
@@ -234,6 +237,7 @@ def _identify_accepted(accepted: Accepted) -> tuple[str, str, str]:
 def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     """Return a pair with its new, fixed and accepted findings, from checks or resolution."""
     pair = pair._replace(valid=(before.valid, after.valid))
+    # without the old side, nothing can be called new
     if lacks_source(before.faults):
         return pair
     return pair._replace(

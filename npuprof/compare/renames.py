@@ -42,6 +42,7 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     before = _count_lines(old, gone)
     after = _count_lines(new, come)
     former = _match_equal_files(before, after)
+    # exact matches first: similar files must not take their former names
     taken = set(former.values())
     departed = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
     arrived = {

@@ -35,6 +35,7 @@ class WorkTree:
         self.absent: dict[str, TreeFile] = {}
         self._repository = before.repository
         existing = set(folder.names())
+        # git is only asked if a file may be excluded: it costs a process
         if has_sparse_checkout(folder.root) or before.files.keys() - existing:
             layout = Layout(before.repository.prefix, folder.layout.globs)
             absent = list_absent_files(before.repository, layout)
@@ -69,8 +70,10 @@ class WorkTree:
         if name in self.absent:
             return self.absent[name] == file
         text = self.read_profile_text(name)
+        # git may have checked the file out with CRLF
         for content in {text, text.replace(b"\r\n", b"\n")}:
             if compute_blob_id(content, len(file.oid)) == file.oid:
+                # the content is that of the link's target
                 return not os.path.islink(self.store.profile_path(name))
         return False
 
@@ -138,6 +141,7 @@ def read_plain_parents(text: bytes) -> list[str] | None:
 
     None if parsing is needed.
     """
+    # an escape may hide a name, and a multi-line string a quote
     if any(mark in text for mark in _NOT_PLAIN):
         return None
     if b"extends" not in text:

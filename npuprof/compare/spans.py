@@ -107,6 +107,7 @@ def build_link(origin: Origin, address: str) -> str:
     if not address or not origin.revision or not origin.line:
         return ""
     is_gitlab = "gitlab" in address.split("/")[2] or address.endswith("/-")
+    # GitLab separates the path of a project, which may be nested, by "/-/"
     blob = "/-/blob/" if is_gitlab else "/blob/"
     repository = address.removesuffix("/-").rstrip("/")
     return f"{repository}{blob}{origin.revision}/{quote(origin.file)}#L{origin.line}"

@@ -39,6 +39,7 @@ def compare_revisions(
     if requested.dots == "...":
         merge_base = repository.find_merge_base(base, tip)
         before = repository.load_revision(merge_base)
+        # the side is a commit that nobody has named
         if merge_base != base:
             old_label = f"merge base with {_shorten(requested.left)} ({merge_base[:7]})"
     else:

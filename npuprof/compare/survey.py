@@ -88,17 +88,20 @@ def compare_store_states(
         name for name in old.names & new.names if new.is_same_file(name, before.files[name])
     }
     changed = (old.names | new.names) - unchanged
+    # filters and line endings change bytes, but not the committed content
     if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
         changed -= find_converted_files(before.repository, differing, before.files)
     renamed = match_renamed_presets(
         old.texts, new.texts, old.names - new.names, new.names - old.names
     )
+    # a renamed preset is listed by its new name only
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     selected = select_named_presets(names, everything, renamed) if names else everything
     if raw:
         affected = changed
     elif names:
         affected = set(selected)
+        # named presets may have any ancestor
         old.texts.load_texts(old.names)
         new.texts.load_texts(new.names)
     else:
@@ -171,6 +174,7 @@ def select_named_presets(
 
 def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> set[str]:
     """Return the changed names and all presets that may extend them; each text is read once."""
+    # rules and sources apply to all presets, also to those whose files are equal
     if have_other_policies(old.store, new.store) or have_other_sources(old.store, new.store):
         return {*old.names, *new.names}
     moved = have_moved_ranges(old.store, new.store)
@@ -192,6 +196,7 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
         more = children.get(waiting.pop(), set()) - reached
         reached |= more
         waiting += more
+    # most files are equal in both, and need not be read twice
     if isinstance(old.texts, Revision) and isinstance(new.texts, Revision):
         old.texts.adopt_texts(new.texts)
     old.texts.load_texts(reached)
@@ -202,11 +207,13 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
     """Return whether a reference with @ may resolve differently although no file differs."""
     if not isinstance(before, Revision) or not before.commit or not has_release_tags(before.root):
         return False
+    # the records of a tag resolve references differently from the commit's ranges
     if before.release or after.release:
         return True
     repository = before.repository
     head = None if after.seen_from else repository.git.read_objects(["HEAD"])[0]
     commit = after.seen_from or (head.oid if head else "")
+    # without a commit, nothing is known about the reachable tags
     return not commit or not repository.sees_same_versions(before.commit, commit)
 
 
@@ -253,4 +260,5 @@ def _load_policy_tables(store: Revision | Folder) -> list[Record]:
     policy = Lookups().load_policy(store) if store.may_have_policy() else None
     if not policy:
         return []
+    # a rule that only moved to another line is the same
     return [table._replace(origin=None) for table in (*policy.rules, *policy.ignores)]

@@ -46,6 +46,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     for pair in touched:
         own: Sequence[Change] = ()
         if pair.status == "changed":
+            # shared changes are printed once, above
             own = [change for change in pair.changes if identify_change(change) not in known]
         elif everything:
             own = pair.changes

@@ -151,6 +151,7 @@ class _Building:
             self._build_preset(preset, past, paths)
         if failed:
             self.faults += failed
+            # a broken preset has no side in comparisons
             paths.pop(preset.name, None)
             self._build_preset(Preset(preset.name, None, None, tuple(failed)), past, paths)
 

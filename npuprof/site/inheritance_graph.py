@@ -127,6 +127,7 @@ def _find_depths(parents: Parents) -> tuple[Parents, dict[str, int]]:
     """Return the parents without cycles, and the layer of each preset: below all its parents."""
     try:
         order = list(TopologicalSorter(parents).static_order())
+    # a store with a fault still gets a picture: the presets of the cycle lose their parents
     except CycleError as error:
         return _find_depths({**parents, **dict.fromkeys(error.args[1], ())})
     depth: dict[str, int] = {}
@@ -185,6 +186,7 @@ def _draw_lines(parents: Parents, boxes: Sequence[Box], first: Mapping[str, str]
     pairs = [
         (above, name)
         for name in sorted(parents)
+        # a parent that is listed twice is one line
         for above in dict.fromkeys(parents[name])
         if home[above] != home[name]
     ]

@@ -85,6 +85,7 @@ class _Writer:
                 token.attrSet("class", "number")
             if token.tag == "th":
                 token.attrSet("scope", "col")
+        # wide tables and code scroll by themselves, which keyboards reach by tabindex
         elif token.type in ("table_open", "table_close", "fence"):
             token.content = self._write_block(token)
             token.type = "html_block"

@@ -54,6 +54,7 @@ def mark_markup(text: str) -> Markup:
 @lru_cache(16384)
 def format_path(path: str, separator: str = "/") -> str:
     """Return a path that wraps only after its separators."""
+    # a NUL is in no escaped text
     parts = escape_lines(path).replace(separator, f"{separator}\0").split("\0")
     return "".join(f"<span>{escape_text(part)}</span>" for part in parts if part)
 
@@ -81,6 +82,7 @@ def format_setting_rows(settings: Iterable[Setting], link: Callable[[str], str],
     """
     for setting in settings:
         if not setting.html:
+            # most presets inherit most settings, so that each is formatted once
             setting.html = "".join([_format_row(row, link) for row in setting.rows])
     return "".join([setting.html for setting in settings]).replace("\0", up)
 

@@ -30,9 +30,11 @@ def name_pages(names: Sequence[str]) -> dict[str, str]:
     paths = {}
     taken = set()
     for name in names:
+        # file systems normalise other letters differently
         file_name = _FOLDER_LIKE_PAGE.sub("~/", name) if name.isascii() else _hash(name)
         base = f"presets/{file_name}"
         paths[name] = f"{base}~{_hash(name)}.html" if base.lower() in taken else f"{base}.html"
+        # macOS and Windows do not tell names by case
         taken.add(base.lower())
     return paths
 
@@ -98,6 +100,7 @@ def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[st
 
 
 def _find_record(key: str, known: Container[str]) -> str:
+    # a row may be a path inside a setting
     while key not in known and "." in key:
         key = key.rpartition(".")[0]
     return key
@@ -110,4 +113,5 @@ def _fold(numbers: list[int]) -> list[int]:
 
 def _write_call(function: str, *values: Any) -> bytes:
     written = ",".join(map(_format_json, values))
+    # a script and no JSON: pages that are opened as files may not fetch any
     return f"npuprof.{function}({written});\n".encode()

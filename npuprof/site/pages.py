@@ -90,8 +90,10 @@ def _open_templates() -> Environment:
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,
+        # a misspelt name would otherwise be an empty text
         undefined=jinja2.StrictUndefined,
         finalize=show_value,
+        # lines with tags only would leave empty lines in thousands of rows
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,

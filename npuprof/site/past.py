@@ -59,6 +59,7 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         owners = {}
         if rules:
             owners = {name: match_owners(rules, revision.source_path(name)) for name in lineages}
+    # a site without its history is better than none
     except NpuprofError:
         return Past()
     newest = {

@@ -92,6 +92,7 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
             (format_value(value), by) for value, by in origins.find_overridden(config, key, tail)
         )
         authors = tuple(_list_authors(traced))
+        # an empty table or list has no element with an origin
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
         shown = format_value(origins.strip_origins(traced))
@@ -135,6 +136,7 @@ def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
         return
     runs: list[_Run] = []
     for index, item in enumerate(traced):
+        # an element that is a table may have several: the first one is cited
         for origin in origins.collect_authors(item)[:1]:
             if runs and _is_same_author(runs[-1].origin, origin):
                 runs[-1] = runs[-1]._replace(last=index)
@@ -213,6 +215,7 @@ def build_fields(row: SettingRow) -> list[Any]:
         row.unit,
         row.scope,
     ]
+    # most rows end with empty fields, in thousands of files
     while not fields[-1]:
         fields.pop()
     return fields

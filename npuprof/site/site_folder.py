@@ -49,6 +49,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     tree = Tree(folder)
     git = Git(folder)
     record = _find_record(folder)
+    # the list may be a clone's; only the record and HEAD prove that a file may be replaced
     known = _read_record(record)
     listed = _read_list(tree)
     for line in known:
@@ -62,6 +63,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
         raise NpuprofError(_build_finding(os.path.join(folder, foreign[0]), len(foreign) - 1))
     gone = existing.proven.keys() - files.keys()
     if gone and git.top:
+        # git would report them as deleted in the user's work tree
         gone.difference_update(map(os.fsdecode, git.list_files(folder, only_tracked=True)))
     left = sorted({*existing.proven, *rest}.difference(files, gone))
     changed = sorted(files.keys() - existing.same)
@@ -77,6 +79,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     ]
     writes.append(PlannedWrite(os.path.join(folder, MARK), names.encode(), below=folder))
     write_planned_files(writes)
+    # after the pages are written: a crash leaves too many files, not too few
     for name in gone:
         tree.remove_file(name)
         tree.remove_empty_folders(os.path.dirname(name))
@@ -110,6 +113,7 @@ def _compare_files(
             if is_under_way(file_name):
                 continue
             name = os.path.join(subfolder, file_name)
+            # in a folder without a list, a link is the user's own file
             is_link = bool(listed) and os.path.islink(tree.find_path(name))
             content = _read_file(tree, name) if is_link or name in files or name in listed else None
             if content is not None and content == files.get(name):
