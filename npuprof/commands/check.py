@@ -106,6 +106,7 @@ class Check(JudgingVerb):
 
         Exit 2 if a preset could not be read or resolved, 1 for errors, else 0.
         """
+        # before the presets are read, which takes longest
         self.require_known_choice()
         if self.staged:
             return self._answer_staged()
@@ -194,6 +195,7 @@ class Check(JudgingVerb):
         from npuprof.edit.fixing import fix_documents
         from npuprof.edit.preset_file import require_writable_store
 
+        # a new workspace, as the old one has cached what the fixed presets resolve to
         checked = self._open_store()
         home = checked.home
         if not isinstance(home, Folder) or not home.in_work_tree:
@@ -208,6 +210,7 @@ class Check(JudgingVerb):
             changed = fix_documents(outcome.settled.findings, checked.find_file)
             if not changed:
                 break
+            # the first text of a file stays: later rounds start from fixed ones
             before = {path: fixed.old for path, fixed in changed.items()} | before
             after |= {path: fixed.new for path, fixed in changed.items()}
             count += sum(fixed.count for fixed in changed.values())
@@ -241,6 +244,7 @@ class Check(JudgingVerb):
         contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))
         names = list(dict.fromkeys(self.specs)) or self._open_for(Context()).home.names()
         matrix = build_support_matrix(names, tuple(contexts), self._open_for)
+        # a matrix checks some platforms only: a finding that is missing may occur on others
         settled = self.apply_baseline(matrix.findings, matrix.unresolved, lambda _: False)
         matrix = matrix.filter_findings(settled.findings)
         shown = self.filter_by_severity(matrix.findings)

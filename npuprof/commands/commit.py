@@ -59,8 +59,10 @@ class Commit(StoreVerb):
         workspace = spec.Workspace(self.store)
         repository = workspace.store.repository
         if not self.dry_run:
+            # the commit itself runs the user's filters, and must find the same content
             repository = repository.with_git(repository.git.with_filters())
         git_writing.require_no_pending_merge(repository)
+        # another npuprof must not write a preset between the check and the commit
         with lock_folders([] if self.dry_run else [repository.top]):
             return self._commit_changes(_Changes(workspace, repository))
 
@@ -166,6 +168,7 @@ class _Changes:
         if not self.head.commit:
             return not after.files
         tree = self.repository.git.read_objects([f"{self.head.commit}^{{tree}}"])[0]
+        # a ProposedRevision has the id of a tree
         return tree is not None and tree.oid == after.commit
 
     def require_no_new_errors(self, after: ProposedRevision, found: Survey) -> None:
@@ -195,6 +198,7 @@ class _Changes:
         """
         try:
             edits = self._workspace.lookups.find_edited_copies(after)
+            # only a part of the copy is in the commit
             if edits and not self._workspace.lookups.find_edited_copies(self._home):
                 return [
                     edit._replace(

@@ -311,6 +311,7 @@ def _find_processes(
 
     is_path = path.startswith((".", "/", "~"))
     with suppress(NpuprofError):
+        # a preset has precedence over a folder of its name, unless written as a path
         if not is_path and path in workspace.store.names():
             return None
     if not run_records.list_record_names(folder):
@@ -446,6 +447,7 @@ def _list_unlogged(
     omitted = []
     for change in pair.changes:
         if change.kind == kind:
+            # logs show session options only
             if change.setting not in config.options or change.setting in agreeing:
                 omitted.append(change)
                 if not agreeing.get(change.setting):

@@ -111,7 +111,9 @@ class JudgingVerb(Verb):
         from npuprof.report import baselines
 
         known = baselines.read_baseline(self.baseline)
+        # notes fail no job, and so need no baseline
         serious = [finding for finding in selected if finding.severity != "info"]
+        # findings of unread files would be missing in it, or be taken out
         if self.write_baseline and unread:
             what = f"{self.baseline} was not written: not everything could be read"
             errors = [finding for finding in serious if finding.severity == "error"]
@@ -131,6 +133,7 @@ class JudgingVerb(Verb):
         compared = baselines.compare_with_baseline(
             serious, known, lambda key: is_judged(key) and is_selected(key.code)
         )
+        # by identity: equal findings may be known in one number and new beyond it
         new = {id(finding) for finding in compared.new}
         shown = [
             finding for finding in selected if finding.severity == "info" or id(finding) in new
@@ -247,11 +250,13 @@ def read_codes(texts: Sequence[str], flag: str, store: str | None) -> Callable[[
 
     known = [*code_pages.load_pages(), *(page.code for page in load_team_pages(store))]
     problems = []
+    # an option with commas only has no code, which is an error, too
     for code in requested or [""]:
         if not code or not any(known_code.startswith(code) for known_code in known):
             hint = did_you_mean(code, known, "npuprof rule lists all codes")
             problems.append(Finding("NP902", f"{flag}: there is no code {code!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
+    # a whole code is no prefix: the team rule TEAM-1 must not select TEAM-10
     prefixes = tuple(code for code in requested if code not in known)
     return lambda code: code in requested or code.startswith(prefixes)

@@ -229,6 +229,7 @@ class _Scripts:
                 self.unread += named
                 continue
             with isolate_faults(file, self.faults):
+                # a cheap look at the bytes: most files of a folder have no settings
                 holds = named or may_hold_settings(file, data)
                 if not holds and not may_call_settings(file, data, modules):
                     continue
@@ -251,6 +252,7 @@ class _Scripts:
                     else find_passed_over(script)
                 )
                 self.files.append(
+                    # a tree of scripts may be large, and the texts are no longer needed
                     script._replace(text="", other_records=(), passed_over=passed_over)
                 )
                 self.drafts += drafts
@@ -263,6 +265,7 @@ class _Scripts:
             for script in self.files
             if any(setting.surface != "config" for setting in script.settings)
         ]
+        # --name names one preset, and not those of several scripts
         if len(scripts) > 1:
             name_all_drafts([draft for draft in self.drafts if draft.settings])
         elif self._verb.name:
@@ -450,6 +453,7 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
         raise build_error(
             "NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0])
         )
+    # None: a file that appears meanwhile is not overwritten
     known = ANYTHING if force else None
     writing.write_planned_files(
         [PlannedWrite(path, text.encode(), known, below) for path, text in files.items()]

@@ -78,6 +78,7 @@ class Init(Verb):
         files = _collect_files() | _fill_templates(ci, requirement)
         _refuse_existing(self.folder, files)
         notes = []
+        # only an implied CI may be omitted; a requested one has failed above
         if ci != (self.ci or _DEFAULT_CI):
             notes.append(
                 f"no CI is among them: {_UNKNOWN}; it is added by npuprof init --ci github "
@@ -228,6 +229,7 @@ def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
                 PlannedWrite(
                     os.path.join(folder, name),
                     text.encode(errors="surrogateescape"),
+                    # every other file must be new
                     old if name == _ATTRIBUTES_FILE else None,
                     folder,
                 )

@@ -83,6 +83,7 @@ class Log(PrintingVerb, ContextVerb):
         walk = Timeline(
             repository, tip, name, workspace.resolver.context, named.version if named else None
         ).walk_steps(key, tail)
+        # asked before the answer: an unknown preset is an error, and no empty history
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
             missing = NpuprofError(_build_missing_finding(workspace.store, repository, name, tip))
@@ -90,6 +91,7 @@ class Log(PrintingVerb, ContextVerb):
         if first is None and key:
             _require_known_key(name, key)
         steps = islice(chain([first], walk), self.number) if first else ()
+        # with a limit, the walk may end before the border of the clone
         shallow = repository.is_shallow() if first and self.number is None else False
         forms: Forms = {
             "text": lambda: map(partial(_format_step, name, self.coloured), steps),

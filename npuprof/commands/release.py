@@ -133,9 +133,11 @@ class Release(Verb):
         committed = workspace.store.repository.load_revision(head)
         config = _resolve_committed(workspace, name, committed)
         _require_no_errors(config)
+        # the tag names the commit: an edit that is only in the work tree would be missing
         _require_committed(committed, [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
         last = find_last_release(earlier)
+        # an explicit number is the way out if the last version cannot be trusted
         if last and requested is None:
             _require_unchanged_release(workspace, last)
         taken = frozenset(
@@ -146,6 +148,7 @@ class Release(Verb):
         )
         number = requested or VersionText(proposal.number)
         _require_free_number(repository, name, number, proposal, earlier)
+        # with a number, the user releases the same content on purpose
         if proposal.step == "none" and requested is None:
             number = (
                 VersionText((*number.number[:2], number.number[2] + 1))
@@ -362,6 +365,7 @@ def _require_free_number(
 ) -> None:
     """Raise NpuprofError if a version number exists, or does not increase on this branch."""
     last = find_last_release(earlier)
+    # of one number, pre-releases rise among themselves
     same = (
         [version for version in earlier if version.pre and version.number == number.number]
         if number.pre
@@ -377,6 +381,7 @@ def _require_free_number(
     if any(version.text == number for version in repository.load_versions(name)):
         what = f"{name} {number} is released already: the tag {tag} exists already"
         why = "A released version never changes."
+    # a lightweight tag takes the name, too
     elif any(ref.text == number for ref in repository.list_tag_refs(name)):
         what = f"the tag {tag} exists already and is not a release"
         why = "A release is an annotated tag, and this one is not."
@@ -423,6 +428,7 @@ def _require_committed(committed: Revision, configs: list[Config], dry_run: bool
     names = {
         committed.source_path(name): name
         for member in members
+        # a link is released as the content of its target
         for name in committed.trace_links(member)
     }
     work_tree = repository if dry_run else repository.with_git(repository.git.with_filters())

@@ -73,6 +73,7 @@ class Render(ResolvingVerb):
         rendered = target.render(config, self.inline)
         print_omitted_count(rendered.left_out, self.strict)
         if self.check is not None:
+            # a script with blocks is compared block by block; a rendered file as a whole
             if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(
                 self.check, missing=""
             ):
@@ -85,6 +86,7 @@ class Render(ResolvingVerb):
             output.print_note(f"not in this target: {note}")
         print_findings(rendered.findings)
         if self.output is None or self.output == "-" or is_stream(self.output):
+            # standard output takes one text: each file is headed by its name
             if target.is_folder:
                 files = {target.file: rendered.text, **rendered.sidecars}
                 return Answer("".join(f"# {name}\n{text}" for name, text in files.items()))
@@ -117,6 +119,7 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
     wrong = [
         file
         for file, text in zip(sidecars, rendered.sidecars.values(), strict=True)
+        # no sidecar file contains a NUL, so that a missing one differs
         if _read_text(file, missing="\0") != text
     ]
     notes = [f"{file} differs from the content in the preset" for file in wrong]

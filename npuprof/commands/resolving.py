@@ -74,6 +74,7 @@ def resolve_requested(
         verb.store, spec.build_context(verb.cann, verb.product, target, verb.frameworks), reads_runs
     )
     changes = []
+    # the parser of assignments is imported only if it is needed
     if verb.set_ or verb.unset:
         from npuprof.store.assignment_arguments import parse_assignments
 
@@ -126,6 +127,7 @@ def _print_layers(
         dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps)
     )
     paths = ", ".join(layer.document.source for layer in layers)
+    # always: a result that differs from a colleague's must be explicable
     output.print_note(
         f"a personal layer is applied: {keys or 'it sets nothing'} "
         f"({paths}); --no-personal omits it"
@@ -147,6 +149,7 @@ def resolve_shown(verb: ResolvingVerb, personal: bool) -> Config:
         for step in config.changes:
             if step.op == "set":
                 faults = find_setting_faults(step.key, step.value)
+                # other faults of a value are reported by check; a misspelt key would be ignored
                 findings += [
                     view.build_finding(fault, step.key)
                     for fault in faults

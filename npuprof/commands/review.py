@@ -55,6 +55,7 @@ class _Results:
     def note_failures(self, findings: Iterable[Finding]) -> None:
         """Record findings that prevent checking or comparing, without duplicates."""
         known = {(finding.code, finding.message, finding.place) for finding in self.problems}
+        # a source that is missing fails the check, the comparison and the sync alike
         new = [
             finding
             for finding in findings
@@ -107,6 +108,7 @@ class Review(JudgingVerb):
         job = job._replace(base=self.base) if self.base else job
         results = _Results()
         try:
+            # first: without the sources, neither the check nor the comparison is complete
             self._sync_sources()
         except NpuprofError as error:
             results.note_failures(error.findings)
@@ -192,6 +194,7 @@ class Review(JudgingVerb):
                 survey, build_page(survey, command, link)._replace(faults=faults, limit=limit)
             )
 
+        # a comment is limited to a smaller size than the summary
         page = format_page(_SUMMARY_LIMIT)
         self._publish(
             job,
@@ -223,6 +226,7 @@ class Review(JudgingVerb):
 
         A note counts the others.
         """
+        # what fails the job is always shown
         aside = [finding for finding in results.shown if not self.decide_code([finding])]
         omitted = _leave_out(aside, states.drop_known(aside, states.merge_base))
         if not omitted:
@@ -242,6 +246,7 @@ class Review(JudgingVerb):
         if job.summary:
             try:
                 folder, name = os.path.split(os.path.realpath(job.summary))
+                # appended: other steps of the job write to the same file
                 handle = Tree(folder).open_file(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
                 with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
                     file.write(page)
@@ -325,6 +330,7 @@ class States:
         is_merge = (
             repository.has_commit("HEAD^2") and repository.resolve_commit("HEAD^2") == self.head
         )
+        # GitHub checks out a merge of the pull request with the target
         self.target = repository.resolve_commit("HEAD^1") if is_merge else base
 
     def drop_known(self, findings: Sequence[Finding], commit: str) -> list[Finding]:
@@ -369,6 +375,7 @@ def sort_faults(
     rest = [
         finding
         for finding in failing
+        # the survey lists new errors itself
         if finding.severity != "error" or known.isdisjoint(_identify_finding(finding))
     ]
     if not rest:
@@ -409,6 +416,7 @@ def _identify_finding(finding: Finding) -> list[tuple[str, ...]]:
     message = _COMMIT.sub("", strip_lines(finding.message))
     identities: list[tuple[str, ...]] = [(finding.code, finding.key, message)]
     if finding.origin is not None and finding.origin.line:
+        # the line identifies a finding whose message cites a revision
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
         identities.append((finding.code, finding.key, finding.origin.file, text.strip()))
     return identities

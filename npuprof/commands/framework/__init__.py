@@ -97,6 +97,7 @@ class Parameter(Record):
 
     def require_text(self, value: Any) -> None:
         """Raise NpuprofError (NP902) for an empty argument, as from an unset shell variable."""
+        # an empty argument of the user's own command is passed on
         if self.kind == "arguments" and self.metavar.startswith("CMD"):
             return
         if value == "" or (isinstance(value, list) and "" in value):
@@ -110,6 +111,7 @@ class Parameter(Record):
 
     def require_choice(self, value: Any) -> None:
         """Raise NpuprofError (NP902) for a value that is not one of the choices."""
+        # the default need not be a choice: None means that the option was omitted
         if value == self.default or not self.choices:
             return
         known = self.list_choices()
@@ -266,6 +268,7 @@ class Verb:
         for name, parameter in self.parameters.items():
             value = values.get(name)
             setattr(self, name, parameter.copy_default() if value is None else value)
+            # hidden verbs are called by git, whose arguments may be empty
             if not self.hidden:
                 parameter.require_text(value)
             parameter.require_choice(getattr(self, name))
@@ -300,6 +303,7 @@ def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> dict[st
         spelling, equals, text = split_flag(argument)
         name = by_flag.get(spelling)
         if name is None:
+            # an unknown flag, or one with its value attached, such as -n3
             if argument.startswith("-") and argument != "-":
                 return None
             positional.append(argument)
@@ -309,6 +313,7 @@ def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> dict[st
             values[name] = True
         else:
             value = text if equals else next(rest, None)
+            # a flag in place of the value is a usage error, which the framework reports
             if value is None or (not equals and value.startswith("-") and value != "-"):
                 return None
             if not _set_value(verb.parameters[name], name, value, values):
@@ -345,6 +350,7 @@ def _set_positional(verb: type[Verb], positional: list[str], values: dict[str, A
             values[name], rest = rest, []
         elif parameter.kind == "argument" and rest:
             values[name] = rest.pop(0)
+        # the framework names the missing argument
         if parameter.required and not values.get(name):
             return False
     return not rest
@@ -354,6 +360,7 @@ def load_verb(arguments: Sequence[str]) -> LoadedVerb | None:
     """Return the verb that a command line names; None if there is no such verb."""
     module = commands.__name__
     for length, name in enumerate(arguments[:2], 1):
+        # only such names can be modules: others must not reach import_module
         if not name.isascii() or not name.replace("-", "").isalpha() or name != name.lower():
             return None
         module = f"{module}.{name.replace('-', '_')}"
@@ -369,6 +376,7 @@ def _load_module(name: str) -> type[Verb] | None:
         try:
             loaded = import_module(module)
         except ModuleNotFoundError as error:
+            # a missing dependency of a verb is an error; only a missing verb is not
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise
             continue

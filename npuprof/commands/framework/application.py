@@ -126,6 +126,7 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
             return 0
         raise BrokenPipeError from None
     except Exception as error:
+        # the variables with the command line, such as COMP_WORDS, are missing
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
             raise build_usage_error(
                 "the shell requests a completion without the command line",
@@ -136,6 +137,8 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
         if show is None or code is None:
             raise
         suggest_flag(error, arguments)
+        # in a text first: Click writes without escapes, and an argument may contain control
+        # characters
         message = io.StringIO()
         show(file=message)
         message.writelines(f"{line}\n" for line in explain_usage(error, arguments))
@@ -158,6 +161,7 @@ def build_application(arguments: list[str], runner: Runner) -> typer.Typer:
     app = typer.Typer(
         name="npuprof",
         cls=_ListedVerbs if is_listed else _GroupedVerbs,
+        # npuprof's own suggestions also know abbreviations and verbs of other tools
         suggest_commands=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -261,12 +265,14 @@ def require_single_values(verb: type[Verb], arguments: Sequence[str]) -> None:
         if parameter is None or parameter.kind == "flag":
             continue
         value = value if equals else next(rest, "")
+        # a flag is hardly meant as a value; --flag=--value still passes it
         if not equals and (value == "--" or value in verb.spellings):
             what = f"{argument} has no {parameter.metavar}: {value} follows instead"
             hint = f"write {argument} {parameter.metavar}"
             raise build_usage_error(
                 what, hint, "It would be taken for the value, and not be heeded."
             )
+        # equal values do no harm, as in a script that adds a flag twice
         if value and parameter.kind != "many":
             values.setdefault(parameter.flags[0], {})[value] = None
     for flag, texts in values.items():

@@ -76,6 +76,7 @@ def suggest_flag(error: Exception, arguments: list[str]) -> None:
     """Add similar flags of the verb to the error for an unknown flag."""
     loaded = load_verb(arguments)
     name = getattr(error, "option_name", "")
+    # only Click's error for unknown options has them
     if loaded is None or not hasattr(error, "possibilities"):
         return
     # without the dashes, which would count as half of a short name
@@ -88,6 +89,7 @@ def suggest_verb(typed: str, verbs: Sequence[str]) -> str:
 
     An empty string if there are none.
     """
+    # explain_usage has a better answer than a similar name
     if typed in VERBS or (typed in OTHER_VERBS and "show" in verbs):
         return ""
     similar = [verb for verb in verbs if len(typed) > 1 and verb.startswith(typed)]

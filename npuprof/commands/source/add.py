@@ -53,6 +53,7 @@ class Add(StoreVerb):
         files.reject_shipped()
         url = (
             os.path.abspath(self.url)
+            # a relative path would mean another place in each clone
             if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url))
             else self.url
         )
@@ -73,6 +74,7 @@ class Add(StoreVerb):
         }
         import tomlkit
 
+        # checked as npuprof.toml would be, so that both have the same rules
         text = tomlkit.dumps({"sources": {self.name: entry}})
         try:
             source = project.parse_project(f"source add {self.name}", text.encode()).sources[

@@ -78,6 +78,7 @@ def _describe_sources(
         state = "ready"
         try:
             store = sources.open_source(source.name)
+            # fails if the commit is not here, which opening the source does not show
             store.names()
             if store.copy is not None:
                 state = "edited" if not sources.label and store.find_edits() else "copied"

@@ -61,6 +61,7 @@ class Vendor(StoreVerb):
         )
         texts = collect_files(locked)
         top = find_fit_folder(files, source, folder, texts)
+        # the copy first: a lock that names a missing copy would break whatever reads the source
         write_copy(top, texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         files.write({source.name: {"vendor": folder}}, {**files.lock.sources, source.name: known})
@@ -98,6 +99,7 @@ class Vendor(StoreVerb):
         releases.add_store(home)
         top = find_copy_folder(home.root, RELEASED)
         reject_foreign_files(top, home.root, releases.files, read_manifest(top))
+        # an existing folder is emptied if no preset extends a release any more
         if releases.files or os.path.isdir(top):
             write_copy(top, {**releases.files, MANIFEST: build_manifest(releases.files)})
         notes = [
