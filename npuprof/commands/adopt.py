@@ -105,6 +105,7 @@ class Adopt(Verb):
         rest, standing = match_presets(drafts, known)
         proposal = self._propose(rest, below, known, home)
         rejected = _find_rejected(proposal.family, below, proposal.injector)
+        # the presets share bases: without the rejected ones, they may look different
         if rejected:
             rest = [draft for draft in rest if draft.file not in rejected]
             standing = [(file, name) for file, name in standing if file not in rejected]
@@ -167,6 +168,7 @@ class Adopt(Verb):
         named = set(self.paths)
         files: dict[str, str] = {}
         for file in find_script_files(self.paths, problems):
+            # a script reached by two names is edited once
             files.setdefault(os.path.realpath(file), file)  # by real path
         for file, data in read_script_files(list(files.values())):
             if isinstance(data, Finding):
@@ -293,6 +295,7 @@ def _write(home: Folder, new: dict[str, NewFile], writes: list[PlannedWrite]) ->
     try:
         writing.write_planned_files(writes)
     except NpuprofError:
+        # the innermost first: a folder with another in it is not empty
         for folder in sorted(folders, key=len, reverse=True):
             writing.remove_empty_folders(os.path.join(folder, "x"), home.root)
         raise

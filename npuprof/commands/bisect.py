@@ -113,6 +113,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
         ends = [
             workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)
         ]
+        # both ends must run: otherwise no combination of them can be judged
         for end in ends:
             build_fit(setup, self.trust, not self.no_check)(end)
         difference = Difference(*ends)

@@ -48,6 +48,7 @@ class Copy(StoreVerb):
         home = workspace.store
         old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name)
+        # the line names the schema by a path relative to the file
         is_file = os.path.isfile(self.spec) or self.spec.endswith(".toml")
         text = move_schema_line(
             old.document.text, self.spec if is_file else home.profile_path(old.name), file.path

@@ -80,6 +80,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
         adapter: Adapter | None = None
         try:
             adapter = read_adapter(self.adapter)
+        # the environment can be diagnosed without an adapter
         except NpuprofError as error:
             findings += error.findings
         read = (
@@ -89,6 +90,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
         )
         likeness = find_likeness(adapter) if adapter is not None else None
         for name, known in read.items():
+            # None means unknown, which is no fault
             if known is False and config is not None:
                 what = f"{name} is not read by the adapter that is installed"
                 why = "TF 1 silently ignores unknown keys; TF 2 rejects them."

@@ -113,6 +113,7 @@ class Env(ContextVerb):
             line = shell.use.replace(
                 "NAME", quote_posix(self.spec, bare=True) + " --unset" * self.undo
             )
+            # the file may be sourced elsewhere, where these values would be wrong
             omitted = [
                 (
                     "a file gets no values of your environment; "
@@ -126,6 +127,7 @@ class Env(ContextVerb):
         saved = shells.format_host_lines(
             shell.save, (name for name in (*variables, *removed) if environ and name not in environ)
         )
+        # the variable itself is part of the export, so that --unset can restore the others
         if before and environ:
             variables[BEFORE] = before
         _refuse_values(config, ((name, shell.refuses(text)) for name, text in variables.items()))
@@ -168,6 +170,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
 
     kind: Format = environment_files.FORMATS[name]
     folder = sidecar_cache_folder(config)
+    # a shared file must not depend on the machine that writes it
     tell = None if kind.shared else build_fact_finder(os.environ)
     variables, notes = collect_env_variables(
         config, tell, kind.folder or folder, trusting, kind.facts
@@ -229,6 +232,7 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
     )  # only shown
     changes = compare_environment(variables, dict(os.environ), list_unset_variables(config)[0])
     changes = [
+        # the environment may contain secrets that no preset sets
         change._replace(before=change.before and hide_text(change.name, change.before))
         for change in changes
     ]

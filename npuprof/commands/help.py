@@ -111,6 +111,7 @@ def _show_verb(typed: Sequence[str], topics: Sequence[str]) -> Answer:
         )
         why = "A finding is explained by npuprof rule CODE, a setting by npuprof option KEY."
         raise build_usage_error(f"there is no topic {verb!r}", hint, why)
+    # Typer takes longer to import than a page to print
     from npuprof.commands.framework.application import format_help
 
     text = format_help(list(typed))

@@ -55,6 +55,7 @@ class Inject(ContextVerb):
         if self.file.endswith(".toml"):
             hint = "name the script: npuprof inject train.py NAME"
             raise build_usage_error(f"{self.file} is a preset, and no script", hint)
+        # a check exports nothing, and so needs no trust
         injector = Injector(self.store, trusting=self.check or self.trust, checking=True)
         if self.replace:
             self._refuse_beside_replace()

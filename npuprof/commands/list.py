@@ -84,6 +84,7 @@ class List(PrintingVerb):
             except NpuprofError as error:
                 faults += error.findings
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
+            # a preset whose source is missing exists, but cannot meet a condition
             is_listed = (
                 conditions is None and lacks_source(faults)
                 if config is None
@@ -243,11 +244,13 @@ def _format_tree(profiles: list[Profile]) -> str:
     )
     names = [*sorted(foreign), *(profile.name for profile in profiles)]
     below_others = {child for parent in names for child in children.get(parent, ())}
+    # a stack: the last one comes first
     waiting = [(name, "", "") for name in reversed(names) if name not in below_others]
     lines = []
     printed = set()
     while waiting:
         name, lead, below = waiting.pop()
+        # a preset with several parents would repeat its whole branch below each
         if name in printed and name in children:
             lines.append(f"{lead}{name} (as above)\n")
             continue

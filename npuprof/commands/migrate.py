@@ -90,6 +90,7 @@ class Migrate(Verb):
             )
             raise build_usage_error(what, "name one, or say --all")
         context = spec.build_context(self.cann, self.product, versions=self.frameworks)
+        # before any file is opened: it rejects releases in the wrong order
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
             return self._migrate_all(context)
@@ -114,6 +115,7 @@ class Migrate(Verb):
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
         with open_for_edit(name, workspace) as file:
             outcome = migrate_file(file, context, self._since)
+            # standard input cannot be written
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
             if changed and not self.no_check:

@@ -68,6 +68,7 @@ class Rename(StoreVerb):
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
                 writing.write_planned_files(writes)
+                # git does not track folders: an empty one would only be here
                 writing.remove_empty_folders(moved.old.path, moved.new.folder)
         done = "would rename" if self.dry_run else "renamed"
         summary = f"{done} {self.spec} to {self.name}" + (
@@ -88,6 +89,7 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
     before, after = (opener(Context()) for opener in (build_opener(moved.home), open_renamed))
     problems: list[Finding] = []
     for name in moved.home.names():
+        # a preset that does not resolve before the rename has nothing to compare
         with suppress(NpuprofError):
             was = before.resolver.resolve_profile(before.store.profile(name))
             new_name = moved.name if name == moved.old_name else name
@@ -96,6 +98,7 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
             except NpuprofError as error:
                 problems += error.findings
                 continue
+            # the preset digest covers all contexts, the other one the values in this one
             if (was.digest, was.preset_digest) != (now.digest, now.preset_digest):
                 why = "A rename changes no value of any preset."
                 problems.append(
@@ -120,6 +123,7 @@ def _plan_scripts(
     )
 
     def rename_spec(text: str) -> str:
+        # a block may be rendered from a composed spec
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))
 
     return plan_renamed_blocks(os.path.relpath(top), rename_spec, before, after, problems)

@@ -70,6 +70,7 @@ class Restore(ContextVerb):
         then = pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = None
+        # the preset may be missing or broken now, which is why it is restored
         with suppress(NpuprofError):
             now = workspace.resolve_spec(name)
         folder = "" if self.output is not None else _find_folder(home, then, name)
@@ -184,6 +185,7 @@ def format_flat_preset(config: Config) -> str:
     Raises NpuprofError if that is impossible.
     """
     text = render_toml(config, True).text.lstrip("\n")
+    # read back: the text must resolve to the same values without its parents
     again = Profile(parse_document(config.name, config.name, text))
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
     if compute_digest(settings) != config.digest:
@@ -212,8 +214,10 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     """Return whether an ancestor of HEAD contains this content of the preset file."""
     repository = workspace.store.repository
     head = repository.load_revision(repository.resolve_commit("HEAD"))
+    # line endings and filters change bytes of a committed file
     if name in head.files and find_converted_files(repository, [name], head.files):
         return True
+    # git may have checked the file out with CRLF
     for content in {raw, raw.replace(b"\r\n", b"\n")}:
         oid = compute_blob_id(content, len(head.commit))
         log = repository.git.try_command(

@@ -85,6 +85,7 @@ def _load_team_rules(store: str | None) -> tuple[TeamRule, ...]:
     try:
         policy = spec.Workspace(store).load_policy()
     except NpuprofError:
+        # without --store, the shipped rules are explained in any folder
         if store:
             raise
         return ()

@@ -108,6 +108,7 @@ class Run(ResolvingVerb):
         complete = {**environment, **variables}
         if not self.no_check:
             _warn_of_host_variables(config, complete)
+        # fork and wait are unsafe next to other threads
         require_lone_thread()
         if self.record is None and not self.prove:
             return _become_command(self.command, complete)
@@ -162,6 +163,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
     if (
         error.findings[0].code != "NP008"
         or error.findings[0].origin is not None
+        # only a program suggests that the preset was left out
         or shutil.which(spec) is None
     ):
         return error
@@ -173,6 +175,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     """Replace this process with the command; if it cannot be started, continue and report why."""
     try:
+        # exec drops what Python has not written yet
         sys.stdout.flush()
         sys.stderr.flush()
         # Python ignores these signals, and the command would inherit that.
@@ -204,6 +207,7 @@ def _explain_start(program: str, error: OSError) -> Answer:
     if not missing and not os.path.dirname(program):  # a shell searches only PATH for it
         what = f"cannot run {program}: it is a file here, and not in PATH"
         hint = f"write ./{program}"
+        # a Python file is rarely executable
         hint = f"write -- python {program}" if program.endswith(".py") else hint
     return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 

@@ -83,6 +83,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
         def is_judged(mark: BaselineKey) -> bool:
             path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
+            # a finding in a file that no longer exists is gone; one in an unscanned file is unknown
             return os.path.abspath(path) in scanned.seen or not os.path.lexists(path)
 
         settled = self.apply_baseline(findings, unread, is_judged)
@@ -100,6 +101,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             f"{format_count(scanned.files, 'file')} scanned: "
             f"{found_now}{settled.note}{more}; {covered}"
         )
+        # a misspelt folder would otherwise look clean
         if not scanned.files and not findings:
             note += (
                 f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, "

@@ -98,6 +98,7 @@ class Set(StoreVerb):
         """
         if (
             self.dry_run
+            # what was not written needs no trust
             or answer.code
             or not any(text.lstrip().startswith("env.") for text in typed)
         ):
@@ -106,6 +107,7 @@ class Set(StoreVerb):
 
         if self.where:
             trust_typed(workspace.store, typed)
+        # a file outside of a store has no store to trust
         elif self.spec != "-" and not (
             profile := workspace.profile(self.spec or "")
         ).key.startswith("file:"):
@@ -114,6 +116,7 @@ class Set(StoreVerb):
     def _require_clear_arguments(self) -> None:
         """Raise NpuprofError (NP902) for conflicting or missing arguments."""
         spec = self.spec or ""
+        # npuprof set KEY=VALUE without a preset: the first argument would be its name
         is_assignment = "=" in spec and not self.append and not os.path.exists(spec)
         if not self.where and (self.spec is None or is_assignment):
             raise build_usage_error(

@@ -89,9 +89,11 @@ def _format_value_lines(
         for part, item in value.items():
             inner_name = f"{name}.{keys.format_key_segment(part)}"
             lines += _format_value_lines(config, key, inner_name, item, (*tail, part), coloured)
+        # an empty table would otherwise be missing
         return lines or [f"{name} = {{}}"]
     authors = origins.collect_authors(value)
     overridden = _format_overridden(config, key, tail)
+    # one author for all elements is cited once, behind the list
     if isinstance(value, list) and len(set(map(str, authors))) > 1:
         lines = [f"{name} = ["]
         for item in value:

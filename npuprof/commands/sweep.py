@@ -253,6 +253,7 @@ class Sweep(PrintingVerb, ContextVerb):
     ) -> Answer:
         names = tuple(setup.metrics)
         goal = parse_goal(self.best, names) if self.best else None
+        # jobs of a scheduler leave their results in files
         import_results(journal, setup.metrics, setup.timeout)
         notes = self._import_pod_logs(setup, journal, combinations)
         is_complete = True

@@ -81,6 +81,7 @@ class Trust(Verb):
         chosen = self._choose(folder.label, needs)
         path = trust_state.find_trust_file()
         if not self.dry_run:
+            # named variables are added; without names, the list replaces the earlier one
             trust_state.store_trusted(
                 identify_store(folder), _build_trusted(chosen), adding=bool(self.variables)
             )
@@ -172,6 +173,7 @@ def _collect_needs(folder: CachedStore) -> list[_TrustNeed]:
             problems += error.findings
             continue
         for need in needs:
+            # a variable that executes nothing is trusted by name, whatever its value
             text = need.text if need.executes else ""
             by_pair.setdefault(
                 (need.name, text), _TrustNeed(need.name, text, need.executes, [])

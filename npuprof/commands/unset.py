@@ -99,6 +99,7 @@ class Unset(StoreVerb):
         ]
         notes.extend(f"{name} is inherited: added to 'unset'" for name in added)
         if added:
+            # the file has a fault: replacing the value would hide what it was meant to be
             if cleared is not MISSING and not isinstance(cleared, list):
                 raise _build_no_list_error(cleared, added)
             changes.append(PathChange(unset_path, [*listed, *added]))
@@ -108,6 +109,7 @@ class Unset(StoreVerb):
                     notes[index] = f"would remove {note.removeprefix('removed ')}"
         touched = {*map(format_written_key, [*inherited, *freed]), *listed}
         idle = [text for text in not_removed if format_written_key(text) not in touched]
+        # a key without effect is an error: it may be misspelt
         if idle or not changes:
             name = self.spec if self.personal else file.profile.name
             raise NpuprofError(

@@ -77,6 +77,7 @@ class Yank(StoreVerb):
 def _find_version(workspace: spec.Workspace, repository: Repository, requested: str) -> Version:
     """Return the version of a preset or store with a complete number. Raises NpuprofError."""
     name, at, number = requested.partition("@")
+    # v1.2.0 is how git names a version of the whole store
     if not at and name.startswith("v") and parse_version_text(name):
         name, number = "", name
     if name:

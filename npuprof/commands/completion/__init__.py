@@ -45,9 +45,11 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
         candidates = {
             text: description
             for text, description in find_candidates(typed.arguments, typed.current)
+            # zsh and fish evaluate the output: a name in a clone could be a command
             if text.startswith(typed.current) and _HARMLESS.fullmatch(text)
         }
         hint = "" if candidates else describe_expected_value(typed.arguments, typed.current)
+    # a message would be printed into the command line that is being typed
     except (NpuprofError, ValueError, OSError):
         candidates = {}
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
@@ -93,6 +95,7 @@ def _read_typed_line(shell: str, environ: Mapping[str, str]) -> _TypedLine:
 
 def _split(line: str) -> list[str]:
     """Return the arguments in a line that may end inside quotes."""
+    # the cursor may be inside quotes, which are still open
     for end in ("", "'", '"'):
         try:
             return shlex.split(line + end)
@@ -117,6 +120,7 @@ def _merge_broken_arguments(parts: Sequence[str]) -> tuple[list[str], int]:
     prefix_length = 0
     for index, part in enumerate(parts):
         is_break = bool(part) and not part.strip(_BREAKS)
+        # the first two parts are npuprof and the verb, which have no breaks
         if index > 1 and (is_break or is_after_break):
             prefix_length = len(merged[-1]) + (len(part) if is_break else 0)
             merged[-1] += part
@@ -139,6 +143,7 @@ def _format_candidates(shell: str, candidates: Sequence[Candidate], typed: _Type
     if shell == "zsh":
         if not candidates:
             return "compset -P '*='; _files" if "=" in typed.current else "_files"
+        # -S '' keeps zsh from adding a blank, so that the value can follow
         if all(text.endswith("=") for text, _ in candidates):
             return "compadd -S '' -- " + " ".join(f"'{text}'" for text, _ in candidates)
         rows = []
@@ -169,6 +174,7 @@ def _format_hint(shell: str, hint: str, rest: str) -> str:
 
 
 def _escape_zsh(text: str) -> str:
+    # the function that asks passes the text to eval
     plain = re.sub(r"[^\w ./@+=:,~^()<>|*%;-]", " ", text)
     return plain.replace(":", r"\\:").replace("(", "[").replace(")", "]")
 

@@ -70,6 +70,7 @@ def find_cursor(arguments: Sequence[str], current: str) -> Cursor | None:
     verb = loaded.verb
     arguments = loaded.arguments
     spelling, equals, value = current.partition("=")
+    # --flag=VALUE is one argument, of which only the value is completed
     if equals and spelling.startswith("--") and spelling in verb.spellings:
         return Cursor(verb, verb.spellings[spelling], arguments, value, f"{spelling}=")
     flag = verb.spellings.get(arguments[-1]) if arguments else None
@@ -83,6 +84,7 @@ def find_cursor(arguments: Sequence[str], current: str) -> Cursor | None:
     if used < len(declared):
         return cursor._replace(parameter=declared[used])
     last = declared[-1]
+    # only the last parameter can take more than one argument
     return cursor._replace(parameter=last if last.kind == "arguments" else None)
 
 

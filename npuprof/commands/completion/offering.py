@@ -97,6 +97,7 @@ def _find_stores(cursor: Cursor) -> Iterator[Candidate]:
     with suppress(NpuprofError):
         names += (f"{name}:" for name in _list_sources_of(find_store(None, os.environ)))
     yield from offer(names)
+    # with nothing typed, all names are candidates, and the shell adds no folders to them
     if not cursor.current:
         with os.scandir() as entries:
             yield from offer(
@@ -131,6 +132,7 @@ def _list_source_specs(store: str | None, current: str) -> Iterator[str]:
         refs = sorted(item.tag for item in tags)
     else:
         refs = _list_folder_refs(find_mirror_folder(locked.url))
+    # the marks of yanks are no versions
     refs = [ref for ref in refs if not ref.endswith(".yanked")]
     for version in reversed(_list_versions(refs, name)):
         yield f"{source}:{name}@{version}"
@@ -153,6 +155,7 @@ def _list_folder_refs(git: str) -> list[str]:
             for start in ("refs/tags/", "refs/heads/"):
                 if ref.startswith(start):
                     refs.add(ref.removeprefix(start).strip())
+    # new refs are files until git packs them
     for kind in ("refs/tags", "refs/heads"):
         base = os.path.join(git, kind)
         for folder, _, names in os.walk(base):

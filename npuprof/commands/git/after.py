@@ -47,12 +47,14 @@ class After(Verb):
         """
         is_rebase = self.deed == "rewrite"
         rewritten = sys.stdin.read() if is_rebase else ""
+        # git also calls post-rewrite after commit --amend, which joins no two sides
         if is_rebase and self.arguments[:1] != ["rebase"]:
             return Answer()
         try:
             home = find_store(None, os.environ)
         except NpuprofError:
             return Answer()
+        # the result first: most merges have no faults, and then no other commit is checked
         now = _find_faults(home, home.root)
         git = Git(home.root)
         sides = _find_sides(git, self.deed, self.arguments, rewritten) if now else []
@@ -83,6 +85,7 @@ def _find_sides(git: Git, deed: str, arguments: list[str], rewritten: str) -> li
         for line in rewritten.splitlines():  # OLD-COMMIT NEW-COMMIT, oldest first
             commits = line.split()
             if len(commits) > 1:
+                # the branch as it was, and the commit on which its first commit is now
                 names = ["ORIG_HEAD", f"{commits[1]}^"]
                 break
     elif arguments[:1] == ["1"]:  # a squash: HEAD is still this side
@@ -103,6 +106,7 @@ def _find_faults(home: CachedStore, folder: str) -> dict[_FaultKey, Finding]:
     for preset, findings in by_preset.items():
         for finding in findings:
             if finding.severity != "info":
+                # the sides have other labels and folders, which would make every message a new one
                 message = finding.message.replace(home.label, "the store")
                 message = message.replace(folder, "the store")
                 key = _FaultKey(finding.code, finding.key, preset, message)

@@ -29,10 +29,12 @@ class DiffDriver(Verb):
 
         Raises NpuprofError for a missing file.
         """
+        # git passes the path only if the index has conflicts there
         if len(self.arguments) < 7:
             return Answer(f"* Unmerged path {self.arguments[0]}\n" if self.arguments else "")
         # gitdiff-config: path old-file old-hex old-mode new-file new-hex new-mode [new-path]
         path, old, _, _, new, _, _, *renamed = self.arguments
+        # git names /dev/null for a file that is missing on one side
         before, after = (
             None if side == os.devnull else read_file_content(side) for side in (old, new)
         )
@@ -41,6 +43,7 @@ class DiffDriver(Verb):
             text = _format_changes(path, before, new_path, after)
         except UNREADABLE:
             text = ""
+        # comments and layout are changes, too: git would show an empty difference
         body = text.encode() or _format_lines(
             f"a/{path}", before or b"", f"b/{new_path}", after or b""
         )

@@ -40,6 +40,7 @@ class MergeDriver(Verb):
         """Merge a preset; the result replaces ``ours``. Exit 1 if it has conflicts."""
         size = _read_mark_size(self.size)
         files = (self.base, self.ours, self.theirs)
+        # first: it is the answer if anything below fails
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
         texts = []
         try:
@@ -56,6 +57,8 @@ class MergeDriver(Verb):
                 and not by_line.code
                 and _read_merged(self.path, by_line.raw) is None
             )
+            # with an invalid preset as the result, the user would have no conflict markers to
+            # resolve
             if not is_broken_by_line_merge:
                 if by_line.raw is not None:
                     writing.write_files_atomically({self.ours: by_line.raw})
@@ -154,11 +157,13 @@ def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     """Return git's own merge of three files, and its number of conflicts; None if git fails."""
     labels = ["-L", "ours", "-L", "base", "-L", "theirs"]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
+    # git would wait for a pipe forever
     for file in files:
         require_plain_file(file)
     result = Git(os.getcwd()).try_command(
         "merge-file", "-p", f"--marker-size={size}", *labels, *files
     )
+    # git merge-file exits with the number of conflicts, and with 255 for an error
     return LineMerge(result.code, None if result.code >= 128 else result.output)
 
 

@@ -64,12 +64,14 @@ class Receive(Verb):
             return []
         earlier = set()
         for old, _ in moved:
+            # a new branch has no old commit: what it is based on counts as known
             earlier.update([old] if old else self._list_beginnings(commit))
         for before in earlier:
             known = _identify_errors(self._find_errors(before))
             errors = [
                 error
                 for error in errors
+                # a missing source hides the errors behind it, in the old commit, too
                 if lacks_source([error]) or not _identify_errors([error]) <= known
             ]
         return errors
@@ -93,6 +95,7 @@ class Receive(Verb):
                 # a new store, which sees the new files
                 checked = CheckedStore(open_workspace(self.store), commit)
         except NpuprofError as error:
+            # a branch without presets is none of npuprof's concern
             return [finding for finding in error.findings if finding.code != "NP023"]
         return [
             finding
@@ -124,6 +127,7 @@ def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
             )
         commit = match["new"]
         ref = match["ref"]
+        # git writes zeros for a branch that did not exist, or is deleted
         if ref.startswith("refs/heads/") and commit.strip("0"):  # no tags, no deleted branches
             old = match["old"] if match["old"].strip("0") else ""
             tips.setdefault(commit, []).append((old, ref.removeprefix("refs/heads/")))

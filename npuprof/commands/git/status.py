@@ -42,6 +42,7 @@ class Status(Verb):
         extra = {
             name: _judge_setting(git, name, value) for name, value in list_diff_settings().items()
         }
+        # without any of them, --diff was not used
         absent = "missing" if any(extra.values()) else "not asked for (--diff)"
         rows |= {name: setting or absent for name, setting in extra.items()}
         sample = name_sample_preset(git, self.store)
@@ -85,6 +86,7 @@ def _judge_setting(git: Git, name: str, value: str) -> str:
     """Return where a setting is configured, and whether by this npuprof; empty if it is not set."""
     here = read_setting(git, "--local", name)
     user = read_setting(git, "--global", name)
+    # git prefers the setting of the repository
     effective = here if here is not None else user
     if effective is None:
         return ""
