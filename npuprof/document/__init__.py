@@ -61,6 +61,7 @@ class Document:
             return True
         if not isinstance(other, Document):
             return False
+        # the texts last: they are the longest
         is_same_file = self.source == other.source and self.revision == other.revision
         if not is_same_file or self.text != other.text or self.name != other.name:
             return False
@@ -267,6 +268,7 @@ def _decode_utf8(source: str, raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
+        # the column counts characters, and not bytes
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1

@@ -55,6 +55,7 @@ def is_visible(text: str) -> bool:
 
 def quote_basic_string(text: str) -> str:
     """Return ``text`` as a TOML basic string, double quotes included."""
+    # nearly all texts: no character needs a look of its own
     if '"' not in text and "\\" not in text and is_visible(text):
         return f'"{text}"'
     escaped = (
@@ -173,6 +174,7 @@ def is_no_number(value: object) -> bool:
 
 def format_toml_value(value: object) -> str:
     """Return a value as TOML on one line, tables inline."""
+    # before other numbers: a bool is an int, which str would write as True
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

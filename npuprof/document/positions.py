@@ -74,6 +74,7 @@ class Positions:
         position = _find_match_end(_BLANK, text, 0)
         # a table that is continued later has the position of its first header
         while position < len(text) and sought not in self._at:
+            # nearly all statements are plain: one match is faster than the scanner below
             if plain := _PLAIN.match(text, position):
                 header = self._add_plain_statement(plain, header)
                 position = plain.end()
@@ -91,6 +92,7 @@ class Positions:
         start = plain.start()
         if table := plain["table"]:
             header = (table,)
+            # a table may have been opened by the header of a subtable before
             self._at.setdefault(header, start + 1)
             span = StatementSpan(header, True, start, start, plain.end("table") + 1)
         else:

@@ -301,6 +301,7 @@ class _Reader:
         self.named = named
         for name, value in document.data.items():
             if name not in TABLES:
+                # [overrides] and [options2] are more likely misspelt than unknown
                 meant = next((table for table in TABLES if name.startswith(table)), "")
                 if name in PROFILE_KEYS:
                     hint = f"{name} belongs below [profile]"
@@ -372,9 +373,11 @@ class _Reader:
             names = re.findall(r"[^\s,;]+", value)
             if names:
                 example = keys.format_toml_value(names)
+                # with several names, the text may also be one name with a blank
                 fix = Fix(names) if names == [value] else None
         elif key.kind == TEXT:
             meant = value[0] if isinstance(value, list) and len(value) == 1 else value
+            # TOML reads cann = 8.0 as a number
             if isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
                 example = keys.format_toml_value(str(meant))
         what = f"{name!r} must be {key.kind}"

@@ -49,12 +49,14 @@ def build_syntax_finding(source: str, text: str, message: str) -> Finding:
         line = text.count("\n") + 1
         column = len(text.rpartition("\n")[2]) + 1
     lines = text.split("\n")
+    # the parser's message would be about the marker's characters
     if lines[line - 1].startswith(_CONFLICT_MARKERS):
         what = "not valid TOML: a merge conflict is not resolved"
         why = "A merge left both sides in the file."
         hint = "keep one side, and delete the marks"
         return Finding("NP001", what, why, hint, where=Place(source, line, column))
     fault = _find_fault(lines, what or message, line, column, ended=match is None)
+    # the message may quote a line with a password
     what = hide_secrets(source, f"not valid TOML: {fault.what}")
     hint = hide_secrets(source, fault.hint)
     return Finding("NP001", what, _WHY, hint, where=Place(source, fault.line, fault.column))
@@ -74,6 +76,7 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
         return _find_open_block(lines)
     text = lines[line - 1]
     char = text[column - 1 : column]
+    # a no-break space, for example, as copied from a web page
     if char and not char.isprintable() and ord(char) > _LAST_ASCII:
         what = f"U+{ord(char):04X} looks like a blank and is none"
         return SyntaxFault(what, "write a blank in its place, or delete it", line, column)

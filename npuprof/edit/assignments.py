@@ -47,6 +47,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     None if the value is already set.
     """
     name, equals, raw = text.partition("=")
+    # KEY:=VALUE is an assignment in other languages
     if not equals or name.endswith(":") or assignment_arguments.is_doubled(name, raw):
         raise build_error(
             "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.ASSIGNMENT_ADVICE
@@ -75,6 +76,7 @@ def _prefer_number(value: Any) -> Any:
     """
     if isinstance(value, str) and has_only_digits(value) and len(value) < 19:
         number = int(value)
+        # "007" would be another text as a number
         return number if str(number) == value else value
     return value
 
@@ -220,6 +222,7 @@ def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
     child.steps = tuple(
         step for step in child.steps if step.op == "unset" and (step.key, step.tail) in cleared
     )
+    # its own overrides are no inherited values
     child.overrides = ()
     return dict(resolve_apart(child).settings)
 

@@ -69,6 +69,7 @@ class Bulk:
             if problems and not no_check:
                 raise NpuprofError(problems)
             matched = self._select()
+            # parents first: their dependents then inherit the value and need none of their own
             for name in sorted(matched, key=lambda name: (len(self._before[name].lineage), name)):
                 self._change_preset(name)
             after = self._resolve_changed()
@@ -177,6 +178,7 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
         return False
     is_whole_value = len(path) == 2
     assigned = assignment_arguments.parse_assigned_value(key if is_whole_value else "", raw.strip())
+    # variables are texts: 1 and "1" are the same
     if path[0] == "env":
         return str(value) == str(assigned)
     if is_whole_value:

@@ -25,6 +25,7 @@ class ChangedStore(Folder):
 
     def __init__(self, below: Folder, texts: Texts | None = None, without: str = "") -> None:
         super().__init__(below.root)
+        # everything but the profiles is shared, such as the listing of the folder
         vars(self).update(vars(below) | {"_profiles": {}})
         self.below = below
         if without:
@@ -38,6 +39,7 @@ class ChangedStore(Folder):
 
     def _read_profile(self, name: str, referrer: Origin | None) -> Profile:
         profile = self.below.profile(name, referrer)
+        # with this store as its home, so that its parents are the changed ones
         return Profile(profile.document, profile.key, self)
 
 

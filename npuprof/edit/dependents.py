@@ -29,6 +29,7 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
     before, after = (opener(workspace.resolver.context) for opener in openers)
     brought = []
     for heir in heirs:
+        # the state before is only needed if there are errors now
         if errors := _find_errors(after, heir):
             brought += select_new_findings(_find_errors(before, heir), errors)
     if brought:
@@ -55,6 +56,7 @@ def find_dependents(home: Folder, name: str) -> list[str]:
     dependents: set[str] = set()
     waiting = [name]
     while waiting:
+        # presets may extend each other in a cycle, which is an error of its own
         heirs = {*children.get(waiting.pop(), ())} - dependents - {name}
         dependents |= heirs
         waiting += heirs

@@ -59,6 +59,7 @@ def plan_renames(
         ways = tuple(steps_of_option)
         mentions: dict[str, list[Mention]] = {}
         for family in _list_families(listed, ways, mentions):
+            # nothing to rename: the option is only cleared or locked
             if not any(
                 mention.kind == "set" for key in family.members for mention in mentions[key]
             ):
@@ -116,6 +117,7 @@ def _list_families(
     Fills ``mentions``.
     """
     old_names = [ways[0].option]
+    # the two options become one: whoever names either is concerned
     if ways[0].action == "modes":
         old_names.append("optypelist_for_implmode")
     families: list[Family] = []
@@ -196,6 +198,7 @@ def _judge_new_names(config: Config, to: str, mentions: dict[str, list[Mention]]
                 (old.kind, old.base) == (mention.kind, mention.base) for old in olds
             ):
                 continue  # both names have the same operations
+            # both names would be set then, and after the rename only one of two values is left
             if below or olds or mention.kind != "set" or mention.base:
                 yield (
                     f"{member.name}: {_name_block(mention.base)} {_DOES[mention.kind]} {to} as well"

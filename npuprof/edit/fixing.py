@@ -34,6 +34,7 @@ def fix_documents(
     fixable: dict[str, list[Finding]] = {}
     for finding in findings:
         read = finding.origin.document if finding.origin and is_fixable(finding) else None
+        # the first document of a file stays: all its findings cite the same text
         if isinstance(read, Document) and (path := find_file(read)):
             documents.setdefault(path, read)
             fixable.setdefault(path, []).append(finding)
@@ -79,6 +80,7 @@ def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
     count = 0
     for change in changes:
         with suppress(NpuprofError):
+            # one impossible change must not prevent the others
             text, count = edit.apply_changes(text, [change]), count + 1
     return text, count
 

@@ -19,9 +19,11 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
         return keys.format_toml_value(new)
     from tomlkit.exceptions import TOMLKitError
 
+    # tomlkit writes new lines with "\n" only
     plain = source.replace("\r\n", "\n")
     try:
         written = _edit_value(plain, old, new)
+        # tomlkit's result is never trusted: a wrong one would change a value silently
         is_correct = values.is_same_typed_value(parse_toml_value(written), new)
     except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         is_correct = False  # too deep or unsupported by tomlkit
@@ -98,6 +100,7 @@ def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
             deletions = 1 if run.old_start < run.old_end else 0
             moves += deletions + run.new_end - run.new_start
     if moves * len(old) > _MAX_STEPS:
+        # the caller then writes the value anew
         raise ValueError
     for run in reversed(runs):  # from the end: earlier indices stay valid
         items = new[run.new_start : run.new_end]
@@ -111,6 +114,7 @@ def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
 
 
 def _build_item(value: Any) -> Any:
+    # by npuprof's own writer, so that added values look like all others
     return _parse_value(keys.format_toml_value(value))["v"]
 
 

@@ -193,6 +193,7 @@ class _Merge:
         assert present is not None, "a side has it"
         is_forced = any(path[:end] in self._forced for end in range(1, len(path) + 1))
         is_on_one_side = mine is None or rival is None
+        # removed on one side and changed on the other: neither can be taken silently
         if is_forced or (before is not None and is_on_one_side and _is_changed(before, present)):
             self._leads[path] = Pair(mine.lead if mine else "", rival.lead if rival else "")
             self._texts[path] = Pair(mine.text if mine else "", rival.text if rival else "")
@@ -228,6 +229,7 @@ class _Merge:
         """Return our and their version of a statement that both sides have."""
         if rival.text in (mine.text, before.text if before else None):
             return Pair(mine.text, mine.text)
+        # a table written as a header here and as dotted keys there cannot be merged by line
         if mine.header != rival.header or mine.table != rival.table:
             self.is_undecided = True
         if before is not None and mine.text == before.text:
@@ -255,6 +257,7 @@ class _Merge:
         known = collect_comments(before.text) if before else Counter()
         our_comments = collect_comments(mine.text)
         their_comments = collect_comments(rival.text)
+        # only one text is kept, so that at most one side may have changed its comments
         if their_comments in (known, our_comments):
             text = _write_value(mine, self._ours.values[path], merged)
             return text if collect_comments(text) == our_comments else ""
@@ -420,6 +423,7 @@ def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
         return theirs
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return _merge_tables(path, base if isinstance(base, dict) else {}, ours, theirs)
+    # such as a list as text: both sides made the same change
     if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
         return ours  # equivalent values in two forms
     if isinstance(ours, list) and isinstance(theirs, list):
@@ -468,6 +472,7 @@ def _is_unordered_list(path: Path) -> bool:
 
 
 def _identify_value(value: Any) -> str:
+    # 1.0 and 1 must not count as one element
     return keys.format_toml_value(value) if not isinstance(value, float) else f"float {value!r}"
 
 
@@ -503,6 +508,7 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         is_conflict = (
             mine is not None and rival is not None and not values.is_same_typed_value(mine, rival)
         )
+        # two changes of overlapping parts have no order
         if start < done or is_conflict:
             return MISSING
         merged += base[done:start]
@@ -558,6 +564,7 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
     conflicts = 0
     for line in split_lines(text):
         marker, _, label = line.rstrip("\r\n").partition(" ")
+        # a run of "=" may also underline text in a string: the parts must come in order
         kind = marker[:1] if len(marker) >= 7 and marker == marker[:1] * len(marker) else ""
         if not part and kind == "<" and label:
             part = "ours"

@@ -53,6 +53,7 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
             section = finding.key.split(".")[0]
             keys = {*_list_read_keys(*home, finding.code), finding.key, section} - {""}
             concerned = [taken for taken in result.taken if _concerns_setting(taken, keys)]
+            # without a known culprit, all of their changes become conflicts
             forced += concerned or result.taken
     return Unfit(forced, notes)
 
@@ -85,9 +86,11 @@ def _find_home(path: str) -> tuple[Folder, str] | None:
     else:
         parts = path.split("/")
         depths = range(len(parts) - 1, -1, -1)
+        # git starts merge drivers at the top of the work tree
         roots = [os.path.join(".", *parts[:depth], "profiles") for depth in depths]
     for root in roots:
         folder = Folder(root)
+        # the folder need not exist: git may be merging the whole store in
         folder.is_implied = True
         if name := folder.locate_file(os.path.abspath(path)):
             return folder, name

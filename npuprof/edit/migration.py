@@ -147,6 +147,7 @@ def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
     listed = values.parse_structured_value(
         "optypelist_for_implmode", table.get("optypelist_for_implmode")
     )
+    # the option takes a text with commas, too
     if isinstance(listed, str):
         listed = [name.strip() for name in listed.split(",")]
     if not isinstance(listed, list) or not listed:
@@ -175,6 +176,7 @@ def _build_decision_finding(
 def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:
     """Return the finding for a step that concerns a parent's value."""
     own = step.option in profile.document.data.get("options", {})
+    # an own value was migrated above
     if own or step.option not in config.settings:
         return []
     if condition.evaluate_condition(step.when, build_setting_lookup({}, config)) is not True:
@@ -303,6 +305,7 @@ def _find_range_change(profile: Profile, release: str, made: list[MadeStep]) -> 
     new_names = {change.step.to for change in made}
     if release in within and not any(_is_option_missing(name, within) for name in new_names):
         return []
+    # an upper bound that allows the release was set on purpose
     upper_bounds = [
         clause
         for clause in map(str.strip, spec.split(","))

@@ -87,6 +87,7 @@ def does_step_fit(
     """Return whether a step is possible for the value in a table."""
     if not is_step_certain(step, config, base, data) or not is_step_due(step, table, config):
         return False
+    # "modes" joins two options, of which the other may be set by a parent
     return step.action == "rename" or "optypelist_for_implmode" in table
 
 

@@ -93,6 +93,7 @@ class Moved:
 
     def list_wanted(self) -> list[PlannedWrite]:
         """Return the new files, without scripts."""
+        # a new file would follow the umask
         mode = os.stat(self.old.path).st_mode & 0o7777
         return [
             self.new.build_wanted(self.old.build_wanted(self.text).content or b"", mode),

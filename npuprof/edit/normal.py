@@ -51,6 +51,7 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
 def _format_override(block: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of an override: its match, then its keys, indented."""
     match = block.get("match", {})
+    # the order of a match has no meaning, but that of overrides has: they are not sorted
     if isinstance(match, dict):
         match = dict(sorted(match.items()))
     yield f"override {keys.format_toml_value(match)}"

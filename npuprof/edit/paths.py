@@ -37,7 +37,9 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
         else:
             data = data.setdefault(part, [] if isinstance(below, int) else {})
     if value is not MISSING:
+        # later changes must not reach the caller's value
         value = deepcopy(value)
+        # the index after the last one appends
         if isinstance(data, list) and last == len(data):
             data.append(value)
         else:
@@ -69,6 +71,7 @@ def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool
 
 def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
     remaining = {name: value for name, value in data.items() if value not in ({}, [])}
+    # a removed element may leave its table, or its list, behind
     if isinstance(remaining.get("append"), dict):
         remaining["append"] = {
             name: value for name, value in remaining["append"].items() if value not in ({}, [])

@@ -53,6 +53,7 @@ def _answer_personal_edit(
     ``change_text`` gets its file and the settings of the preset. Raises NpuprofError.
     """
     shared = workspace.profile(reference)
+    # a composed spec has several layers, and a preset of a revision none
     if personal_layers.list_shared_presets(shared) != [shared]:
         what = f"there is no personal layer over {reference!r}"
         raise build_error(
@@ -79,5 +80,6 @@ def _answer_personal_edit(
             writing.write_planned_files([PlannedWrite(path, new.encode(), raw)])
     done = describe_write(changed, dry_run)
     effect = f"{done} {path}, which show, explain, env and run apply over {shared.name}"
+    # "a/" and "b/" stand before the path: a leading slash would double theirs
     difference = format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new)
     return Answer(difference, (effect, *notes))

@@ -99,6 +99,7 @@ def answer_shared_edit(
         changed = new != file.text
         if changed and not no_check:
             judge_change(file.profile, file.parse_changed(new))
+            # a preset on standard input has no dependents
             if file.path != "-":
                 require_valid_dependents(workspace, file.path, file.profile, new)
         if changed and "override" in file.profile.document.data:
@@ -181,6 +182,7 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
     folder = home.folder_of(name)
     first, _, rest = name.partition("/")
     starts_with_store = first == os.path.basename(os.path.realpath(home.root))
+    # profiles/base/x is a path as shells complete it, and no name
     if rest and starts_with_store and not os.path.isdir(os.path.join(home.root, first)):
         what = f"{name!r} would be {home.cite_file(f'{name}.toml')}"
         why = f"A name is a path below {home.label}."
@@ -190,6 +192,7 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; files outside it would be missing elsewhere."
         raise build_error("NP005", f"{name!r} leads out of the store", why, "choose another name")
+    # only if the store is the top of the repository
     if os.path.realpath(path) == os.path.join(find_project_folder(home), FILE):
         why = f"{FILE} at the top of a repository says where its presets come from."
         raise build_error(
@@ -230,6 +233,7 @@ def answer_new_preset(
     if not no_check:
         judge_change(None, Profile(document.parse_document(name, file.source, text), home=home))
     with lock_folders([home.root]):
+        # again: it may have been created while the preset was checked
         file.require_absent()
         if not dry_run:
             writing.make_folder_below(os.path.dirname(file.path), file.folder)
@@ -246,6 +250,7 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
 
     Raises NpuprofError for a spec that is not a single writable file.
     """
+    # before the preset is looked up, as the message would be about its name
     _require_one_file(name)
     if name == "-":
         yield PresetFile("-", b"", workspace.profile(name))
@@ -259,6 +264,7 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
         path = name
         folder = os.path.dirname(os.path.abspath(name))
     with lock_folders([folder, os.path.dirname(os.path.realpath(path))]):
+        # only under the lock: another npuprof may just have written it
         profile = workspace.profile(name)
         if home is not None:
             require_writable_store(home)
@@ -321,6 +327,7 @@ def judge_change(old: Profile | None, new: Profile) -> None:
 
     ``old`` is None for a new preset. Raises NpuprofError.
     """
+    # errors that were there before must not keep a user from fixing others
     known = find_faults(lambda: resolve_apart(old)) if old else _find_inherited_faults(new)
     require_no_new_errors(known, find_faults(lambda: resolve_apart(new)))
 

@@ -69,6 +69,7 @@ class Statement:
         stop = len(before_equals)
         written = keys.format_key_segment(name)
         quote = self.text[self.key]
+        # a quoted key stays quoted, although it need not be
         if quote in "\"'" and written == name:
             written = f"{quote}{name}{quote}"
         self.text = self.text[: self.key] + written + self.text[stop:]
@@ -92,6 +93,7 @@ class Statements:
         table: Path = ()
         for span in Positions(text).statements:
             start = text.rfind("\n", 0, span.key) + 1
+            # with the comment behind the value
             stop = text.find("\n", span.end) + 1 or len(text)
             table = span.path if span.header else table
             row = Statement(text[start:stop], span.path, table, span.header)
@@ -117,6 +119,7 @@ class Statements:
         row = self.at.get(path)
         if row is not None:
             yield row
+        # a table may continue below other headers, and a dotted key has no header at all
         if row is None or row.header:
             for part, item in list_items(value):
                 yield from self.find_statements((*path, part), item)

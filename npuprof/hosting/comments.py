@@ -47,6 +47,7 @@ def _write_comment(comments: ServiceComments, marker: str, body: str, may_create
             return "not needed"
         comments.create(body)
         return "made"
+    # an equal text needs no write; the service may have stripped blanks at its end
     if known.body.rstrip() == body.rstrip():
         return "as it was"
     comments.update(known.ident, body)
@@ -75,6 +76,7 @@ class ServiceComments(ABC):
         for page in self._read_pages():
             for comment in page:
                 body = comment.get("body")
+                # a quoted comment has the marker further down
                 is_marked = isinstance(body, str) and body.partition("\n")[0].strip() == marker
                 if is_marked and self._is_ours(comment) and type(comment.get("id")) is int:
                     return Comment(comment["id"], comment["body"])

@@ -34,6 +34,7 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
     project = environ.get("CI_MERGE_REQUEST_PROJECT_ID") or environ.get("CI_PROJECT_ID")
     project = require_variable("CI_MERGE_REQUEST_PROJECT_ID", project, r"[1-9][0-9]{0,15}")
     pages = environ.get("CI_MERGE_REQUEST_PROJECT_URL") or environ.get("CI_PROJECT_URL")
+    # in a merged results pipeline, CI_COMMIT_SHA is the merge and not the proposed commit
     head = environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environ.get("CI_COMMIT_SHA")
     token = environ.get("NPUPROF_TOKEN", "").strip()
     comments = None
@@ -88,6 +89,7 @@ class GitLabComments(ServiceComments):
         return (
             isinstance(author, dict)
             and author.get("id") == self._author
+            # GitLab writes notes such as "added 1 commit" in the user's name
             and not comment.get("system")
         )
 

@@ -70,6 +70,7 @@ class Service:
     def ask(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Reply:
         """Return the answer to one request, without retries. Raises ServiceError."""
         name, token = self._header
+        # a line end would start another header
         if not _TOKEN.fullmatch(token.removeprefix("Bearer ")):
             raise ServiceError("the token contains invalid characters")
         body = None if data is None else json.dumps(data).encode()
@@ -82,6 +83,7 @@ class Service:
             headers["Content-Type"] = "application/json"
         url = f"{self.address}{path}"
         request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - http(s)
+        # a second guard: redirects are not followed at all
         request.add_unredirected_header(name, token)
         try:
             with self._opener.open(request, timeout=_TIMEOUT) as reply:
@@ -92,6 +94,7 @@ class Service:
                 raise self._explain_status(error) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
+            # a wrong certificate stays wrong, while a network may recover
             is_lasting = isinstance(
                 reason, (ssl.SSLCertVerificationError, FileNotFoundError, PermissionError)
             )
@@ -129,6 +132,7 @@ class Service:
             or "rate limit" in reason
         )
         message = f"{self.name} refuses it ({code}{reason})"
+        # GitHub also answers 403 for a limit, which passes
         if not is_limit:
             return ServiceError(message, passing=code >= 500, refused=code in (403, 404))
         wait = headers.get("retry-after") or ""

@@ -32,6 +32,7 @@ def define_flags(
 
     def exists(chosen: dict[str, Any]) -> bool:
         try:
+            # the checks need the release, which only resolve_flags knows
             resolve_choice(chosen, check=False)
         except NpuprofError as error:
             raise flags.ValidationError(str(error)) from None

@@ -79,6 +79,7 @@ class Difference:
     def _mix_value(self, key: str, chosen: int) -> Any:
         """Return a setting with some of its changes applied; None if nothing is left."""
         was, _ = read_both_sides(key, self.before, self.after)
+        # boxed, so that a value that is removed as a whole needs no special case
         box = {} if was is None else {"value": deepcopy(was)}
         for change in self.select(chosen):
             _make_change(box, change)
@@ -123,6 +124,7 @@ def _list_parts(value: Any, tail: Path) -> Iterator[_Part]:
         for name, item in value.items():
             yield from _list_parts(item, (*tail, name))
     elif isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value):
+        # repr tells 1 from True, which are one key of a dict
         for item in {repr(item): item for item in value}.values():
             yield _Part(tail, item, True)
     else:
@@ -174,6 +176,7 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
     profile = Profile(document, key=f"trial:{compute_digest(dict(settings))}")
     policy = FixedPolicy(like.policy, profile)
     resolver = Resolver(policy, like.context, in_python=like.resolver.in_python)
+    # combinations share most settings, and so most results of checks
     resolver.judged = like.resolver.judged
     return resolver.resolve_profile(profile, name)
 

@@ -108,6 +108,7 @@ class Journal:
             with suppress(FileExistsError):
                 handle = here.open_file(f"{HOME}/.gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
                 with open(handle, "w", encoding="utf-8") as file:
+                    # git then ignores the folder, without a change of the user's own .gitignore
                     file.write("*\n")
             return here.open_below(self.folder)
 
@@ -128,6 +129,7 @@ class Journal:
     def _forget(self) -> None:
         for name in ("logs", "code", "results"):
             self.tree.remove_folder(name)
+            # results of jobs are created by the job's script
             if name != "results":
                 self.tree.make_folder(name)
         with suppress(OSError):
@@ -186,6 +188,7 @@ class Journal:
             self.file, "A result that is not saved would be run again; the file is unchanged."
         ):
             size = os.fstat(self._handle).st_size
+            # a part of a line would make the whole journal unreadable
             if os.write(self._handle, line) != len(line):
                 truncate_file(self._handle, size)
                 raise OSError(28, "no space left on device")

@@ -65,6 +65,7 @@ class Pool:
                 stdout=log,
                 stderr=log,
                 env=dict(environment),
+                # a trial may start further processes, which must end with it
                 start_new_session=True,
             )
             self._running[key] = _Running(process, began, began + (timeout or math.inf))
@@ -88,6 +89,7 @@ class Pool:
         for key in done:
             running = self._running[key]
             seconds, is_hung = time.monotonic() - running.began, running.process.poll() is None
+            # also after a regular end: a process in the background would disturb the next trial
             _end_groups([running.process])
             del self._running[key]
             code = running.process.wait()

@@ -97,6 +97,7 @@ class _Search:
     def _take(self, units: Sequence[int]) -> str:
         """Remove units with their dependents if the rest is bad; return the verdict of the rest."""
         rest = self._bad & ~join_masks([self._drops.get(unit, unit) for unit in units])
+        # each trial may take hours: no set is asked for twice
         if rest not in self._known:
             self._known[rest] = self._ask(rest)
         if self._known[rest] == BAD:

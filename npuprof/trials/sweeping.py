@@ -156,6 +156,7 @@ def combine_axes(
 
     ``resolve`` and ``fit`` raise NpuprofError for a combination that cannot be run.
     """
+    # counted first: the product itself may not fit into memory
     if (count := count_combinations(axes)) > MOST_COMBINATIONS:
         what = f"{count:,} combinations are more than {MOST_COMBINATIONS:,}"
         raise build_usage_error(
@@ -263,9 +264,11 @@ def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> 
     """
     best = None
     for combination, result in rows:
+        # a failed run may have printed a good number before it failed
         if combination.config is None or result is None or result.exit != 0:
             continue
         value = find_value(result, goal.name)
+        # a NaN compares false with everything, so that it would stay the best
         if value is None or math.isnan(value):
             continue
         if best is None or (value > best.value if goal.greatest else value < best.value):
@@ -300,6 +303,7 @@ def _import_result(
     if code in (126, 127):  # the command was not found, or cannot be executed
         return False
     number = code - 128 if 128 < code < 128 + 65 else None  # of the signal, as shells report it
+    # the command itself may exit with 124, but hardly after exactly that time
     hung = timeout is not None and code in (124, 137) and end.seconds > timeout - 1
     ended = Ended(None if number else code, number, end.seconds, hung)
     journal.add(build_result(end.digest, ended, metrics, log))
@@ -337,6 +341,7 @@ def import_pod_logs(
         pod = match[0] if match else ""
         output, ending = _read_pod_line(line.removeprefix(pod))
         reader = readers.setdefault(pod, MetricReader(metrics))
+        # the last output may lack its line end, and then stands before the mark
         if output or ending is None:
             reader.add(f"{output}\n".encode())
         if ending is None:
