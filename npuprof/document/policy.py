@@ -89,6 +89,7 @@ def _matches(pattern: list[str], parts: list[str]) -> bool:
     """
     from fnmatch import fnmatchcase  # few rules use globs
 
+    # no backtracking: a pattern with many "**" would take exponential time
     positions = _skip_empty_matches(pattern, {0})
     for part in parts:
         reached = set()

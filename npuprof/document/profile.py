@@ -517,6 +517,8 @@ class _Reader:
                     "write append.options = { ... }",
                 )
         match = block.get("match")
+        # an override without a match would apply everywhere: its values belong into the tables
+        # above
         if not isinstance(match, dict) or not match:
             self.add_problem(
                 "NP007",

@@ -34,6 +34,7 @@ _NAMED_SECRET = re.compile(
 def hide_credentials(text: str) -> str:
     """Return a URL, or git output that contains URLs, without credentials."""
     text = _QUERY.sub(r"\1?...", _USERINFO.sub(_hide_user, text))
+    # in a URL, a colon before the host separates the port
     return text if _SCHEME.search(text) else _SCP_USERINFO.sub(r"\1:***@", text)
 
 

@@ -119,6 +119,7 @@ def _find_value_fault(lines: list[str], line: int, column: int, ended: bool) -> 
     what, hint = _EXPLANATIONS["Unclosed array"]
     if ended and ("=" not in code or before.count("[") > before.count("]")):
         return SyntaxFault(what, hint, line, column)
+    # the parser takes the next statement for an element of the list above it
     if not before.strip() and _STATEMENT.match(code):
         return SyntaxFault(what, hint, *_find_open_list(lines, line))
     return SyntaxFault(*_describe_bare_value(text, column), line, column)
@@ -148,6 +149,7 @@ def _describe_rest(text: str, line: int, column: int) -> SyntaxFault:
     if number:
         start = number.start(1)
         digits = re.match(r"[0-9]+", rest)
+        # the parser ends the number after the zero
         if digits and number[1].lstrip("+-") == "0":
             return SyntaxFault("a number begins with 0", f"write {int(digits[0])}", line, start + 1)
         if re.fullmatch("[A-Za-z%]+", rest):
@@ -186,6 +188,7 @@ _EXPLANATIONS = {
 
 def _find_open_string(lines: list[str], line: int) -> SyntaxFault:
     """Return the start of a string that is not closed on its line."""
+    # an open multi-line string makes every later quote look wrong
     if sum(text.count(quotes) for text in lines for quotes in _BLOCK_QUOTES) % 2:
         return _find_open_block(lines)
     if line > 1 and not lines[line - 1].strip():
@@ -248,6 +251,7 @@ def _find_repeated_key(lines: list[str], line: int) -> SyntaxFault | None:
     table = ""
     first = 0
     for number, text in enumerate(lines[: line - 1], 1):
+        # a key may occur again in another table
         if header := _HEADER.match(text):
             table = header[1]
             first = 0

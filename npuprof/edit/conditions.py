@@ -28,12 +28,14 @@ class Conditions:
 
     def accept(self, config: Config) -> bool:
         """Return whether the resolved values of a preset certainly satisfy the conditions."""
+        # a key that the catalogue lacks is valid if any preset sets it
         self._unset = [key for key in self._unset if key not in config.settings]
         self._keys |= config.settings.keys() if self._unset else set()
 
         def look_up(path: tuple[str, ...]) -> tuple[bool | None, Any]:
             return written_condition.look_up(config.scenario, config.settings, path)
 
+        # unknown is not true: an edit must not reach presets by mistake
         return condition.evaluate_condition(self._tree, look_up) is True
 
     def require_known_names(self) -> None:

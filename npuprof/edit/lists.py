@@ -97,6 +97,7 @@ def find_list_changes(
     path, key = locate_key(change.key)
     if not key:
         return _change_names(profile, data, path, change, notes)
+    # both spellings mean the same elements
     if path[0] == "append":
         path = path[1:]
     inherited = below if below is not None else resolve_inherited(profile, data)
@@ -167,6 +168,7 @@ def _read_items(text: str, known: list[Any]) -> list[Any]:
     value = assignment_arguments.parse_assigned_value("", text)
     if not isinstance(value, list):
         return [value]
+    # [a, b] is then one new element, and not two
     is_list_of_lists = bool(known) and all(isinstance(item, list) for item in known)
     if is_list_of_lists and not all(isinstance(item, list) for item in value):
         return [value]

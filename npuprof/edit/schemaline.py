@@ -35,6 +35,7 @@ def move_schema_line(text: str, old: str, new: str) -> str:
     """Return the text of a moved preset with its schema line adjusted; URLs stay unchanged."""
     head = _HEAD.match(text)
     match = _LINE.search(text, 0, head.end()) if head else None
+    # a URL or an absolute path stays valid in every folder
     if match is None or ":" in match["path"] or match["path"].startswith(("/", "~", "\\")):
         return text
     if os.path.dirname(os.path.abspath(old)) == os.path.dirname(os.path.abspath(new)):

@@ -30,6 +30,7 @@ def find_differing_runs(old: Sequence[str], new: Sequence[str]) -> list[Run]:
     In long sequences, everything between the first and the last difference is one run.
     """
     shorter = min(len(old), len(new))
+    # most edits are in one place: equal ends need no difflib
     head = next((size for size in range(shorter) if old[size] != new[size]), shorter)
     rest = shorter - head
     tail = next((size for size in range(rest) if old[~size] != new[~size]), rest)
@@ -39,6 +40,7 @@ def find_differing_runs(old: Sequence[str], new: Sequence[str]) -> list[Run]:
         return [Run(head, old_end, head, new_end)]
     from difflib import SequenceMatcher
 
+    # without autojunk, which ignores frequent elements of long sequences
     matcher = SequenceMatcher(None, old[head:old_end], new[head:new_end], False)
     return [
         Run(head + first, head + last, head + start, head + end)

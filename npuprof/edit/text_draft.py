@@ -134,6 +134,7 @@ class Draft:
         """
         gone = list(self._rows.find_statements(path, old))
         for row in gone:
+            # comments after a value that is replaced still concern it
             if replaced:
                 self._lift_comments(row, row.text[row.value :])
             elif not row.header and row.table[: len(path)] == path:
@@ -222,6 +223,7 @@ class Draft:
         upper = below.lead.removesuffix(lower)
         is_at_start = not upper and below.preceding is self._rows.first
         is_below_schema_line = upper and len(upper) == measure_schema_head(upper)
+        # no blank line at the top of a file, or between the schema line and the first table
         if not is_at_start and not is_below_schema_line and not ends_with_blank(upper):
             upper += self._newline
         is_at_end = not lower and below is self._rows.last

@@ -32,6 +32,7 @@ def check_address(written: str) -> str:
         "to another program tomorrow."
     )
     shown = repr(written)
+    # the message must not repeat a password
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
         shown = "the address"
         why = "It contains a password or a token, which everybody could read in the file."
@@ -50,6 +51,7 @@ def find_requirement() -> str:
     try:
         distribution = metadata.distribution("npuprof")
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        # the record may be that of another npuprof, as in a checkout next to an installed one
         if not os.path.samefile(str(distribution.locate_file("npuprof")), here):
             return ""
         record = distribution.read_text("direct_url.json")
@@ -70,6 +72,7 @@ def read_direct_url(text: str) -> str:
         address = _format_address(record, url)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
+    # ssh needs a key, and an IP address or a name without a dot is one of a private network
     is_public = url.scheme == "https" and "." in host and not re.fullmatch(r"[0-9.]+", host)
     # a query may be the signature of a private URL
     if not is_public or url.query or not _PINNED.fullmatch(address):

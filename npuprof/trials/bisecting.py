@@ -120,6 +120,7 @@ class Bisection:
         is_measured = bool(
             self.judgement.metric
         )  # metric values of the ends are compared: all runs count
+        # a good end that is bad needs no run of the other one
         if not is_measured and self.judgement.judge_runs(self.list_results(0)) == BAD:
             return []
         return [

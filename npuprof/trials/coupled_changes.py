@@ -57,6 +57,8 @@ class _Needs:
     def _note(self, dependents: int, needed: int) -> None:
         """Record a dependency; those of an element of a long list apply to the whole setting."""
         for index in list_bits(dependents):
+            # elements of one list depend alike: testing each would take as many checks as it has
+            # elements
             if self._owners[index].bit_count() > _MOST_SINGLE and not self._owners[index] & needed:
                 dependents |= self._owners[index]
         for index in list_bits(needed):
@@ -90,6 +92,7 @@ class _Needs:
                 return BAD if is_fixed else GOOD  # a different error is no fix
 
             others = [part for part in self._list_parts() if not part & chosen]
+            # if all others together fix nothing, no set of them does
             if others and check(join_masks(others)) == BAD:
                 partners.append(find_cause(others, check).units)
         return partners

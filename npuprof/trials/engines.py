@@ -189,6 +189,7 @@ def write_indexed_job(
     Raises NpuprofError if a ConfigMap is too small.
     """
     folders = [f"{MOUNT}/{number}" for number in range(len(configs))]
+    # an image need not have bash
     tasks = _build_tasks(configs, folders, setup, "sh")
     # keys of a ConfigMap have no /: NUMBER-FILE is mounted as NUMBER/FILE
     paths: dict[str, str] = {}

@@ -41,9 +41,11 @@ class MetricReader:
                 number = _NUMBER.search(text or "")
                 if number:
                     self.found[name] = float(number[0])
+        # most lines of an output are no JSON, which costs more to find out by parsing
         values = read_json_object(line) if self._names and line.lstrip().startswith("{") else {}
         for name in self._names:
             value = values.get(name)
+            # true is an int in Python, and no number of a metric
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 self.found[name] = float(value)
 

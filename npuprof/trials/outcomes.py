@@ -58,7 +58,9 @@ class Judgement(Record):
         if result.hung:
             return self.hang
         code = result.exit
+        # 126 and 127 are the shell's codes for a command that cannot be started
         require_command(result)
+        # a crash may have other causes than the settings, so that the user decides
         if code is None or code >= 128:  # shells report signals as such codes
             if self.signal != BAD:
                 raise _build_stop(result, "use --signal bad if you are looking for that")
@@ -87,6 +89,7 @@ class Judgement(Record):
         0 if it is decided, or no runs are left.
         """
         verdicts = [self.judge_run(result) for result in results]
+        # runs beyond the majority would change nothing
         needed = self.repeat // 2 + 1 - max(verdicts.count(GOOD), verdicts.count(BAD))
         return needed if 0 < needed <= self.repeat - len(results) else 0
 
@@ -95,6 +98,7 @@ def find_median_value(results: Sequence[Result], metric: str) -> float | None:
     """Return the median of a metric's values, None if no run has one."""
     values = sorted(
         (value for result in results if (value := result.metrics.get(metric)) is not None),
+        # NaN last: it would leave the order of the others undefined
         key=lambda value: (value != value, value),
     )
     return values[len(values) // 2] if values else None

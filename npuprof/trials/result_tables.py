@@ -44,6 +44,7 @@ class Sweep(Record):
 def build_table(sweep: Sweep) -> Table:
     """Return the runs as a table, followed by the excluded combinations with their rules."""
     rows = list_rows(sweep)
+    # the first row is the header, which says nothing alone
     return Table(
         rows if len(rows) > 1 else [], after=format_refused(sweep), wrapping=len(sweep.axes)
     )
@@ -87,6 +88,7 @@ def describe_choices(sweep: Sweep, combination: Combination) -> str:
 def format_csv(sweep: Sweep) -> str:
     """Return one line per combination; excluded ones have their codes in place of an exit code."""
     text = io.StringIO()
+    # the csv module ends lines with "\r\n" by default
     writer = csv.writer(text, lineterminator="\n")
     axes = [axis.name for axis in sweep.axes]
     writer.writerow([*axes, "exit", "seconds", *sweep.metrics, "digest", "refused"])

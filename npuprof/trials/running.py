@@ -130,6 +130,7 @@ class Runner:
                     running[config.digest] -= 1
                 elif len(self._pool) < self.setup.jobs:
                     self._start(config)
+            # no run may be started any more: --max-runs is reached
             if not self._pool:
                 return False
             ended: list[tuple[str, Ended]] = []
@@ -186,12 +187,14 @@ class Runner:
     def _finish(self, name: str, how: Ended) -> None:
         config, device = self._started.pop(name)
         self._free += [device] if device else []
+        # a file of code per run would fill the disk
         self.journal.tree.remove_folder(f"code/{name}")
         log = f"logs/{name}.log"
         metrics = read_metrics(self.journal.tree, log, self.setup.metrics)
         result = build_result(
             config.digest, how, metrics, os.path.join(self.journal.folder, log), device
         )._replace(files=self._files)
+        # before it is stored: a run that stops everything is made again
         self._judge(result)
         self.journal.add(result)
 

@@ -26,6 +26,7 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
             f"write it after --: {options.usage_hint.partition(': ')[2]}",
         )
     devices = parse_devices(options.devices) if options.devices is not None else ()
+    # a device has one run at a time
     jobs = min(options.jobs or len(devices) or 1, len(devices) or sys.maxsize)
     if options.to is not None and not any(CODE in word for word in options.command):
         what = f"--to {options.to} without {CODE} in the command"
@@ -45,6 +46,7 @@ def build_fit(
     def fit(config: Config) -> None:
         if checking:
             require_exportable(config)
+        # only for its errors: a value that needs trust is found before the first run
         collect_env_variables(
             config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting
         )

@@ -110,6 +110,7 @@ class VendoredCopy:
 
         Raises NpuprofError.
         """
+        # a name with ".." would leave the copy
         return self._read_beside(f"{name}.toml") if is_profile_name(name) else None
 
 
@@ -164,6 +165,7 @@ def find_copy_folder(base: str, folder: str) -> str:
     path = os.path.join(base, folder)
     real, top = os.path.realpath(path), os.path.realpath(base)
     parts = os.path.normpath(folder).split(os.sep)
+    # .GIT is git's folder, too, if the file system ignores case
     is_outside = any(part.lower() in ("..", ".git") for part in parts)
     if real == os.path.join(top, *parts) and not is_outside:
         return path

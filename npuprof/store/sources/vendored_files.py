@@ -49,6 +49,7 @@ class KeptFiles:
     ) -> None:
         try:
             pinned = self._lookups.load_profile_at_revision(home, reference, requested)
+            # a branch would be another preset tomorrow, and is reported instead
             if not pinned.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
