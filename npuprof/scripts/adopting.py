@@ -73,6 +73,7 @@ def list_drafts(
     for path, script in scripts.items():
         with isolate_faults(path, problems):
             rest = exclude_passed(script.imported)
+            # exclude_passed returns the same object for a file that nothing calls
             if rest is not script.imported:
                 complete[path] = build_drafts(script.imported, None)
             own[path] = build_drafts(rest, None)
@@ -87,6 +88,7 @@ def list_drafts(
         called: set[str] = set()
         for draft in drafts:
             files = {
+                # the empty path is in no table, so one line of the script keeps the draft its own
                 os.path.normpath(origin.file) if origin.location.call else ""
                 for origin in draft.origins.values()
             }
@@ -96,6 +98,7 @@ def list_drafts(
 
     helpers: set[str] = set()
     called = set().union(*map(list_called, own.values()))
+    # a helper may have its settings by calling another one; known ones end a cycle of callers
     while called:
         helpers |= called
         called = set().union(*(list_called(complete[path]) for path in called)) - helpers
@@ -206,6 +209,7 @@ def plan_adoption(
     result = Adoption([], {}, [])
     for path, names in planned.items():
         failed: list[Finding] = []
+        # NpuprofError is a reason to keep the lines; any other exception is an internal error
         try:
             with isolate_faults(path, failed):
                 check_writable(path)
@@ -224,6 +228,7 @@ def _exclude_changed_callees(
     """Return an adoption without blocks in scripts whose callers would get other settings."""
     texts = {script.path: script.data for script in adoption.adopted}
     path_of_file = {os.path.normpath(path): path for path in texts}
+    # with all blocks at once: only then each caller is read as it will be
     modules_with_blocks = modules.replace_texts(texts)
     excluded: dict[str, list[Finding]] = {}
     faults = list(adoption.faults)

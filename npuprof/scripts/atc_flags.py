@@ -36,6 +36,7 @@ def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptS
         name, equals, _ = word.text.partition("=")
         if isinstance(word.parts[0], str) and _FLAG.match(word.parts[0]):
             value = word.value if equals else None
+            # a value may begin with one dash, as a negative number does
             if value is None and waiting and not waiting[-1].text.startswith("--"):
                 value = waiting.pop()
             # as ``ParseCommandLine`` in hicann/ge api/atc/cmd_flag_info.cc
@@ -133,4 +134,5 @@ def read_as_flag(flag: Flag | None, text: str) -> Any:
 
 def read_number(text: str, otherwise: Any) -> Any:
     """Return the integer that a text is, ``otherwise`` if it is none."""
+    # int() raises ValueError for texts with more than 4,300 digits
     return int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else otherwise

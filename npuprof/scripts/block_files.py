@@ -107,6 +107,7 @@ def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
         one
         for change in due
         for one in blocks.check_block_state(path, change.block, change.state)
+        # NP810, out of date, is what the write repairs; NP811 is an edit that it would undo
         if one.code == "NP811"
     ]
     return [

@@ -57,6 +57,7 @@ def describe_outdated_blocks(
         return ()
     place = os.path.relpath(top)
     before, after = (
+        # the rendered text is only compared, so exports that need trust are no obstacle
         Injector(None, trusting=True, opener=opener)
         for opener in (build_opener(home), open_changed)
     )
@@ -87,6 +88,7 @@ def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes
         except OSError:
             continue
         except NpuprofError as error:
+            # a file with broken marks must not prevent the rename in all others
             problems += [finding._replace(severity="warning") for finding in error.findings]
 
 

@@ -86,6 +86,7 @@ class RefreshedBlock(Record):
 
 def find_blocks(path: str, data: bytes) -> list[Block]:
     """Return the blocks of a file. Raises NpuprofError (NP817) for unmatched markers."""
+    # most files of a tree have no block: a search for bytes costs less than splitting them
     if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
         return []
     lines = [line + b"\n" for line in data.split(b"\n")]
@@ -123,6 +124,7 @@ def _build_block(lines: list[bytes], first: int, last: int, begin: re.Match[byte
     newline = b"\r\n" if lines[first].endswith(b"\r\n") else b"\n"
     inner = [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines[first + 1 : last]]
     text = "".join(f"{line.removeprefix(indent).decode(errors='replace')}\n" for line in inner)
+    # comments in the code below the header are not facts
     head = text.partition(TEXT_MARK)[0] if TEXT_MARK in text else ""
     facts = {fact["name"]: fact["value"] for fact in _FACT.finditer(head)}
     spec = begin["spec"].decode(errors="replace")
@@ -260,6 +262,7 @@ def find_missing_names(above: bytes, block: str) -> list[str]:
     """Return the names that a Python block uses and no import in it or above defines."""
     used = dict.fromkeys(_NEEDED.findall(re.sub(r"^#.*", "", block, flags=re.MULTILINE)))
     starred = re.search(rb"^\s*from\s+npu\S*\s+import\s+\*", above, re.MULTILINE)
+    # a star import of the adapter defines its names, but not the modules themselves
     unknown = (
         name
         for name in used
@@ -271,6 +274,7 @@ def find_missing_names(above: bytes, block: str) -> list[str]:
 def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
     """Return the bytes of a file with rewritten blocks."""
     lines = data.split(b"\n")
+    # from the end, so that the lines of the other blocks keep their numbers
     for change in sorted(changes, key=lambda change: -change.block.first):
         block = change.block
         inner = [
@@ -282,6 +286,7 @@ def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
             (block.indent + line.encode() if line else b"") + block.newline.removesuffix(b"\n")
             for line in inner
         ]
+        # the file ends without a line end here: half of one must not stay
         if block.last == len(lines) - 1:
             new[-1] = new[-1].removesuffix(b"\r")
         lines[block.first : block.last + 1] = new
@@ -311,6 +316,7 @@ def detect_shell(path: str, data: bytes) -> str:
         program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)
     }
     first_line = data[:200].partition(b"\n")[0]
+    # any word may be the shell, as in "#!/usr/bin/env -S bash -e"
     for program in re.findall(rb"\w+", first_line):
         if program.decode() in by_program:
             return by_program[program.decode()]

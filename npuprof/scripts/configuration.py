@@ -47,6 +47,7 @@ class _SomeOnlineScenario:
     def __eq__(self, other: object) -> bool:
         if other == "offline-inference":
             return False
+        # conditions evaluate to unknown on TypeError
         raise TypeError
 
 
@@ -89,6 +90,7 @@ class ScriptView(View):
             scenario="offline-inference" if surface == "atc" else online, surface=""
         )
         self.named = self.scope.families
+        # rules for other products do not concern a conversion that names its chip
         if surface == "atc" and (chip := find_chip(self.settings)):
             self.scope = narrow_scope(self.scope, chip[1])
         self.scenario = self.scope.scenario
@@ -106,6 +108,7 @@ class ScriptView(View):
         """Return a fault as a finding at the script's line for the key."""
         texts = {"message": fault.message, "why": fault.why, "hint": fault.hint}
         texts = {
+            # the messages of rules are worded for presets
             name: text.replace("this preset", "this script").replace("a preset", "a script")
             for name, text in texts.items()
         }
@@ -152,6 +155,7 @@ class ScriptView(View):
             return super().lookup_operand(path, point)
         if key in self.possible or "." in key or not self.closed:
             return None, None
+        # NPUEstimator sets these on every run, whatever the script leaves out
         if self.surface == "run_config" and head in catalog.estimator_defaults():
             return True, catalog.estimator_defaults()[head]
         if self.surface in _PARTIAL_SURFACES:
@@ -204,6 +208,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     numbered = [(conditions.numbers[setting.branches], setting) for setting in usable]
     always = conditions.list_outer(base)
     views = []
+    # the most general paths are the ones that count if there are more than the limit
     for path in sorted(paths, key=lambda path: (len(path), str(path)))[:_MOST_PATHS]:
         true = always | conditions.list_outer(path)
         false = conditions.list_excluded(path) - true

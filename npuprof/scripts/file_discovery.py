@@ -111,6 +111,7 @@ class _Search:
                 )
             elif self._is_candidate(path) and os.path.isfile(path):
                 files.append(path)
+        # git omits pipes, sockets and devices
         for here in sorted({folder, *(os.path.dirname(path) or "." for path in paths)}):
             with suppress(OSError), os.scandir(here) as entries:
                 for name in sorted(
@@ -153,6 +154,7 @@ class _Search:
                 name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL
             ]
             for name in sorted(names):
+                # as git lists names: without "./"
                 path = (
                     os.path.join(here, name)
                     if folder != "."

@@ -20,6 +20,7 @@ _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 
 
 #: A line up to its comment, skipping quoted text.
+# "*+" is possessive: a quote without an end costs no backtracking
 _COMMENT = re.compile(r"(?:[^'\"#\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<=[^\s;])#)*+(#)")
 
 
@@ -47,6 +48,7 @@ def sift_script_findings(
         (note, _find_ignore_fault(note)) for note in _find_ignore_comments(path, text.split("\n"))
     ]
     good = [note for note, fault in faults if fault is None]
+    # reversed: of several comments for one line, the first one counts as used
     near = {(note.code, line): note for note in reversed(good) for line in note.lines}
     used = {
         id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path
@@ -98,6 +100,7 @@ def _find_ignore_comments(path: str, lines: Sequence[str]) -> list[_IgnoreCommen
         for number, line in enumerate(lines, 1)
         if (match := _COMMENT.match(line))
     }
+    # in Python, the tokenizer decides: the pattern does not know texts of several lines
     if path.endswith(".py"):
         comments = {token.start[0]: token.start[1] for token in iterate_comments("\n".join(lines))}
     notes: list[_IgnoreComment] = []

@@ -67,6 +67,7 @@ class _Finder:
         for folder in chain[:1] if is_fixed else chain:
             file = os.path.normpath(os.path.join(folder, name))
             real = os.path.realpath(file)
+            # a link may lead out of the tree
             if os.path.isfile(file) and real.startswith(os.path.join(top, "")):
                 files.setdefault(real, file)
         return tuple(files.values())

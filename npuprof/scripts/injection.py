@@ -355,4 +355,5 @@ def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
                 name_callee(call) == "ConfigProto"
             ):
                 statements.append((node, ast.unparse(target)))
+    # ast.walk goes level by level, and callers need the last one above a line
     return sorted(statements, key=lambda statement: statement[0].lineno)

@@ -88,6 +88,7 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
         (setting for setting in imported.settings if not setting.commented), key=attrgetter("order")
     )
     groups = group_by(live, attrgetter("scope"))
+    # by identity: equal settings may be in two lines
     ends = {id(same[-1]): scope for scope, same in groups.items() if same[0].surface != "env"}
     reaching = _find_environments(live, ends, imported.declarative)
     return [

@@ -54,6 +54,7 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | No
     if path is None:
         return None
     try:
+        # json rejects the byte order mark that some editors write
         text = read_plain_file(path).decode("utf-8-sig")
     except (OSError, ValueError):
         return Sidecar(setting, structure, path, None, None)

@@ -113,6 +113,7 @@ _GENERIC = {
     "util",
     "utils",
 }
+# numbers of devices and sizes do not name a model either: train_8p
 _SCALE = re.compile(r"\d+[pkn]?")
 #: Suffixes of model zoos after a model's name.
 _PURPOSE = re.compile(r"_for_(?:tensorflow|pytorch|mindspore|acl)[\w.]*$", re.IGNORECASE)

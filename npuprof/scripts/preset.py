@@ -125,6 +125,7 @@ def build_draft(
     condition = " and ".join(branch.test for branch in outer)
     draft.sources = [Source(file, launch.line, launch.function, condition)]
     for setting in launch.settings:
+        # None leaves an option unset, so there is nothing to carry over or to list
         if setting.reason == UNSET:
             continue
         if take_defaults and setting.reason and setting.assigned.default is not None:
@@ -233,6 +234,7 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
     distinct: dict[str, Draft] = {}
     for draft in sorted(drafts, key=lambda draft: draft.sources[0].line):
         values = sorted((key, repr(value)) for key, value in draft.settings.items())
+        # a conversion and a session with equal settings differ in their scenario
         home = distinct.setdefault(f"{'atc' in draft.surfaces} {values}", draft)
         if home is not draft:
             _absorb_draft(home, draft)
@@ -329,6 +331,7 @@ def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> 
     if sidecar is None or not sidecar.value:
         return setting.value
     structure = sidecar.structure
+    # the content of a file counts only if a preset can write the same file again
     if structure.faults(sidecar.value) or not structure.format(sidecar.value):
         return setting.value
     return sidecar.value

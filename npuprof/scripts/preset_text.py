@@ -202,6 +202,7 @@ def _format_written(value: object) -> str:
 
 
 def _format_comment(text: str) -> str:
+    # TOML rejects control characters in comments, and a line end would leave the comment
     flat = "".join(char if is_visible(char) else " " for char in escape_file_name(text))
     return f"# {flat}" if flat else ""
 

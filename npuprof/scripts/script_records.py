@@ -342,6 +342,7 @@ class PartLocations:
             return ScriptLocation("", line, column)
         part = self._lines[line - 1]
         # as Jupyter writes it
+        # before the column, the JSON string has a quote and the escapes of the text
         before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)
         cell = f"cell {part.cell}, line {part.number}" if part.cell else ""
         return ScriptLocation("", part.line, part.column + len(before) - 1, cell)

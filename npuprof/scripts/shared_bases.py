@@ -143,6 +143,7 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str,
     bases = {}
     for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
+        # a base with one dependent shares nothing
         if len(members) < 2:
             continue
         shared = frozenset.intersection(*(leaf.pairs for leaf in members))

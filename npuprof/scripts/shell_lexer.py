@@ -28,6 +28,7 @@ _PIECE = re.compile(
     r"|(?P<plain>\$|[^ \t\r\n;&|()<>'\"\\$`]+)",
     re.DOTALL,
 )
+# inside double quotes, a backslash only escapes these four characters
 _QUOTED_PIECE = re.compile(r"\\(?:\n|(?P<escaped>[$`\"\\]))|(?P<plain>\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
@@ -139,6 +140,7 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
     """
     commands = _Lexer(text, line, column).iterate_commands()
     if not _MAY_HOLD_INNER.search(text):
+        # the pattern costs less than looking for nested shells in each command
         return commands
     return (inner for command in commands for inner in _add_inner(command))
 
@@ -162,6 +164,7 @@ def _add_inner(command: Command) -> Iterator[Command]:
             is_remote
             and argument.quoted
             and flag.text != "-o"
+            # one quoted word of ssh, such as a host or a path, is not a command line
             and _SEVERAL_WORDS.search(argument.text)
         )
         if not is_remote_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
@@ -219,6 +222,7 @@ class _Lexer:
             self.join = "" if self.command else self.join
         elif kind == "separator":
             self.join = text if text in ("&&", "||") else ""
+            # case arms close parentheses that nothing has opened
             self.parentheses = max(0, self.parentheses + (text == "(") - (text == ")"))
         return kind in ("newline", "separator")
 

@@ -42,6 +42,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         for setting in read_flags(visitor.module.path, arguments, site):
             visitor.add_read(setting)
         return
+    # a helper's own scan reports its lines
     if arguments is None and visitor.module is visitor.main and _names_atc(call.args[0], scope, 0):
         what = f"atc is run here in a way that is not followed: {format_expression(call)}"
         visitor.main.script.add_script_problem(

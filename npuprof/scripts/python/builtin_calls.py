@@ -57,6 +57,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         raise Unknown("depends on", node=node)
     if name == "getenv" or _is_environ_get(function):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
+    # a name that the script binds is not the builtin
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
         return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):

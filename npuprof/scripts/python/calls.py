@@ -110,6 +110,7 @@ def list_class_line(cls: Scope) -> list[Scope]:
 def _follow_bases(cls: Scope, classes: list[Scope], depth: int) -> bool:
     """Add a class and its bases to ``classes``; return whether all are plain classes."""
     node = cast("ast.ClassDef", cls.node)
+    # a decorator may return another class
     if node.decorator_list or depth > _DEEPEST:
         return False
     for keyword in node.keywords:

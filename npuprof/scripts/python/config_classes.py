@@ -51,10 +51,12 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
     if isinstance(owner, ast.Name):
         home, bindings = scope.resolve_name(owner.id) or (scope, [])
     nodes = [binding.node for binding in bindings[:MOST_BINDINGS]]
+    # the limit also ends names that stand for each other
     if len(nodes) == 1 and function is owner and depth < 3:
         only = nodes[0]
         if isinstance(only, (ast.Name, ast.Attribute)):
             return find_named_class(only, home, depth + 1)
+    # another library, or the script itself, may have a class of that name
     if not all(_is_npu_import(node) for node in nodes):
         return ""
     name = get_last_name(function)

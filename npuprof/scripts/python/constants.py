@@ -112,6 +112,7 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     """Return the constant value of an expression. Raises Unknown."""
     if isinstance(node, ast.Constant):
         return reject_large_value(node.value)
+    # parts share the steps: names that each occur twice in the next would double the work each time
     if not depth:
         _steps_left[0] = _MOST_STEPS
     _steps_left[0] -= 1
@@ -126,6 +127,7 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
 
     try:
         return reject_large_value(folder(node, scope, fold))
+    # the depth of the callers counts too, so the limit above may not be reached
     except RecursionError:
         raise Unknown("the expression is too deep to follow") from None
 
@@ -164,11 +166,13 @@ def _fold_bindings(home: Scope, bindings: list[Binding], fold: Fold) -> Any:
             f"{len(bindings)} times, more than are followed"
         )
     values = [fold(binding.node, home) for binding in bindings]
+    # True == 1, but the two are different settings
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(
             f"depends on the variable {name}, which is set "
             f"{len(bindings)} times to different values"
         )
+    # the list may be changed by its other name
     if isinstance(values[0], (list, dict)) and home.list_bindings(f"={name}"):
         raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
@@ -184,6 +188,7 @@ def _fold_other_binding(name: str, home: Scope, fold: Fold) -> Any:
         if _defaults and isinstance(home.node, Function):
             default = collect_parameter_defaults(home.node).get(name)
             if default is not None:
+                # Python evaluates defaults in the scope around the function
                 return fold(default, home.outer or home)
         raise Unknown(f"depends on the parameter {name} of {home.name}()")
     title = next(title for kind, title in _KIND_TITLES.items() if kind in kinds)
@@ -293,6 +298,7 @@ def _fold_conditional(node: ast.IfExp, scope: Scope, fold: Fold) -> Any:
         return fold(node.body if fold(node.test) else node.orelse)
     except Unknown as unknown:
         flag = unknown.flag
+    # the test does not matter if both values are equal
     first, second = fold(node.body), fold(node.orelse)
     if type(first) is type(second) and first == second:
         return first

@@ -102,6 +102,7 @@ def has_slip(name: str) -> bool:
         return False
     if name.startswith(nearest) and name[-1] != nearest[-1]:
         return False
+    # one replaced letter: n - 1 of n letters are equal
     return SequenceMatcher(None, name, nearest).ratio() >= 1 - 1 / len(name)
 
 

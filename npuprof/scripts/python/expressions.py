@@ -75,6 +75,7 @@ def write_source(node: ast.AST) -> str:
 
     Empty if it is too deep, or contains an integer with thousands of digits.
     """
+    # ast.unparse is slower, and most expressions are dotted names
     if isinstance(node, (ast.Name, ast.Attribute)) and (dotted := format_dotted_name(node)):
         return dotted
     try:
@@ -175,6 +176,7 @@ def compute_value(
         return reject_large_value(operation(*operands, **named))
     except Unknown:
         raise
+    # folded operations are Python's own, so that any of its exceptions may come out
     except Exception as error:
         raise Unknown(f"{format_expression(node)} raises {type(error).__name__}") from None
 

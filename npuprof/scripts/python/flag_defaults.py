@@ -47,6 +47,7 @@ def collect_flag_defaults(
     certain = {
         flag: values[0] for flag, values in declared.items() if len(set(map(repr, values))) == 1
     }
+    # the value that the script uses is not the default then
     assigned = _list_assigned(attributes)
     defaults = certain | overridden
     return {flag: value for flag, value in defaults.items() if flag not in assigned}
@@ -68,6 +69,7 @@ def _convert_argument(call: ast.Call, value: Any) -> Any:
             kind = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
             if kind in ("int", "float"):
                 return _convert_number(kind, value)
+            # a custom type may make anything of a text
             return value if kind in ("str", "bool") or not isinstance(value, str) else None
     return value
 

@@ -53,6 +53,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     path = _find_path(visitor, target, scope) if isinstance(target, ast.Attribute) else None
+    # a second name for the options or one of their groups sets nothing
     if not path or _find_path(visitor, value, scope) is not None:
         return
     if path in list_attribute_groups():
@@ -99,6 +100,7 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
 
     Empty for the options themselves.
     """
+    # names may be defined by each other
     if depth > _DEEPEST:
         return None
     match node:

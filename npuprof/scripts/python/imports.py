@@ -409,9 +409,11 @@ class Home:
         request = path, name
         if not path or request in modules.requested or len(modules.requested) > _DEEPEST:
             return None  # outside the tree, an import cycle, or a long chain
+        # the script may assign the name in that module
         if modules.index is not None and name in modules.index.stored:
             return None
         data = modules.read(path)
+        # parsing is the expensive part: the bytes tell that most modules do not define the name
         if name.encode() not in data and b"import *" not in data:
             return None
         module = modules.load(path)
@@ -458,6 +460,7 @@ class Home:
         if not path:
             return None
         owner = write_source(node.value)
+        # setattr() may have set any attribute of the module
         if scope.list_rebound().isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")):
             return self._find_in_module(path, node.attr)
         return None

@@ -110,6 +110,7 @@ def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) ->
             is_called = any(
                 line not in lines and line not in reasons for line in mentions[node.name]
             )
+            # last, as it reads other files of the tree
             if not is_called and not is_named_elsewhere(node.name):
                 is_class = isinstance(node, ast.ClassDef)
                 label = f"the class {node.name}" if is_class else f"{node.name}()"

@@ -98,6 +98,7 @@ def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Scope
         bindings = [binding for binding in bindings if binding.kind != "change"]
     if len(bindings) == 1:
         binding = bindings[0]
+        # a function may assign the name elsewhere
         if binding.kind == "assign" and binding.name not in home.list_rebound():
             return binding.node, home
     return node, scope
@@ -118,6 +119,7 @@ def list_written_pairs(
     for key, value in parts:
         if key is None:
             unpacked, home = list_written_pairs(value, scope, depth + 1)
+            # one scope is returned for all pairs, so they must not come from two
             if unpacked is None or (home.node is not scope.node and unpacked):
                 return None, scope
         else:
@@ -166,6 +168,7 @@ def bind_call_arguments(
     None if unpacking hides it.
     """
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    # "self" is not among the arguments of a method call
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
     named: dict[str, Scoped] = {

@@ -91,6 +91,7 @@ class NodeIndex:
         for line in lines:
             near += self._calls_by_line.get(line, ())
         inside = [call for call in near if begin <= find_start(call) and _get_end(call) <= end]
+        # a call ends after its arguments, which run before it
         return sorted(inside, key=_get_end)
 
     @cached_property
@@ -146,6 +147,7 @@ class NodeIndex:
                 names.add(write_source(node))
         for call in self.list_of(ast.Call):
             if name_callee(call) == "setattr" and call.args:
+                # setattr() may assign any attribute
                 names.add(f"{write_source(call.args[0])}.*")
         return frozenset(names)
 
@@ -196,6 +198,7 @@ class Module:
     def flags(self) -> dict[str, Any]:
         """The defaults of the command line flags that it declares."""
         self.__dict__["flags"] = {}  # a default may be another flag
+        # most files declare no flags: searching the text costs less than listing all calls
         text = self.script.text
         if "add_argument" not in text and "DEFINE_" not in text:
             return {}

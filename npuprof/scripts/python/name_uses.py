@@ -79,6 +79,7 @@ class Uses:
         self.sites: list[str] = []
         self.takers: list[ast.Call] = []
         self.names = [name]
+        # any code may read the attribute of a class
         self.is_open = isinstance(home, ast.ClassDef)
         self._parents = parents
         for known in self.names:  # also over those that are added
@@ -133,6 +134,7 @@ class Uses:
                 if target not in self.names:
                     self.names.append(target)
                     return
+        # printing does not pass the configuration on
         if not calls or name_callee(calls[0]) != "print":
             self.is_open = True
 

@@ -109,6 +109,7 @@ def _note_session_object(
     """Record a new optimizer entry, its name, an alias of an entry, or a rewriter setting."""
     if is_optimizer_added(value):
         root = format_expression(target)
+        # a function that is given the entry may add settings to it
         closed = not is_passed_on(root, visitor.module.script.text)
         site = visitor.new_site(scope, root, "session", target, closed)
         note_added_entry(visitor, value, target, scope, site, "")
@@ -137,6 +138,7 @@ def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: 
     site = visitor.current.get((where.name, root), "")
     if site:
         visitor.sites[site] = visitor.sites[site]._replace(entry=name)
+    # "NpuOptimizer" is kept even if its entry was created elsewhere
     if site or name == "NpuOptimizer":
         visitor.add_record(NamedEntry(visitor.module.path, *visitor.locate(value), name, site))
 
@@ -221,6 +223,7 @@ def _report_entry(
         reason = f"the key is computed: {why}"
         visitor.add_setting(node, "session", "", "", reason=reason, field=field, scope=site)
         return
+    # an entry counted from the end is another one after each add()
     if not reason and "[-" in entry.root:
         reason = "depends on which entry is the last one"
     if reason or value is None or field is None:
@@ -228,6 +231,7 @@ def _report_entry(
         read = ScriptValue(None, reason or without_field)
     else:
         read = visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
+    # in Python 2, a text is what Python 3 calls bytes
     if read.kind == "str" and visitor.module.script.is_python2:
         read = read._replace(kind="bytes")
     key = format_key_segment(name)
@@ -243,6 +247,7 @@ def convert_field_value(value: Any, field: str | None) -> Converted:
             return None, "the bytes are not UTF-8 text"
     if value is None:
         return None, "None cannot be stored in a protobuf field"
+    # protobuf stores a bool in an integer field as a number, and the other way round
     if field in ("b", "i") and isinstance(value, int):
         return (bool(value) if field == "b" else int(value)), ""
     if isinstance(value, (str, int, float)):
@@ -273,6 +278,7 @@ def find_commented_settings(module: Module) -> list[ScriptSetting]:
         return []
     inside_texts: set[int] = set()
     for node in module.index.nodes:
+        # a line within a string is not a comment
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
             inside_texts.update(list_lines(node)[1:])
     settings = []

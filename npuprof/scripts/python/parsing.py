@@ -68,6 +68,7 @@ class Script:
         if text is None:
             return
         self.text = text
+        # str.splitlines() also splits at form feeds and others, where Python counts no line
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._parse_text()
 
@@ -144,7 +145,9 @@ class Script:
             line = _PRINT.sub(_silence_print, line)
             line = _EXCEPT.sub(r"\g<before> as \g<name>:", line)
             line = _RAISE.sub(r"\g<before>raise \g<error>(\g<value>)", line)
+            # the rest of the line stays an expression: "pass;code in names"
             line = _EXEC.sub(r"\g<before>pass;", line)
+            # "<>" is an operator in Python 2 only: elsewhere it occurs in texts
             if is_python2:
                 line = _OCTAL.sub(r"0o\g<digits>", line).replace("<>", "!=")
             lines.append(line)
@@ -167,6 +170,7 @@ def find_misfit(data: bytes) -> Misfit | None:
             "name the script that sets the options",
         )
     has_zero = b"\0" in data
+    # UTF-16 text without ASCII characters may have no zero byte
     if not has_zero and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
     line = data.count(b"\n", 0, data.find(b"\0")) + 1 if has_zero else 0

@@ -99,6 +99,7 @@ def _read_entry(
     names = (*outer_names, name)
     path = ".".join(names)
     is_setting = catalog.find_setting(table.section, path) is not None
+    # a setting may be a table itself; others are settings inside
     if not is_setting and list_table_parts(follow_name(value, scope)[0]):
         _read_table(visitor, table, value, scope, names)
         return

@@ -118,6 +118,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
         settings = visitor.settings
+    # the entries of other products have other options
     foreign = {
         scope
         for scope, site in visitor.sites.items()

@@ -15,8 +15,10 @@ _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
 def find_returned_value(call: ast.Call, scope: Scope) -> Scoped | None:
     """Return the expression that a call of a script's function always returns."""
     node, home = scope.resolve_only(call.func)
+    # a decorator may return another value
     if not isinstance(node, ast.FunctionDef) or node.decorator_list:
         return None
+    # another function of that name may be called
     if node.name in home.list_rebound():
         return None
     value = find_only_return(node)

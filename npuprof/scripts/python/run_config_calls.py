@@ -41,6 +41,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         return
     passed = filter(None, (find_named_class(argument, scope) for argument in call.args))
     cls = next(passed, "")
+    # these only name the class
     if cls and name_callee(call) not in ("isinstance", "issubclass", "super"):
         # such as functools.partial
         owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}"

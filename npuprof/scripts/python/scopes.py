@@ -165,6 +165,7 @@ class Scope:
         scope = self
         while name not in scope.bound and not scope.list_bindings(name):
             outer = scope.outer
+            # methods do not see the names of their class
             while outer is not None and isinstance(outer.node, ast.ClassDef):
                 outer = outer.outer
             if outer is None:

@@ -117,6 +117,7 @@ def _resolve_path(node: ast.expr, scope: Scope, depth: int = 0) -> str:
     """
     root = find_root(node)
     value, home = follow_name(root, scope) if isinstance(root, ast.Name) else (root, scope)
+    # the limit also ends names that stand for each other
     if value is not root and isinstance(value, (ast.Name, ast.Attribute)) and depth < 3:
         attributes = format_dotted_name(node).removeprefix(format_dotted_name(root))
         path = _resolve_path(value, home, depth + 1) + attributes
@@ -137,6 +138,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
             if group in _list_groups():
                 text, reason = visitor.evaluate_expression(attribute, scope)
                 _read_attribute(visitor, call, group, "" if reason else str(text), value, scope)
+    # an import may rename a function, but no attribute of a module
     if not isinstance(call.func, ast.Name) and name not in list_markers():
         return
     path = _resolve_path(call.func, scope)
@@ -231,6 +233,7 @@ def _convert_value(form: Form, value: Any) -> Any:
     if record.truthy and not isinstance(value, str):
         return bool(value)
     has_numbers = form.is_call and record.kind == "str"
+    # bool is a subclass of int, and is not a number of a choice
     if has_numbers and type(value) is int and 0 <= value < len(record.choices):
         return record.choices[value]
     return value
@@ -259,6 +262,7 @@ def _note_table(visitor: Visitor, target: ast.Name, value: ast.expr, scope: Scop
     """Record a table assigned to a name; another value ends the table."""
     is_table = list_table_parts(value) is not None
     table_key = _find_table_key(target, scope)
+    # under a condition, the table before may be the one that is used
     if not visitor.conditions:
         visitor.tables.pop(table_key, None)
     if is_table or table_key in visitor.tables:

@@ -232,6 +232,7 @@ class Visitor:
         self._pending.sort(key=lambda entry: entry.function.name != "__init__")
         for entry in _sort_by_calls(self._pending, self.module.index):
             function = entry.function
+            # one that is passed on may run with other arguments than those of its calls
             if function in self._runs and function.name not in self.module.index.passed_on:
                 continue
             outer_settings, self.settings = self.settings, []
@@ -331,6 +332,7 @@ class Visitor:
         rest: list[ast.stmt] = [statement]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
             self._read(link, [link.test], scope, conditions)
+            # the script is read as the program that runs
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
             inside = conditions
             if truth is not True or arm:
@@ -387,6 +389,7 @@ class Visitor:
         self, call: ast.Call, statement: ast.stmt, scope: Scope, conditions: Conditions
     ) -> None:
         """Visit the function entered by a call, if it can set something."""
+        # names are compared before anything is resolved: most calls enter no function of the tree
         if name_callee(call) not in self.module.list_callable(self._reached):
             return
         entered = find_entered(call, statement, scope)
@@ -438,6 +441,7 @@ class Visitor:
         self.module, self._stack, self._line_offset, self.settings, self.skips = state
         self.skips |= skips
         self._follows += bool(settings)
+        # skipped code may set something for another caller, so it is visited again
         if not settings and not skips and len(self.sites) == site_count:
             self._without_settings.add(function)
         if module is self.main:
@@ -588,6 +592,7 @@ class Visitor:
             value, reason = convert(written)
             kind = type(written).__name__
             return ScriptValue(None if reason else value, reason, kind, written)
+        # the flag may be declared in the file of the function, or in the script
         find_default = ChainMap(self.module.flags, self.main.flags).get
         fold = partial(fold_with_defaults, find_default=find_default)
         default, _ = self.evaluate_expression(node, scope, fold)
@@ -608,6 +613,7 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
     if isinstance(test, ast.BoolOp):
         deciding = isinstance(test.op, ast.Or)
         truths = [fold_test(part, scope) for part in test.values]
+        # one such part decides, even if others are unknown
         if deciding in truths:
             return deciding
         return None if None in truths else not deciding

@@ -67,6 +67,7 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
     ):  # in a job or service of KubeRay
         inner = node.value if isinstance(node.value, str) else ""
+        # a block of YAML begins on the line below its key, with an indentation that its text lacks
         block = "\n".join(text.split("\n")[node.line : node.line + len(inner.splitlines())])
         placed = (
             "\n" * node.line + block
@@ -79,6 +80,7 @@ def import_yaml(path: str, text: str) -> ImportedFile:
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
     if documents and documents[0].text("schema").startswith("npuprof."):
+        # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
     else:
         settings, handled = find_container_settings(path, documents)

@@ -22,6 +22,7 @@ from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 #: One instruction with its continuation lines and the comments between them.
 _INSTRUCTION = re.compile(
     r"^[ \t]*(?P<name>[A-Za-z]+)(?=[ \t\\])"
+    # possessive: a long instruction is not tried again from its end
     r"(?P<arguments>(?:[^\\\n]|\\(?![ \t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)",
     re.MULTILINE,
 )
@@ -51,6 +52,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
     for match in _INSTRUCTION.finditer(text):
         instruction, begin = match["name"].upper(), match.start("arguments")
         if instruction == "FROM" and (image := _FROM.match(match["arguments"])):
+            # an image from outside the file is an empty stage: its variables are unknown
             base = stages.get(image["base"].lower(), _Stage({}, set()))
             stage = _Stage({**base.texts}, {*base.positions})
             stages[(image["name"] or str(len(stages))).lower()] = stage
@@ -103,6 +105,7 @@ def _read_env(
         where = argument.line, argument.column
         settings.append(build_variable_setting(path, where, name, value.parts, reason))
         values.append((name, value))
+    # a variable whose new value is unknown must not keep its former one
     for name, _ in values:
         known.pop(name, None)
     known |= {name: value.text for name, value in values if not value.open_part}

@@ -113,6 +113,7 @@ def _read_quoted_entry(
         caveat = "its quotes are not closed" if is_open else _find_caveat(value, quotes, is_export)
         return _Entry(name, start, value, end, caveat)
     end = _find_line_end(text, quoted.end())
+    # a shell would join the text after a closing quote to the value
     if text[quoted.end() : end].strip()[:1] not in ("", "#"):
         return None
     value = quotes[quote].escape.sub(lambda match: _CONTROLS.get(match[1], match[1]), quoted[1])
@@ -140,6 +141,7 @@ def _read_plain_entry(text: str, at: int) -> _Entry | None:
     rest = text[head.end() : end]
     if head["operator"] == "=":
         return _Entry(name, start, rest, end)
+    # GitHub's delimiter is a line of its own
     last = text.find(f"\n{rest}\n", end)
     if last < 0:
         return None

@@ -183,6 +183,7 @@ def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
         for name, kind in KINDS.items():
             if kind.programs and re.search(kind.programs, line):
                 return name
+        # another interpreter: its text may look like any of these
         return ""
     if by_text:
         for name, kind in reversed(KINDS.items()):

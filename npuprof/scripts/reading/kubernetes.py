@@ -39,6 +39,7 @@ def find_container_settings(
     }
     for table in tables:
         if table.text("kind") == "ConfigMap" and table.find("data"):
+            # in a file of ConfigMaps alone, the containers that use them are in other files
             groups.append(_read_map(path, table, used_maps if containers or sources else None))
             handled.add(id(table.find("data")))
     for document in documents:
@@ -65,6 +66,7 @@ def _find_owners(tables: list[Node], name: str) -> list[Node]:
     owners = {}
     for table in tables:
         listed = table.find(name)
+        # YAML anchors let several tables share a list
         if listed is not None and listed.items:
             owners[id(listed)] = table
     return list(owners.values())
@@ -102,6 +104,7 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
     """Return the value of a variable, and why it is unknown."""
     value, source = entry.find("value"), entry.find("valueFrom")
     if source is not None:
+        # the file does not contain it: a field, a secret or a key of a ConfigMap
         return (), "is filled in when the container starts"
     if value is None or not value.is_text:
         return ("",), _NO_TEXT if value is not None and value.is_plain else ""
@@ -117,6 +120,7 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
     settings = []
 
     def add(node: Node, variable: str, text: str | None) -> None:
+        # Compose takes a variable without a value from its own environment
         parts: Parts = ((variable,),)
         if text is not None:
             parts = split_references(text, _COMPOSE_REFERENCE)
@@ -162,6 +166,7 @@ def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
     result = []
     for name, settings in groups:
         for setting in settings:
+            # those that apply to no whole file cannot disagree with others
             if not name or setting.surface == OTHER:
                 result.append(setting)
             else:

@@ -26,11 +26,14 @@ def import_markdown(path: str, text: str) -> ImportedFile:
     """Return the content of a Markdown file's shell blocks, each as a separate script."""
     parts = []
     for match in _BLOCK.finditer(text):
+        # blanks keep the columns
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]
+        # blank lines keep the line numbers of the file
         line = text.count("\n", 0, match.start("text"))
         parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
     settings = tuple(setting for part in parts for setting in part.settings)
     sites = tuple(site for part in parts for site in part.sites)
+    # examples in a text may be incomplete
     problems = tuple(
         problem._replace(severity="info") for part in parts for problem in part.problems
     )

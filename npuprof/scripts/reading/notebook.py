@@ -134,12 +134,14 @@ class _NotebookReading:
     def _read_python_cell(self, number: int, first: int, texts: list[str]) -> list[str]:
         """Return the code of a cell, as blank lines if it is not Python."""
         plain = "\n".join(texts)
+        # most cells have no IPython syntax, and "%" and "!" may be in texts of several lines
         if Script("", plain.encode(errors="replace")).tree is not None:
             return texts
         code = self._replace_magics(first, texts)
         script = Script(self.path, "\n".join(code).encode(errors="replace"))
         if script.tree is not None:
             return code
+        # Script reports several faults: the one with a line says where
         fault = max(script.problems, key=lambda problem: problem.line)
         line = first + min(fault.line or 1, len(texts)) - 1
         what = fault.message.replace("the file", f"cell {number}", 1)
@@ -159,6 +161,7 @@ class _NotebookReading:
             while texts[last].endswith("\\") and last + 1 < len(texts):
                 last += 1
             if match["marker"] in ("!", "!!"):
+                # a command continued with backslashes is one command
                 command = [match["rest"], *texts[index + 1 : last + 1]]
                 self._read_shell(first + index, match.start("rest") + 1, command)
             code += [_translate_magic(match), *[""] * (last - index)]

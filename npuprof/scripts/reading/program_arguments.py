@@ -63,6 +63,7 @@ def _compile_mention() -> tuple[list[bytes], re.Pattern[bytes]]:
         *(rf"\b{re.escape(start)}\b" for start in sorted(starts)),
         *map(_match_spellings, tables),
     )
+    # the first part of a name is the same in all its spellings
     texts = (*starts, *(re.split("[-_]", name)[0] for name in tables))
     return list(map(str.encode, texts)), re.compile("|".join(names).encode())
 
@@ -141,6 +142,7 @@ def _read_command_line(
             values = [argument.value]
         elif name:
             most = len(remaining) if name in program.several else 1
+            # a value may begin with one dash, as a negative number does
             while remaining and len(values) < most and not remaining[-1].text.startswith("--"):
                 values.append(remaining.pop())
         if name in program.tables and values:
@@ -172,6 +174,7 @@ def _build_argument(
         items = [_read_value(text.text, is_switch) for text in values]
         value = items if len(items) > 1 else items[0] if items else True
     assigned = ScriptValue(value, reason, type(value).__name__, value)
+    # if the file is in the tree, its settings replace this one
     if name and name == program.config and isinstance(value, str):
         assigned = ScriptValue(None, "names a file that is not in the tree", "", value)
     location = ScriptLocation(path, argument.line, argument.column)
@@ -193,6 +196,7 @@ def _read_table_argument(
 ) -> Iterator[ScriptSetting]:
     """Yield the keys in an argument's JSON, or the argument if it is no plain JSON."""
     raw = source[slice(*argument.span)]
+    # escapes in the text of the file move the columns
     is_verbatim = argument.text in raw
     line = argument.line
     column = argument.column + (raw.find(argument.text) if is_verbatim else 0)
@@ -228,6 +232,7 @@ def _read_leaves(
     """Yield settings in a table."""
     for leaf in leaves:
         value = build_value(leaf.value)
+        # null leaves an argument as it is
         is_null = leaf.value.value is None and leaf.value.is_plain
         reason = "null says nothing" if is_null else ""
         yield ScriptSetting(
@@ -320,6 +325,7 @@ def follow_files(
         program = programs.get(setting.key)
         name = setting.assigned.written
         files = modules.locate_file(path, name, False) if program and isinstance(name, str) else ()
+        # of several files of that name, it is unknown which one is meant
         if program is None or len(files) != 1:
             rest.append(setting)
             continue

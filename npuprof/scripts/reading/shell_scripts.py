@@ -138,6 +138,7 @@ def import_shell_script(
     """
     problems = []
     commands = list(parse_shell_commands(text))
+    # the lexer places the end of an unclosed word beyond the text
     if commands and commands[-1][-1].span[1] > len(text):
         last = commands[-1][-1]
         what = "a quote or bracket of this word is never closed"
@@ -385,6 +386,7 @@ class _ShellReader:
         first = words[0].keyword if words else ""
         rest = words[1:]
         if first in _CLOSING:
+            # a slice: the closing keyword may have no open block
             self.blocks[-1:] = []
             return [], None
         if first in ("then", "do"):
@@ -452,6 +454,7 @@ class _ShellReader:
         elif name == "unset":
             self._unset(arguments)
         elif name in (".", "source"):
+            # CANN's environment script overwrites exports above it
             if arguments and arguments[0].text.endswith("set_env.sh"):
                 where = self._name_file(), words[0].line, words[0].column
                 self.other_records.append(SourcedEnvironment(*where, arguments[0].text))
@@ -548,6 +551,7 @@ class _ShellReader:
         if not exported and not is_known:
             return  # of the script alone
         last = self.last.pop(name, None)
+        # X=$X:more appends to the text that the variable certainly has
         own = {name: last} if last is not None and self._is_certain() else {}
         filled = fill_word(value, ChainMap(own, self._list_known()))
         if not reason and self.command.text.startswith(f"{name}=~", word.span[0]):
@@ -559,6 +563,7 @@ class _ShellReader:
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
         text = setting.assigned.written
         is_certain = not setting.unused and not setting.branches and not self.command.parentheses
+        # X=$X$X would double the text with each line
         if text and len(text) <= _LONGEST and not setting.reason and is_certain:
             self.last[name] = text
         if exported:
@@ -579,6 +584,7 @@ class _ShellReader:
             self.flags[name] = _Flags(self.branches, word.items, is_array=True)
             return
         text = word.value.text
+        # a shell expands patterns and quotes of an unquoted variable again
         is_split_at_blanks = not set(text) & _UNSAFE and "IFS" not in self.command.text
         if name in self.constants and text.lstrip().startswith("--") and is_split_at_blanks:
             flags = [
@@ -609,8 +615,10 @@ class _ShellReader:
             match = VARIABLE.fullmatch(word.open_part)
             name = match["plain"] or match["braced"] if match else ""
         flags = self.flags.get(name)
+        # "$TEXT" in quotes is one argument, and $ARRAY is its first item
         if flags is None or flags.is_array != word.quoted:
             return None
+        # the flags were set under a condition that need not hold here
         is_certain = self.branches[: len(flags.branches)] == flags.branches
         return flags.words if is_certain else None
 
