@@ -155,9 +155,12 @@ def _read_source(source: Source) -> Adapter:
                 with source.open(name) as file:
                     pieces = iter(partial(file.read, _PIECE), b"")
                     option_names = find_names(pieces, catalog.record_names())
+                # the packages have other libraries too, which read few of these names or none
                 if _is_library(option_names):
                     libraries.append(os.path.join(source.shown, name))
                     keys = option_names | (keys or frozenset())
+        # zipfile raises RuntimeError for encrypted files, NotImplementedError for other
+        # compressions
         except (
             OSError,
             ValueError,
@@ -169,6 +172,7 @@ def _read_source(source: Source) -> Adapter:
         ) as error:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
     constant_short = {name for name in _list_constant() if len(name) <= _SHORT}
+    # adapters of all releases read these: one that is missing must be inside instructions
     short_kept = keys is None or keys >= constant_short
     return Adapter(
         packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread)

@@ -42,6 +42,7 @@ def find_installed() -> Iterator[Source]:
         folders = json.loads(ask_python(_ASK_FOLDERS))
     except ValueError:
         return
+    # the Python that is asked ignores PYTHONPATH, as it runs in isolated mode
     listed = [
         folder
         for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -121,5 +122,6 @@ def _require_readable(path: str) -> None:
     status = os.stat(path)
     if name := name_special_file(status.st_mode):
         raise UnfitFileError(0, f"it is {name}, not a file")
+    # of a wheel, each member has the limit
     if status.st_size > _LARGEST and not zipfile.is_zipfile(path):
         raise UnfitFileError(0, f"it is longer than {_LARGEST >> 20} MiB")

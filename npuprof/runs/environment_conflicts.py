@@ -35,6 +35,7 @@ def find_interference(config: Config | None, environ: Mapping[str, str]) -> list
     others = {
         name: text
         for name, text in set_here.items()
+        # npuprof run sets those itself
         if name not in own and (name, text) not in exported
     }
     reported = {finding.key for finding in findings}

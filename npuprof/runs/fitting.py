@@ -79,6 +79,7 @@ def find_fits(
         index.states if index is not None else (), "states of the presets compared"
     ):
         for name, digests in state.changed.items():
+            # before the preset is loaded, since resolving it at a commit is expensive
             if digests is not None and digests.resolved and (name, digests.resolved[0]) not in seen:
                 with suppress(NpuprofError):
                     try_preset(name, load(name, state.commits[0]))

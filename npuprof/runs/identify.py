@@ -265,6 +265,7 @@ class Identifier:
             config = self._workspace.open_beside(requested).resolve_spec(
                 self._pin(name, commit), mixins, changes
             )
+        # a record may have been edited: its fields may have any type
         except (NpuprofError, TypeError):
             return None
         if not clue.digest or _find_digest_kind(config, clue.digest) != "resolved":

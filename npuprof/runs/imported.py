@@ -165,6 +165,7 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     known = option.surface_values.get("global_options") if option is not None else None
     value = {str(written): plain for plain, written in (known or {}).items()}.get(shown, shown)
     choices = [str(choice) for choice in option.choices] if option is not None else []
+    # of a cut line, a choice may be the beginning of another one
     may_be_cut = (
         isinstance(value, str)
         and value not in choices
@@ -241,6 +242,7 @@ def format_preset(run: ImportedRun, label: str) -> str:
 
 
 def _comment(text: str) -> str:
+    # a control character would end the comment, or be invalid TOML
     return "".join(char if char.isprintable() else " " for char in text)
 
 

@@ -164,6 +164,7 @@ class _Builder:
         """Add commits, with progress on a terminal. Raises NpuprofError."""
         states: dict[str, State] = {}
         for commit, location in track_items(list(self._locate(commits)), "commits looked at"):
+            # equal files may resolve differently if a tag has moved
             if location.key in states and not self._has_moved:
                 states[location.key].commits.append(commit)
                 continue
@@ -209,6 +210,7 @@ class _Builder:
         locations = {}
         for commit in commits:
             store, project, lock, root = islice(ids, len(names))
+            # npuprof.toml may name presets anywhere in the repository
             if project and prefix and self._leads_outside(project):
                 store = root
             if store:
@@ -250,6 +252,7 @@ class _Builder:
             name: None for name, old in self._known.items() if old.digests and name not in files
         }
         ahead = {name for member in outdated for name in (member, *known[member].members)}
+        # only read ahead: what is missing is reported for each preset that needs it
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
         resolver = Resolver(Lookups())

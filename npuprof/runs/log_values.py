@@ -160,6 +160,7 @@ class ExpectedSetting:
         if text in spellings:
             return True
         if form == "folder":
+            # without its slash, the root folder is empty, as is a missing text
             return text.rstrip("/") == spellings[0].rstrip("/") != ""
         if form == "text" and isinstance(self.value, (str, dict, list)) and text:
             return values.is_equivalent_setting(self.wire.name, self.value, text)

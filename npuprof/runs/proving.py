@@ -102,6 +102,7 @@ class _Proof:
 
     def _group(self, number: int) -> list[tuple[Verdict, list[Process]]]:
         """Return the different verdicts on a setting, each with its processes."""
+        # verdicts that only differ in the variable to set are one
         groups = group_pairs(
             (verdicts[number]._replace(tell=""), process) for process, verdicts in self.runs
         )

@@ -128,6 +128,7 @@ def _number_runs(records: Mapping[str, Fields]) -> dict[str, str]:
 def _find_number(fields: Mapping[str, Any], name: str) -> int | None:
     """Return a number set by the launcher, None if the record has none."""
     value = _find_fact(fields, name)
+    # bool is an int, too, and records may have been edited
     return value if type(value) is int and value >= 0 else None
 
 

@@ -121,12 +121,16 @@ class Recorder:
     def _write_beside(self, tree: Tree) -> str:
         """Return the name of a temporary file with the record. Raises OSError."""
         text = json.dumps(self.fields, ensure_ascii=True, indent=2, default=str) + "\n"
+        # hosts may share the folder, and have equal process numbers
         name = f".{os.uname().nodename[:60]}-{os.getpid()}.new"
+        # a killed process may have left a file of this name
         handle = tree.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
+                # the rename may reach the disk before the content, and a crash would leave an empty
+                # record
                 os.fsync(handle)
         except OSError:
             with suppress(OSError):
@@ -287,6 +291,7 @@ def name_signal(number: int) -> str | None:
     """Return the name of a signal, None for no signal."""
     try:
         return signal.Signals(number).name if number else None
+    # Python names only the first and the last real-time signal
     except ValueError:
         return f"SIGRTMIN+{number - signal.SIGRTMIN}"
 

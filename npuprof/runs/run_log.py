@@ -40,6 +40,7 @@ class StderrCopy:
     """
 
     def __init__(self, path: str) -> None:
+        # raises OSError if standard error is closed
         os.fstat(_STDERR)
         self.path = path
         self.is_complete = self.is_open = False
@@ -65,6 +66,7 @@ class StderrCopy:
 
     def settle(self) -> None:
         """Wait until the command's output is shown and copied."""
+        # tee sees the end only if no writer is left
         os.close(self.stream)
         until = time.monotonic() + _PATIENCE
         while self._tee.poll() is None and time.monotonic() < until:

@@ -100,6 +100,7 @@ def list_record_names(folder: str) -> list[str]:
 def encode_value(value: Any) -> Any:
     """Return a TOML value in its JSON form."""
     if isinstance(value, Mapping):
+        # a table with this key would be read back as the value in it
         if _MARK in value:
             return {_MARK: keys.format_toml_value(dict(value))}
         return {name: encode_value(item) for name, item in value.items()}

@@ -83,6 +83,7 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
 def _judge_text(name: str, expected: str, shown: Text) -> str:
     """Return the comparison of a text with the expected one; the order of pairs does not matter."""
     if shown.cut:
+        # another line may have run into it, so that the text is longer
         is_start = expected.startswith(shown.text) or shown.text.startswith(expected)
         return UNSURE if is_start else OTHER
     if shown.text == expected:
@@ -101,6 +102,7 @@ def choose_log_modules(environment: Mapping[str, str]) -> str:
     """
     text = environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or ""
     modules = [module for module in text.split(",") if module]
+    # a plus sign in front of a module selects its level
     if not any(module.strip().lstrip("+") == "env" for module in modules):
         modules.append("env")
     return ",".join(modules)

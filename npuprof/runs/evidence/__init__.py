@@ -160,6 +160,7 @@ class Process:
         """Record an observation that may belong to the next epoch."""
         if (stage, texts) in self.pending:
             return
+        # in a log without a start, they would grow with its length
         if len(self.pending) >= MOST_MAPS:
             self.settle()
         self.pending.append((stage, texts))

@@ -236,6 +236,7 @@ class AdapterLog(BlockLog):
         if started:
             if closed not in process.epoch.requested:
                 process.epoch.requested.append(closed)
+                # every operator of a run may request some
                 del process.epoch.requested[:-8]
             return
         known = process.last.blocks("init") if process.last else ()

@@ -39,6 +39,7 @@ class EngineLog(BlockLog):
             self._close(process, line.thread)
             block = Block(stage)
             self._open(process, line.thread, block)
+        # the engine ends each text with a period: without one, it is cut, or goes on
         block.add(key, Text(plain, plain == text or line.is_cut))
         if plain == text:
             self._tail.set(block.values, key)
@@ -49,6 +50,7 @@ class EngineLog(BlockLog):
         if block is None:
             return
         process.identify(block.values)
+        # the engine logs its options once for each start
         if block.stage == "init" and (
             process.last is None or any(earlier.engine for earlier in process.last.blocks("init"))
         ):

@@ -82,6 +82,7 @@ def _add_node(block: bytes, nodes: list[_Node]) -> None:
         if name not in known:
             continue
         if raw is not None:
+            # protobuf's text format has the escapes of Python's bytes
             values[name] = Text(decode_text(codecs.escape_decode(raw)[0]))
         else:
             without_text.add(name)

@@ -45,6 +45,7 @@ def scan_stream(
     for piece in read_pieces(stream, most):
         tell(len(piece))
         lines, newline, rest = (rest + piece).rpartition(b"\n")
+        # a text without line ends must not fill the memory
         rest = rest[-_LONGEST:]
         _scan_lines(lines + newline, reader)
     _scan_lines(rest, reader)

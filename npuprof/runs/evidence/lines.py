@@ -124,6 +124,7 @@ class Line(NamedTuple):  # a tuple, because logs have millions of lines
 def parse_line(raw: bytes) -> Line | None:
     """Return a parsed line, None if neither an adapter nor the engine wrote it."""
     match = None
+    # searching for bytes is faster than the pattern, and few lines have them
     if b"FMK(" in raw or b"GE(" in raw:
         match = _match_head(_PLOG, raw)
         if match is not None:
@@ -190,6 +191,7 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
     size = len(raw) - match.start("level") + 1  # from the bracket on, without the label
     second = _SECOND_HEAD.search(raw, start)
     if second is not None:
+        # the first writer was interrupted, so its text counts as cut
         raw, size = raw[: second.start()], LONGEST_LINE
     if match["module"] == b"GE":
         writer, head = "engine", _ENGINE.match(raw, start)

@@ -72,7 +72,9 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
     return sorted(
         order,
         key=lambda source: (
+            # dumps last: each is assigned to a process whose log was read before
             source.is_dump,
+            # only names of plog contain a time: other files keep their order
             source.machine if source.stamp else "",
             source.stamp,
             order[source],
@@ -93,6 +95,7 @@ def _walk(folder: str) -> Iterator[str]:
             suffix = os.path.splitext(name.removesuffix(_PACKED))[1]
             if name.startswith(".") or suffix not in _SUFFIXES:
                 continue
+            # without a suffix inside, a compressed file may be anything
             if suffix or not name.endswith(_PACKED):
                 yield os.path.join(above, name)
 
