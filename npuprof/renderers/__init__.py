@@ -223,6 +223,7 @@ def fits_proto_field(option: catalog.Option, value: Any) -> bool:
     if option.field == "b":
         return isinstance(value, bool)
     if option.field == "i":
+        # the field is an int64, and would store True as 1
         return type(value) is int and -(2**63) <= value < 2**63
     structure = values.find_structure(option.name) if isinstance(value, dict) else None
     return isinstance(value, str) or (structure is not None and bool(structure.file))

@@ -63,6 +63,7 @@ def write_flags_onto(config: Config, onto: str) -> Rendered:
     rows = ""
     for argument in arguments:
         text = " ".join(shlex.split(argument))
+        # the path of a file is an expansion, which a shell does not expand inside a variable
         if "$" in argument or not is_plain_flag(text):
             what = f"{text.partition('=')[0]} cannot be passed in a variable"
             why = (

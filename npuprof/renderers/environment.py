@@ -121,6 +121,7 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
         section, name = keys.split_section_and_name(key)
         if section != "env" or key in config.settings or is_own_variable(name):
             continue
+        # a shell gets names without quotes
         if not (name.isascii() and name.isidentifier()):
             continue
         if trusting or key in typed or not _needs_trust_to_unset(name):

@@ -152,6 +152,7 @@ def _format_github_env(config: Config, variables: Texts, files: Texts) -> str:
             lines += f"{name}={text}\n"
             continue
         mark = f"npuprof_{config.digest[:16]}"
+        # a value may contain the delimiter as a line
         while mark in text.split("\n"):
             mark += "_"
         lines += f"{name}<<{mark}\n{text}\n{mark}\n"

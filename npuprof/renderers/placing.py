@@ -44,6 +44,7 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
             planned = _plan_files(code, below, rendered, force)
             writing.write_planned_files(planned)
+    # also after Ctrl-C, new folders must not stay behind empty
     except BaseException:
         remove_folders(new_folders)
         raise

@@ -58,6 +58,7 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None) -> 
         entry = rewrite_options.custom_optimizers.add()
         entry.name = "NpuOptimizer"
     for name, record in records.items():
+        # a path may contain bytes that are not UTF-8
         value = os.fsencode(values[name]) if record.field == "s" else values[name]
         setattr(entry.parameter_map[name], str(record.field), value)
     rewrite_options.remapping = _REWRITER_OFF
@@ -96,6 +97,7 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
             raise build_error(
                 "NP003", what, why, "name the rank table's file, or clear RANK_TABLE_FILE"
             ) from None
+        # a missing table only has no facts; a pipe or a device is an error, as it could block
         except (OSError, ValueError):
             return None
 

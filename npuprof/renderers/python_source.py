@@ -66,6 +66,7 @@ def format_statement(head: str, argument: str, tail: str, indent: str) -> list[s
 def format_assignment(target: str, value: str, indent: str) -> list[str]:
     """Return ``target = value``, with the value in brackets on its own line if needed."""
     line = f"{indent}{target} = {value}"
+    # black adds no brackets if the value is too long inside them, too
     if measure_width(line) <= WIDTH or len(indent) + 4 + measure_width(value) > WIDTH:
         return [line]
     return [f"{indent}{target} = (", f"{indent}    {value}", f"{indent})"]

@@ -91,6 +91,7 @@ def format_parameter_map(
             lines.append(_format_parameter(option, path, indent))
         else:
             value = options[name]
+            # lists and tables have no hash, which the cache needs
             is_plain = type(value) in (str, int, bool)
             text = _format_plain_parameter(name, value, indent) if is_plain else ""
             if not text:
@@ -182,6 +183,7 @@ def find_companion_lines(
 
 def write_session_onto(config: Config, onto: str) -> Rendered:
     """Return only the parameter-map lines, for an existing optimizer entry."""
+    # a function: backslashes in a replacement text would be escapes
     lines = _ENTRY.sub(lambda _: f"{onto}.", format_parameter_map(config, None, "", "session"))
     imports = "import os\n\n" if collect_sidecars(config) else ""
     return finish_code(config, "session", imports + lines)

@@ -213,6 +213,7 @@ def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> st
     import json
 
     text = json.dumps(before, sort_keys=True)
+    # Linux starts no program with a longer variable
     return text if len(text) + len(BEFORE) + 1 <= LONGEST_WORD else ""
 
 
@@ -242,6 +243,7 @@ def format_undo_lines(
         if saved.get(name):
             notes.append(f"{name} is unset, not restored: {shell.refuses(saved[name])}")
     cleared = [name for name in unset if variables[name] is not None]
+    # saved values of other variables are still needed
     if BEFORE in environ and saved.keys() <= variables.keys():
         cleared.append(BEFORE)
     lines = (
@@ -283,6 +285,7 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
         return {}
     texts = {}
     for name, text in values.items() if isinstance(values, dict) else ():
+        # a shell gets names without quotes, and any program may have set the variable
         is_name = name.isascii() and name.isidentifier() and not name.startswith("NPUPROF_")
         if is_name and isinstance(text, str) and "\0" not in text:
             texts[name] = text

@@ -58,6 +58,7 @@ def stamp_json(fields: dict[str, Any]) -> str:
     from npuprof.report.json_text import format_json_answer
 
     body = format_json_answer(fields)
+    # without the end of the object, so that the hash becomes its last field
     return f'{body[:-3]},\n  "text": "sha256:{_hash_body(body)}"\n}}\n'
 
 

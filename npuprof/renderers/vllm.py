@@ -23,6 +23,7 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
     for section in ("vllm", "vllm_ascend"):
         for name, value in config.shared_sections[section].items():
             try:
+                # JSON has neither infinite numbers nor dates
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError):
                 key = keys.format_full_key(section, name)
@@ -38,6 +39,7 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
     variables, notes = collect_env_variables(config, None, ".", with_options=False)
     exports = format_clear_and_export_lines(config, "bash", variables)
     files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
+    # an empty YAML file is null, not a table
     body = "".join(lines) or "{}\n"
     return Rendered(
         body if inline else add_render_header(config, "vllm", body, files), files, tuple(notes)
