@@ -172,6 +172,7 @@ def compare_with_baseline(
             remaining[key] -= 1
         else:
             unknown.append((key, finding))
+    # a Counter keeps the keys of findings that were all found, with the count 0
     remaining = +remaining
     known = Counter(baseline.known)
     moved = {}

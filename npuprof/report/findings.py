@@ -46,6 +46,7 @@ def _read_source_line(finding: Finding) -> _SourceLine | None:
     path = finding.path or ""
     text = finding.origin.document.text if finding.origin is not None else None
     lines = _split_text(path, text)
+    # a longer line would fill the screen around the finding
     if number > len(lines) or len(lines[number - 1]) > 400:
         return None
     from npuprof.document.secrets import hide_secrets

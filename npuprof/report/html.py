@@ -89,6 +89,7 @@ def format_page(title: str, body: str) -> str:
     """
     shown = escape_html(title)
     style = f"\n{read_style()}"
+    # the policy allows the style with this hash only, so its text must be final
     style_hash = b64encode(sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'"

@@ -37,6 +37,7 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 def write_answer(pieces: Iterable[bytes]) -> None:
     """Write an answer to standard output, piece by piece. Raises NpuprofError if that fails."""
+    # text that was printed before must come before the bytes
     sys.stdout.flush()
     for piece in pieces:
         try:
@@ -92,6 +93,7 @@ def _encode_names(text: str) -> bytes:
 
 def write_to_stderr(text: str) -> None:
     """Print a message to standard error, with control characters escaped."""
+    # on a terminal, both streams are read together
     sys.stdout.flush()
     sys.stderr.write(f"{fit_to_stderr(text)}\n")
 

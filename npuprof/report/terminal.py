@@ -32,6 +32,7 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
         write(pieces)
         return
     sys.stdout.flush()
+    # the user's own variables win
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
     with processes.start_user_command(command, stdin=processes.PIPE, env=environment) as pager:
         assert pager.stdin is not None

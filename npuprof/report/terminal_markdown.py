@@ -112,6 +112,7 @@ def _set_comment_apart(line: str, room: int) -> str:
     code = match["code"]
     indent = " " * (len(code) - len(code.lstrip()))
     above = wrap_lines(f"{indent}# {match['comment']}", room)
+    # wrap_lines indents the lines that it adds by four blanks
     return above.replace("\n    ", "\n# ") + f"\n{code}"
 
 
