@@ -69,6 +69,7 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
                 )
             )
         listed = read_listed_sidecars(file.known.decode(errors="replace"))
+        # also of blocks that are up to date: a file of theirs may be missing
         for change in file.changes:
             sidecars, clashes = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
             rejections += clashes + _list_clashes(path, sidecars, writes)

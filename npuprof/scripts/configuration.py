@@ -221,6 +221,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
                     del possible[setting.key]
             elif number not in false or setting.reason == UNSET:
                 possible[setting.key] = setting
+                # a later setting that may apply makes the earlier one uncertain
                 if setting.key in certain:
                     del certain[setting.key]
         if certain:

@@ -150,6 +150,7 @@ class _Search:
             folders[:] = sorted(
                 name for name in folders if not name.startswith(".") and name not in _SKIPPED
             )
+            # files of the kernel may have no end
             folders[:] = [
                 name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL
             ]

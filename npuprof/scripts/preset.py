@@ -132,6 +132,7 @@ def build_draft(
             draft.assumed.append(Note(setting, setting.reason, value=setting.assigned.default))
             setting = setting.with_value(reason="", value=setting.assigned.default)
         own_branches = _find_own_branches(setting.branches, outer)
+        # a line that never runs takes nothing back
         if setting.reason and not setting.dead and not setting.unused:
             _take_back(draft, setting, is_conditional=bool(own_branches))
         value = read_preset_value(setting, folders)

@@ -119,6 +119,7 @@ class _Scanner:
         self._named = set(paths)
         self._folders = folders
         self.modules = open_modules(folders)
+        # blocks are only compared, so exports that need trust are no obstacle
         self._injector = Injector(store, trusting=True)
 
     def scan_files(self, files: list[str]) -> Iterator[_Scan]:

@@ -219,6 +219,7 @@ class _Lexer:
             self.delimiters.append(token[kind])
         elif kind == "newline":
             self._skip_documents()
+            # a line may end after "&&": the next command still has it
             self.join = "" if self.command else self.join
         elif kind == "separator":
             self.join = text if text in ("&&", "||") else ""
@@ -346,6 +347,7 @@ class _Lexer:
 
 def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
     """Return pieces with adjacent literals merged."""
+    # each piece is copied once: a long word may have an escape for each character
     joined: list[Part] = []
     for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
         joined += ["".join(map(str, group))] if is_literal else group  # noqa: B031 - one of the two is used

@@ -178,6 +178,7 @@ class Modules:
         By default the text of the file.
         """
         if path not in self._imports:
+            # by folder, so that all its files share the answers
             folder = path[: max(path.rfind("/"), path.rfind("\\")) + 1]
             files: dict[str, None] = {}
             for line in _iterate_imports(self.read(path) if data is None else data):
@@ -231,6 +232,7 @@ class Modules:
         importers: dict[str, list[str]] = {}
         for path in files:
             names = set[bytes]()
+            # not through the cache, which would lose its modules to all these files
             for line in _iterate_imports(self._read(path) or b""):
                 for text in (line.source, line.names, line.modules):
                     names.update(split_words(text))

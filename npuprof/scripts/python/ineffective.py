@@ -143,6 +143,7 @@ def _collect_mentions(index: NodeIndex, names: set[str]) -> dict[str, list[int]]
     constants = index.list_of(ast.Constant)
     texts += [(node.value, node.lineno) for node in constants if isinstance(node.value, str)]
     for text, line in texts:
+        # as in "module:function" of an entry point
         if _DOTTED.fullmatch(text):
             for name in names.intersection(re.split(r"[.:]", text)):
                 mentions[name].append(line)

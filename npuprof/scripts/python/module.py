@@ -173,6 +173,7 @@ class Module:
         self.tree = script.tree
         self.home = home
         self._callable: frozenset[str] | None = None
+        # once for the file, since it is asked at each call
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)
         self.scope = Scope(self.tree)

@@ -218,6 +218,7 @@ class Calls:
             node = self._parents[node]
             if isinstance(node, _MAYBE):
                 return False
+        # the call is in a statement around it: only "with" runs its call before its body
         if node in around:
             return isinstance(node, _WITH)
         parent = self._parents[node]

@@ -138,7 +138,7 @@ def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: 
     site = visitor.current.get((where.name, root), "")
     if site:
         visitor.sites[site] = visitor.sites[site]._replace(entry=name)
-    # "NpuOptimizer" is kept even if its entry was created elsewhere
+    # an entry that is created elsewhere is still the adapter's
     if site or name == "NpuOptimizer":
         visitor.add_record(NamedEntry(visitor.module.path, *visitor.locate(value), name, site))
 

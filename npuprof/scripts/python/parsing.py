@@ -126,6 +126,7 @@ class Script:
                 return
             line = getattr(error, "lineno", 0) or 0
             column = max(getattr(error, "offset", 0) or 0, 0)
+            # Python appends "(<unknown>, line 3)" for a text without a file
             message, _, _ = str(getattr(error, "msg", error)).partition(" (<unknown>")
             what = f"the file is not Python: {message}"
             why = "Nothing in it can be read by its syntax."
@@ -182,6 +183,7 @@ def _silence_print(match: re.Match[str]) -> str:
     """Return ``pass`` for a print statement; the line itself if it continues on the next."""
     line = match[0]
     opened = sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+    # without this line, the next ones would be no statement
     is_continued = opened != 0 or line.rstrip().endswith("\\")
     return line if is_continued else f"{match['before']}pass"
 

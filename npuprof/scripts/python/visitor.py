@@ -196,6 +196,7 @@ class Visitor:
         self._entered = self._follows = self._order = self._unrolled_loops = 0
         #: added to the lines of conditions, which differ for calls into other files only
         self._line_offset = 0
+        # of this script only: whether a call sets something depends on its arguments
         self._without_settings: set[Function] = set()
         self._pending: list[PendingFunction] = []
         #: the settings of each call of a script's function

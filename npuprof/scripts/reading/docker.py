@@ -62,6 +62,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             stage.positions.update((setting.line, setting.column) for setting in variables)
             settings += variables
         elif instruction in ("RUN", "CMD", "ENTRYPOINT"):
+            # --mount and other flags of RUN are not part of the command
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
             reason = f"applies to this {instruction} line only, not to other commands in the image"
             of_shell, conversions = find_shell_settings(

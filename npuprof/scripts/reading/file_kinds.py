@@ -199,6 +199,7 @@ def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = 
     """
     kind = KINDS.get(detect_named_kind(path))
     if kind is None:
+        # such scripts name their program in the first line
         return not os.path.splitext(path)[1]
     if with_blocks or not kind.read or (kind.docs and not with_docs):
         return kind.holds_blocks

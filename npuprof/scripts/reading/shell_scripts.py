@@ -336,6 +336,7 @@ class _ShellReader:
         test = _format_words([word for word in before if word.keyword != "}"])
         if self.command.join == "||":
             self.test = f"not ({test})"
+        # any other command is expected to succeed
         elif before and before[0].text in _TESTS:
             if self.test:
                 test = cut_text(f"({self.test}) and ({test})", _LONGEST_TEST)

@@ -79,6 +79,7 @@ def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
 def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     """Return the tree of a JSON text; None and a finding if it is invalid."""
     try:
+        # the tree is built by a pattern that does not check the text
         json.loads(text)
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))

@@ -275,6 +275,7 @@ def _require_names(path: str, data: bytes, cut: Cut, text: str) -> None:
     Imports above and the replaced lines may define it.
     """
     lines = data[: cut.start].splitlines(keepends=True) if not _TF_PARAMETER.search(data) else []
+    # imports inside functions do not define names elsewhere
     above = b"".join(line for line in lines if line[:1].strip())
     removed = b"\n".join(data[edit.start : edit.end] for edit in cut.edits)
     for name in blocks.find_missing_names(above, text):

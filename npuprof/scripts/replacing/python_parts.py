@@ -115,6 +115,7 @@ class PythonFile:
                 return None
         indent = self.lines.find_indent(node.lineno)
         # else it follows the colon of a compound statement
+        # the tree of a Python 2 script has expanded tabs
         is_first = node.col_offset in (len(indent), len(indent.expandtabs(8)))
         return (node, body) if is_first else None
 
