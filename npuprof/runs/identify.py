@@ -70,6 +70,7 @@ class Identifier:
         self._order: dict[str, int] = {}
         self._index: Index | None = None
         self._configs: dict[str, list[Config]] = {}
+        # a store outside a repository has no history
         with suppress(NpuprofError):
             self._repository = self._workspace.store.repository
             self._order = list_commits(self._repository)

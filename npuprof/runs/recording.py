@@ -103,6 +103,7 @@ class Recorder:
             for number in range(1, _MOST):
                 name = f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
                 try:
+                    # unlike a rename, a link fails if the name exists
                     tree.link_file(temporary, name)
                 except FileExistsError:
                     continue
@@ -401,6 +402,7 @@ def hide_text(name: str, text: str) -> str:
     quotes or braces, such as a script for ``sh -c``, a header or JSON, is omitted if it contains a
     secret name.
     """
+    # by whole names: a search for secrets alone would begin anew at each character of a long word
     secrets = [match.span() for match in _NAME.finditer(text) if is_secret_name(match[0])]
     if is_secret_name(name) or (secrets and any(sign in text for sign in _SIGNS)):
         return HIDDEN

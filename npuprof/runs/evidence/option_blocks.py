@@ -50,6 +50,7 @@ class Block:
 
     def close(self, is_complete: bool) -> Map:
         """Return the map."""
+        # the last mandatory key has no key after it that shows its loss
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=is_complete and not lost)
 
