@@ -159,6 +159,7 @@ def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
                 build_setting_finding(config, "NP908", key, what, why, "set them as well")
             )
         names = [*required, hybrid]
+        # releases without the argument raise TypeError for it
         if hybrid not in dynamic and _find_hybrid_mode_states(config) == {"."}:
             names = required
         tree["dynamic_input_config"] = {name: dynamic.get(name) for name in names}

@@ -53,6 +53,7 @@ def _quote_fish(text: str) -> str:
 
 
 def _quote_tcsh(text: str) -> str:
+    # tcsh replaces "!" in single quotes, too
     return "'" + text.replace("'", "'\\''").replace("!", "\\!") + "'"
 
 
