@@ -30,6 +30,7 @@ def paint_text(text: str, code: str, coloured: bool) -> str:
 
 def measure_width(text: str) -> int:
     """Return the terminal columns of a text: wide characters take two, combining marks none."""
+    # nearly all texts: unicodedata is loaded for others only
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

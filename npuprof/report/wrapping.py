@@ -188,6 +188,7 @@ def wrap_cell(text: str, width: int) -> list[str]:
                 gap = ""
             current = f"{current}{gap}{part}"
             gap = ""
+            # one character stays, even if it is wider than the column
             while len(current) > 1 and measure_width(current) > width:
                 cut = len(current) - 1
                 while cut > 1 and measure_width(current[:cut]) > width:
