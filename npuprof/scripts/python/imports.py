@@ -204,6 +204,7 @@ class Modules:
         source = line.source.decode(errors="replace").lstrip(".")
         level = len(line.source) - len(line.source.lstrip(b"."))
         file = self.locate(folder, source, level)
+        # a file, unlike a package, has no modules inside
         if file and not file.endswith("__init__.py"):
             return [file]
         # the names may be modules of a package

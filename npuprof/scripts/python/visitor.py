@@ -336,6 +336,7 @@ class Visitor:
             # the script is read as the program that runs
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
             inside = conditions
+            # a first test that is always true is no condition
             if truth is not True or arm:
                 inside = self._add_condition(conditions, statement, arm, link.test)
             self._visit_arm(link.body, scope, inside, is_decided or truth is False)
@@ -405,6 +406,7 @@ class Visitor:
         if is_recursive or is_too_deep or self._entered >= _MOST_ENTERED:
             self.skips = True
         elif self._follows >= _MOST_FOLLOWED:
+            # the finding cites a line of the script
             if self.module is self.main:
                 self.unfollowed = self.unfollowed or (call.lineno, name_callee(call))
             self.skips = True

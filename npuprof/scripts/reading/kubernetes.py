@@ -34,6 +34,7 @@ def find_container_settings(
     containers = _find_owners(tables, "env")
     groups = [_read_container(path, table, id(table) in early) for table in containers]
     sources = _list_all_items(tables, "envFrom")
+    # under a prefix, its keys are other variables
     used_maps = {
         source.text("configMapRef", "name") for source in sources if not source.text("prefix")
     }

@@ -119,6 +119,7 @@ class _NotebookReading:
         """Return the lines of a cell, and record the start of each in the file."""
         items = source.items if source.items is not None else [source]
         items = [item for item in items if isinstance(item.value, str)]
+        # as Python ends lines, also at a lone carriage return
         lines = list(StringIO("".join(item.value for item in items), newline=None))
         if len(lines) == len(items):  # Jupyter's own layout: a JSON string for each line
             for number, (item, line) in enumerate(zip(items, lines, strict=True), 1):

@@ -424,6 +424,7 @@ class _ShellReader:
 
     def _read_words(self, words: list[Word]) -> None:
         """Record the settings of a command's words after the keywords of blocks."""
+        # which arguments belong to the wrapper is unknown: only after env, the command is certain
         if words and _name_program(words[0]) in _WRAPPERS:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
@@ -555,6 +556,7 @@ class _ShellReader:
         # X=$X:more appends to the text that the variable certainly has
         own = {name: last} if last is not None and self._is_certain() else {}
         filled = fill_word(value, ChainMap(own, self._list_known()))
+        # a shell replaces an unquoted ~ by the home folder
         if not reason and self.command.text.startswith(f"{name}=~", word.span[0]):
             reason = "depends on ~"
         position = word.line, word.column

@@ -58,6 +58,7 @@ class Sourcing:
         for command in commands:
             start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
             first = command[start].keyword
+            # in parentheses, only the subshell moves
             has_moved |= first in ("cd", "pushd", "popd") and not command.parentheses
             body = None
             if first in ("source", ".") and len(command) > start + 1:
