@@ -178,6 +178,7 @@ class AdapterLog(BlockLog):
             and last.texts(option, stage)
             and not last.has("init")
         ):
+            # adapters without blocks write this line once for each start
             process.start_epoch(anew=True)
         epoch = process.epoch
         epoch.joined |= stage == "single session" and bool(epoch.late)
