@@ -112,6 +112,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     lost = {}
     for name, value in config.shared_sections["options"].items():
         option = catalog.find_option(name)
+        # ATC always works so, without a flag
         if option is not None and option.is_always("atc", value):
             continue
         if option is None or "atc" not in option.spelling:

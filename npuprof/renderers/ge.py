@@ -38,6 +38,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
         if option is None:
             lost[name] = ""
             continue
+        # ATC always works so, without the option
         if option.is_always("atc", value):
             continue
         level, key = _find_engine_key(name)
