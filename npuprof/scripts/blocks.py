@@ -260,6 +260,7 @@ def rename_variables(body: str, names: Mapping[str, str]) -> str:
 
 def find_missing_names(above: bytes, block: str) -> list[str]:
     """Return the names that a Python block uses and no import in it or above defines."""
+    # comments of the block use no names
     used = dict.fromkeys(_NEEDED.findall(re.sub(r"^#.*", "", block, flags=re.MULTILINE)))
     starred = re.search(rb"^\s*from\s+npu\S*\s+import\s+\*", above, re.MULTILINE)
     # a star import of the adapter defines its names, but not the modules themselves
@@ -298,6 +299,7 @@ def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
     lines = data.split(b"\n")
     for block, name in names:
         for number in (block.first, block.last):
+            # with the blanks around it, as a spec may be a part of another one
             lines[number] = lines[number].replace(
                 f" npuprof {block.spec} ".encode(), f" npuprof {name} ".encode()
             )

@@ -170,6 +170,7 @@ def _add_inner(command: Command) -> Iterator[Command]:
         if not is_remote_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
             continue
         written = command.text[slice(*argument.span)]
+        # the outer shell takes these backslashes away before it passes the text on
         text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
         line, column, span = argument.line, argument.column, argument.span
         yield command.copy_with([Word(line, column, ("{",), span=span)])
@@ -265,6 +266,7 @@ class _Lexer:
         for delimiter in self.delimiters:
             last_line = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE)
             end = last_line.search(self.text, self.at)
+            # a shell also takes the rest of the file if the delimiter is missing
             self.at = end.end() if end else len(self.text)
         self.delimiters = []
 

@@ -174,12 +174,14 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> An
             arguments = list(map(fold, node.args))
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
+                # a width in the format is the size of its result
                 reject_wide_format(value)
             return compute_value(node, getattr(value, function.attr), *arguments, **named)
     raise Unknown("depends on the result of", node=node)
 
 
 def _normalise_path(path: str) -> str:
+    # normpath would take the mark for a folder, which ".." removes
     if path.startswith(HERE):
         return HERE + posixpath.normpath(path.removeprefix(HERE))
     return posixpath.normpath(path)

@@ -161,6 +161,7 @@ def find_class_of_method(scope: Scope) -> tuple[Scope | None, str]:
         name = get_first_parameter(scope.node)
         decorators = [node.id for node in scope.node.decorator_list if isinstance(node, ast.Name)]
         has_object = "staticmethod" not in decorators and "classmethod" not in decorators
+        # a method may assign another object to the name
         if has_object and scope.list_binding_kinds(name) == {"parameter"}:
             return cls, name
     return None, ""

@@ -44,6 +44,7 @@ def collect_flag_defaults(
             elif name in _NUMBERS:
                 value = _convert_number(_NUMBERS[name], value)
             declared.setdefault(flag, []).append(value)
+    # by repr, since lists have no hash and True == 1
     certain = {
         flag: values[0] for flag, values in declared.items() if len(set(map(repr, values))) == 1
     }
@@ -58,6 +59,7 @@ def _list_assigned(attributes: list[ast.Attribute]) -> set[str]:
     return {
         node.attr
         for node in attributes
+        # self is an object of the script, not the parsed command line
         if isinstance(node.ctx, ast.Store) and get_last_name(node.value) not in ("", "self")
     }
 

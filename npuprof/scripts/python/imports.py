@@ -396,6 +396,7 @@ class Home:
 
     def find_starred(self, name: str, bindings: Sequence[Binding]) -> Resolved | None:
         """Return the binding of a name from a star import of the tree; the last import wins."""
+        # a star import leaves such names out
         if name.startswith("_"):
             return None
         for binding in reversed(bindings):

@@ -142,6 +142,7 @@ class Script:
             return False
         lines = []
         for written in self.lines:
+            # Python 2 expands a tab to the next multiple of eight columns
             line = written.expandtabs(8)
             line = _PRINT.sub(_silence_print, line)
             line = _EXCEPT.sub(r"\g<before> as \g<name>:", line)

@@ -160,6 +160,7 @@ def detect_named_kind(path: str) -> str:
     """Return the kind of a file by name, empty if unknown."""
     ending = os.path.splitext(path)[1].lower()
     base = os.path.basename(path)
+    # to splitext, ".env" is a name without an ending
     if by_ending := _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower()):
         return by_ending
     return next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")

@@ -144,6 +144,7 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     name, data = table.text("metadata", "name"), table.find("data")
     settings = []
     for key, value in (data.pairs or ()) if data is not None else ():
+        # other keys are names of files
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text else _NO_TEXT
             position = key.line, key.column

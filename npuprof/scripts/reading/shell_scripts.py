@@ -449,6 +449,7 @@ class _ShellReader:
         arguments = words[1:]
         if name in _EXPORTS:
             flags = "".join(word.text for word in arguments if word.text.startswith("-"))
+            # export -n ends the export: programs no longer get the variable
             if "n" in flags:
                 self._unset(arguments)
             elif name == "export" or not self.function:  # others are local to a function
@@ -486,6 +487,7 @@ class _ShellReader:
 
     def _assign(self, name: str, word: Word) -> None:
         self._record_flags(name, word)
+        # bash does not export arrays
         if not word.items:
             self._record_export(name, self.exports_all)
             self._add_variable(name, word, word.value, self._is_exported(name))

@@ -64,6 +64,7 @@ class Lines:
 
     def find_offset(self, line: int, column: int) -> int:
         """Return the byte offset of a node of the tree: line, from 1, and byte column."""
+        # columns of the tree do not count the byte order mark
         byte_order_mark = 3 if line == 1 and self.data.startswith(b"\xef\xbb\xbf") else 0
         return self.starts[line - 1] + byte_order_mark + column
 
@@ -89,6 +90,7 @@ def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
     for cut in cuts:
         begin = cut.indent + f"# >>> npuprof {NEW} >>>".encode() + eol
         end = cut.indent + b"# <<< npuprof <<<" + eol
+        # the mark must not continue a last line without an end
         before = eol if has_open_end and cut.start == len(data) else b""
         edits += [Edit(cut.start, cut.start, before + begin + end), *cut.edits]
     edits.sort(key=lambda edit: (edit.start, edit.end))
