@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from npuprof.document.keys import format_toml_value
+from npuprof.model import Finding, Place
+from npuprof.report.findings import format_findings
 from npuprof.report.tables import Table
 from npuprof.report.wrapping import fit_columns, split_pieces, wrap_cell, wrap_lines
 from support.building import build_store
@@ -180,6 +182,8 @@ def test_columns_give_way_down_to_their_longest_word() -> None:
     assert fit_columns([["key", "aaaa bbbb", "cc dd"]], 10, 1) == [3, 4, 2]
     assert fit_columns([["key", "aaaa-bbbb", "cc-dd"]], 12, 1) == [3, 5, 3]
     assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
+    with pytest.raises(ValueError, match="shorter"):
+        fit_columns([["key", "a b"], ["key"]], 80, 1)
 
 
 @pytest.mark.parametrize(
@@ -221,3 +225,22 @@ def test_no_value_is_cut_in_a_pipe(run: Run, tmp_path: Path) -> None:
     )
     for arguments in (["explain", "y", "dump_path"], ["show", "y", "--origin"], ["diff", "x", "y"]):
         assert all(value in run(*arguments).out for value in values), arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "cited"),
+    [
+        pytest.param("a\nb = 2", 2, "  2 | b = 2\n    |   ^\n", id="the last, without a newline"),
+        pytest.param("a", 2, "", id="a line that is no longer there"),
+        pytest.param("x" * 400, 1, f"  1 | {'x' * 400}\n    |   ^\n", id="as long as is shown"),
+        pytest.param("x" * 401, 1, "", id="a longer one"),
+    ],
+)
+def test_a_finding_cites_its_line_unless_that_is_missing_or_long(
+    text: str, line: int, cited: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text(text)
+    finding = Finding("NP001", "it is wrong", where=Place(str(file), line, 3))
+    shown = format_findings([finding]).partition("it is wrong\n")[2]
+    assert shown == cited

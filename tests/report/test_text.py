@@ -16,6 +16,7 @@ import pytest
 
 from npuprof.document import keys
 from npuprof.report.json_text import format_json_answer
+from npuprof.report.tables import format_code_span
 from npuprof.report.text import escape_controls, escape_terminal_text
 from support.building import REPOSITORY
 from support.captured import capture
@@ -243,6 +244,22 @@ def test_every_value_of_a_markdown_page_stands_in_a_code_span(repo: Repo, run: R
         assert not [text for text in plain if re.search(r"example|@|nobody|profiles|<b>", text)], (
             page
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("a", "`a`"),
+        ("`a", "`` `a ``"),
+        ("a`", "`` a` ``"),
+        ("a`b", "``a`b``"),
+        ("a``b`", "``` a``b` ```"),
+        (" ", "`   `"),
+        ("", "`  `"),
+    ],
+)
+def test_a_code_span_has_a_blank_next_to_backticks_and_around_blanks(text: str, span: str) -> None:
+    assert format_code_span(text) == span
 
 
 def test_a_terminal_is_shown_what_a_pipe_is_handed(store: Store, tmp_path: Path) -> None:
