@@ -16,6 +16,7 @@ import npuprof
 from npuprof import catalog
 from npuprof.catalog import load_built_part
 from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable
+from npuprof.renderers import trusting
 from npuprof.renderers.trusting import find_need
 from npuprof.store.trust_state import Trusted, find_trust_file, store_trusted
 from support.running import Result, Run, Store
@@ -182,6 +183,7 @@ def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_nei
         },
         {"a": "[env]\nLD_PRELOAD = true\n"},
         {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
+        {"a": '[env]\nPYTHONSAFEPATH = { launcher = "rank" }\n'},
     ],
 )
 def test_every_way_to_set_it_is_seen_and_every_value_that_is_written_can_be_trusted(
@@ -445,13 +447,16 @@ def test_no_form_of_the_catalogue_accepts_an_active_text() -> None:
     assert free == [("DUMP_GRAPH_LEVEL", "a|b")], "names of stages"
 
 
-def test_no_shipped_preset_needs_trust() -> None:
+def test_no_shipped_preset_needs_trust(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     store = npuprof.open_store("builtin:")
     values = [
         (name, value) for preset in store for name, value in store.resolve(preset).env.items()
     ]
     assert len(values) > 60
     assert [(name, value) for name, value in values if find_need(name, value, None)] == []
+    monkeypatch.setattr(trusting, "is_unknown_variable", lambda name: True)
+    preset = next(preset for preset in store if store.resolve(preset).env)
+    assert run("env", f"builtin:{preset}", "--no-check").code == 0, "whatever it sets"
 
 
 @pytest.mark.parametrize(

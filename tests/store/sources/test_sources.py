@@ -766,6 +766,25 @@ def test_what_a_source_decides_to_execute_is_trusted_singly(
     assert run("env", "team:power").code == 2
 
 
+def test_refusals_are_grouped_by_store_and_each_ends_in_a_command_that_can_be_pasted(
+    app: Repo, team: Team, run: Run
+) -> None:
+    team.publish({"power": '[env]\nONE_SWITCH = "1"\nLD_PRELOAD = "/x y.so"\n'}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    folder = app.folder / "our presets"
+    folder.mkdir()
+    own = '[profile]\nextends = ["team:power"]\n[env]\nMY_SWITCH = "1"\n'
+    (folder / "job.toml").write_text(own)
+    refused = run("env", "job", "--store", folder).err
+    assert re.findall(r"(?<=NP930: env\.)\w+|(?<=then ).*(?=, or --trust)", refused) == [
+        "MY_SWITCH",
+        f"npuprof trust '{folder}' MY_SWITCH",
+        "LD_PRELOAD",
+        "ONE_SWITCH",
+        "npuprof trust team: 'LD_PRELOAD=/x y.so' ONE_SWITCH",
+    ]
+
+
 def test_presets_of_a_source_are_changed_and_released_where_they_come_from(
     app: Repo, run: Run
 ) -> None:
