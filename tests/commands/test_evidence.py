@@ -351,6 +351,12 @@ def test_an_import_sets_nothing_that_may_be_the_beginning_of_a_value_or_is_not_k
     shown = run("import", "one.log").out
     assert "session_device_id = " not in shown
     assert "#   session_device_id: 3, not known of all processes" in shown
+    unset = {"ge.exec.precision_mode": "None", "precision_mode": "None"}
+    followed = {"dump_layer": "a\nb", "ge.exec.dumpLayer": "a\nb", "ge.hcomParallel": "0\nb"}
+    (logs / "one.log").write_text(write_run({"ge.deterministic": "1\nb", **unset}, followed))
+    fields = json.loads(run("import", "one.log", "--format", "json").out)
+    assert fields["options"] == {"deterministic": 1, "hcom_parallel": False}
+    assert fields["unknown"]["dump_layer"] == "the log has no line of it that can be read"
 
 
 #: Root reads everything, unless it lays that down.

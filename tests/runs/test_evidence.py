@@ -17,6 +17,7 @@ import pytest
 
 from npuprof.model import NpuprofError
 from npuprof.runs.evidence.evidence_files import read_evidence
+from npuprof.runs.evidence.log_locations import find_sources
 from npuprof.runs.verdicts import judge_process
 from support.growth import count_calls
 from support.logged import (
@@ -137,6 +138,21 @@ def test_a_folder_of_logs_is_read_in_the_order_of_its_files(tmp_path: Path) -> N
     assert judge_all([tmp_path / "log"], deterministic=1, dump_layer="x") == {
         "5": {"deterministic": "cannot tell", "dump_layer": "in force"}
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "machine"),
+    [
+        ("/a/log/debug/plog/plog-5_2.log", "/a"),
+        ("/log/plog/plog-5_2.log", "/"),
+        ("/plog-5_2.log.gz", "/"),
+        ("/5_0/x.pbtxt", "/"),
+        ("/a/run.log", "/a/run.log"),
+    ],
+)
+def test_logs_of_a_machine_are_in_the_folder_above_those_of_plog(path: str, machine: str) -> None:
+    (source,) = find_sources([path])
+    assert source.machine == machine
 
 
 @pytest.mark.parametrize("name", ["missing.log", "empty"])

@@ -350,6 +350,9 @@ def test_a_hard_link_is_told_and_broken(run: Run, store: Store, tmp_path: Path) 
     assert (tmp_path / "other.toml").read_text() == PRESET
     assert "3604" in (folder / "good.toml").read_text()
     assert "hard link" not in run("set", "good", "hccl_timeout=1836").err
+    os.link(folder / "good.toml", tmp_path / "a\x1b[2J.toml")
+    shown = run("show", "good", "-o", "a\x1b[2J.toml").err
+    assert "npuprof: a\\x1b[2J.toml was a hard link" in shown
 
 
 @pytest.mark.parametrize(
