@@ -82,7 +82,10 @@ def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, r
     run("git", "uninstall")
     assert not (repo.folder / ".gitattributes").exists()
     assert "npuprof" not in (repo.folder / ".git/config").read_text()
-    assert run("git", "status").code == 1
+    status = run("git", "status")
+    assert status.code == 1
+    assert status.err == "npuprof: not complete; npuprof git install adds the missing parts\n"
+    assert run("git", "status", "--format", "json").err == ""
     assert run("git", "uninstall").err == "npuprof: nothing was set up for this repository alone\n"
     stored = b"*.png binary\r\n# last"
     (repo.folder / ".gitattributes").write_bytes(stored)

@@ -297,6 +297,21 @@ def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_a
             assert command[:2] == ["-I", "-c"], (name, command)
 
 
+def test_git_that_commits_runs_hooks_and_no_monitor_of_the_file_system(
+    tmp_path: Path, repo: Repo, run: Run
+) -> None:
+    repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho \"$0\" >> '{tmp_path}/started'\n")
+    program.chmod(0o755)
+    (repo.folder / ".git/hooks").mkdir(exist_ok=True)
+    (repo.folder / ".git/hooks/pre-commit").symlink_to(program)
+    repo.git("config", "core.fsmonitor", str(program))
+    repo.write({"job": "[options]\nhccl_timeout = 700\n"})
+    assert run("commit").code == 0
+    assert (tmp_path / "started").read_text() == ".git/hooks/pre-commit\n"
+
+
 def test_the_recorders_see_what_starts(clone: Repo, recorded: Callable[[], list[Any]]) -> None:
     environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
     for arguments in (["log", "leaf"], ["doctor"]):
