@@ -101,6 +101,14 @@ def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) ->
     ]
 
 
+def test_without_risks_a_changed_preset_comes_before_a_new_one(repo: Repo, run: Run) -> None:
+    repo.commit({"z": 'profile.scenario = "training"\nenv.JOB_ID = "1"\n'})
+    more = 'profile.scenario = "training"\nenv.JOB_ID = "2"\n'
+    repo.commit({"z": more, "a": more})
+    shown = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert re.findall(r"<summary><code>(\w+)", shown) == ["z", "a"]
+
+
 def test_a_list_of_presets_is_folded(page: str) -> None:
     open_text = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
     assert "`job/07`" in page

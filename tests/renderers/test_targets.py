@@ -224,6 +224,15 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
     assert any("hcom_parallel" in note and "iterations_per_loop" in note for note in rendered.notes)
 
 
+def test_what_initialize_system_leaves_to_training_is_noted() -> None:
+    later = {"hcom_parallel": True, "iterations_per_loop": 10}
+    target = renderers.load_target("initialize-system")
+    both = target.write(config(toml({"options": later})), False)
+    assert both.notes == ("iterations_per_loop, hcom_parallel count in the session that trains",)
+    one = target.write(config(toml({"options": {"hcom_parallel": True}})), False)
+    assert one.notes == ("hcom_parallel counts in the session that trains",)
+
+
 # -- estimator ------------------------------------------------------------------------------------
 
 

@@ -380,3 +380,13 @@ def test_a_block_calls_tensorflow_by_the_name_that_the_script_has(
         in script.read_text()
     )
     assert run("inject", "train.py", "--all", "--check").code == 0
+
+
+def test_a_migrated_block_goes_below_the_config_that_it_changes(
+    tmp_path: Path, store: Any, run: Run
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import tensorflow as tf\n\nconf = tf.compat.v1.ConfigProto()\n")
+    store({"p": 'options.precision_mode_v2 = "fp16"\n'})
+    assert run("inject", "train.py", "p", "--to", "session-migrated").code == 0
+    assert "\nconf = npu_config_proto(config_proto=conf)\n" in script.read_text()
