@@ -77,6 +77,8 @@ def test_a_command_gets_the_presets_environment(start: Start) -> None:
         ('profile.unset = ["env.HCCL_ALGO"]\n', (), False),
         ("", (), True),
         ("", ("--unset", "env.HCCL_ALGO"), False),
+        ('[[override]]\nmatch = { target = "env" }\nunset = ["env.HCCL_ALGO"]\n', (), False),
+        ('[[override]]\nmatch = { target = "tf2" }\nunset = ["env.HCCL_ALGO"]\n', (), True),
         ('profile.unset = ["env.HCCL_ALGO"]\nenv.HCCL_ALGO = "level0:NA;level1:ring"\n', (), True),
         ('[profile]\nunset = ["env.PATH", "env.HOME", "env.NPUPROF_STORE"]\n', (), True),
     ],

@@ -11,6 +11,7 @@ import pytest
 
 import npuprof
 from npuprof import catalog
+from npuprof.renderers import load_target
 from support.building import apply_unchecked, options, render_unchecked
 from support.recorders import execute, parameter_map
 
@@ -127,3 +128,13 @@ def test_a_value_that_does_not_fit_is_refused_and_never_bent(named: dict[str, An
     (finding,) = caught.value.findings
     assert finding.code == "NP901"
     assert finding.key == next(iter(named))
+
+
+def test_lines_for_an_existing_entry_import_os_for_the_path_of_a_sidecar_file_only() -> None:
+    target = load_target("session")
+    plain = target.render_onto(options(deterministic=1), "entry")
+    assert 'entry.parameter_map["deterministic"].i = 1\n' in plain.text
+    assert "import os" not in plain.text
+    lists = {"black-list": {"to-add": ["MatMul"]}}
+    text = target.render_onto(options(modify_mixlist=lists), "entry").text
+    assert text.index("import os\n") < text.index("os.path")
