@@ -156,6 +156,19 @@ def test_a_rule_is_accepted_for_all_the_settings_that_it_reads(
     assert ("TEAM-1" in codes(presets, "b", RULE)) == is_reported
 
 
+@pytest.mark.parametrize("own", [True, False], ids=["its own", "of a child"])
+def test_an_override_that_never_applies_is_accepted_in_the_preset_that_accepts_it(
+    own: bool,
+) -> None:
+    claim = 'profile.products = ["atlas-a2"]\n'
+    dead = '[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 3\n'
+    presets = {
+        "a": accept("NP711") + claim + (dead if own else ""),
+        "b": f'profile.extends = ["a"]\n{dead}',
+    }
+    assert ("NP711" in codes(presets, "a" if own else "b")) is not own
+
+
 def test_what_the_command_line_and_mixins_set_is_told_all_the_same() -> None:
     presets = {"a": accept("NP603") + JOB, "mix": JOB.replace("1", "3")}
     assert "NP603" not in codes(presets, "a")

@@ -450,6 +450,7 @@ def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(
         ("HCCL_EXEC_TIME_OUT", True),
         ("JOB_NAME", False),
         ("MY_DATA_DIR", False),
+        ("GPUS_PER_NODE", False),  # known, and close to NPUS_PER_NODE
     ],
 )
 def test_only_what_is_nearly_a_known_variable_is_called_misspelt(name: str, near: bool) -> None:

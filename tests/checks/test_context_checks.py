@@ -5,6 +5,7 @@ The reference resolves and checks the preset in every context.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from npuprof import checks
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve import contexts
 from support.building import build_store, config, findings
+from support.running import Run, Store
 
 A2, A3 = "atlas-a2", "atlas-a3"
 
@@ -68,6 +70,11 @@ def clash(match: str, profile: str = "") -> str:
             clash(f'product = "{A3}", cann = ">=9.0,<9.1", target = "session"'),
             f"{CLASH} on atlas-a3 in CANN 9.0.0 for the target session",
             id="product, releases and target",
+        ),
+        pytest.param(
+            clash(f'product = "{A3}", cann = ">=9.0,<9.1"'),
+            f"{CLASH} on atlas-a3 in CANN 9.0.0",
+            id="product and releases",
         ),
         # what the preset is not meant for clashes with nothing
         pytest.param(
@@ -206,6 +213,39 @@ def test_a_lock_holds_in_every_context(tmp_path: Path) -> None:
         )
         for finding in found
     ] == [("NP105", A3, "leaf.toml:5")]
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [(None, ["mid.toml:2", "leaf.toml:4"]), (A3, ["leaf.toml:4"])],
+    ids=["every context", "a product"],
+)
+def test_a_lock_is_broken_by_the_last_step_that_applies(
+    product: str | None, expected: list[str], tmp_path: Path
+) -> None:
+    override = f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions.hccl_timeout = 3\n'
+    presets = {
+        "base": '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 1\n',
+        "mid": 'profile.extends = ["base"]\nprofile.unset = ["hccl_timeout"]\n',
+        "leaf": f'profile.extends = ["mid"]\n{override}',
+    }
+    store = npuprof.open_store(str(build_store(tmp_path, presets)))
+    found = npuprof.check(store.resolve("leaf", product=product))
+    places = [str(item.origin) for item in found if item.code == "NP105"]
+    assert [name.rpartition("/")[2] for name in places] == expected
+
+
+def test_a_fault_of_form_hides_no_clash_of_values_that_an_override_changes(
+    run: Run, store: Store
+) -> None:
+    override = clash(f'product = "{A3}"').partition("[[")[2]
+    modes = 'precision_mode_v2 = "mixed_float16"\nprecision_mode = "force_fp32"\n'
+    store({"a": f'[profile]\nscenari = "x"\n[options]\n{modes}[[{override}'})
+    found = json.loads(run("check", "a", "--format", "json").out)["findings"]
+    assert [(item["code"], item["message"]) for item in found if item["code"] == "NP301"] == [
+        ("NP301", CLASH)
+    ]
+    assert [item["code"] for item in found].count("NP006") == 1
 
 
 # -- the chip of a conversion decides for which product the rest is judged ------------------------

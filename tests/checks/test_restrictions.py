@@ -248,6 +248,20 @@ def test_each_surface_takes_its_own_values(
     assert offline == ({atc} if atc else set())
 
 
+def test_choices_of_a_surface_are_listed_as_presets_write_them() -> None:
+    lines = ("external_weight = 2", "jit_compile = 2")
+    whys = [
+        finding.why
+        for line in lines
+        for finding in findings(f"{OFFLINE}[options]\n{line}\n")
+        if finding.code == "NP413"
+    ]
+    assert whys == [
+        "There --external_weight takes false, true only.",
+        'There --jit_compile takes "false", "true", "auto" only.',
+    ]
+
+
 @pytest.mark.parametrize(
     ("scenario", "target", "is_doubtful"),
     [("training", None, True), ("offline-inference", None, False), ("", "atc", False)],

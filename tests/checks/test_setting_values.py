@@ -230,6 +230,20 @@ def test_a_device_of_two_digits_is_doubtful(ids: str, code: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ASCEND_WORK_PATH", "write text"),
+        ("HCCL_CONNECT_TIMEOUT", "write a whole number, 120 to 7200 s"),
+    ],
+)
+def test_a_boolean_of_a_variable_without_switches_is_answered_with_its_values(
+    name: str, hint: str
+) -> None:
+    found = [item.hint for item in findings(f"[env]\n{name} = true\n") if item.code == "NP202"]
+    assert found == [hint]
+
+
+@pytest.mark.parametrize(
     ("text", "fits"),
     [("0.5", True), ("nan", False), ("inf", False), ('"nan"', False), ('"-inf"', False)],
 )
