@@ -243,6 +243,12 @@ def test_a_boolean_of_a_variable_without_switches_is_answered_with_its_values(
     assert found == [hint]
 
 
+def test_a_number_is_not_guessed_to_be_a_path() -> None:
+    found = [item for item in findings("options.dump_path = 5\n") if item.code == "NP202"]
+    assert [item.hint for item in found] == ['write text like "/home/test/output"']
+    assert [item.fix for item in found] == [None]
+
+
 @pytest.mark.parametrize(
     ("text", "fits"),
     [("0.5", True), ("nan", False), ("inf", False), ('"nan"', False), ('"-inf"', False)],

@@ -165,6 +165,18 @@ OVERRIDDEN = [
         winners=[],
     ),
     OverriddenCase(
+        name="an element of a list that was appended to a list of lists",
+        texts=(
+            "options.dump_step = [[1, 2]]",
+            "append.options.dump_step = [[3, 4]]",
+            "options.dump_step = [[9], [8,\n  7]]",
+        ),
+        key="dump_step",
+        tail=(1, 1),
+        expected=[(4, "p1.toml:2")],
+        winners=["p2.toml:3"],
+    ),
+    OverriddenCase(
         name="an element appended below a table, of lists that were unset before",
         texts=(
             f'options.{MIXLIST} = {{ black-list = {{ to-add = ["Cast", "Add"] }} }}',
