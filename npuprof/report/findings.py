@@ -128,16 +128,27 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
 
 
 def format_json_findings(
-    findings: Sequence[Finding], accepted: int, coverage: Mapping[str, Any] | None
+    findings: Sequence[Finding],
+    accepted: int,
+    coverage: Mapping[str, Any] | None,
+    releases: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Return findings as JSON.
 
-    ``accepted`` is the number of accepted findings, ``coverage`` the settings checked.
+    ``accepted`` is the number of accepted findings, ``coverage`` the settings checked, ``releases``
+    the pinned releases that files were judged for.
     """
     fields = [build_finding_dict(finding) for finding in findings]
     covered = {} if coverage is None else {"coverage": coverage}
+    pinned = {"releases": releases} if releases else {}
     return format_json_answer(
-        {"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered}
+        {
+            "schema": "npuprof.findings/1",
+            "findings": fields,
+            "accepted": accepted,
+            **covered,
+            **pinned,
+        }
     )
 
 

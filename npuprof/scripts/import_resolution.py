@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
@@ -46,11 +46,10 @@ class _Finder:
     """Locates modules; each folder is listed once."""
 
     def __init__(self, folders: Sequence[str]) -> None:
-        # the longest first: of nested folders, the inner one is the top
-        self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
+        self._tops = _resolve_tops(folders)
         self._list_names = cache(_list_names)
         self._list_tree = cache(_list_tree)
-        self._list_folders = cache(self._climb_to_top)
+        self._list_folders = cache(partial(_climb_to_top, self._tops))
         self._find = cache(self._find_module)
 
     def locate(self, path: str, name: str, level: int) -> str:
@@ -110,20 +109,31 @@ class _Finder:
             files.append(os.path.join(folder, f"{parts[-1]}.py"))
         return next(filter(os.path.isfile, files), "")
 
-    def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
-        """Return the top of a folder's tree, and the folders from there up to the top.
 
-        They are relative to the folder.
-        """
-        full = os.path.realpath(folder or ".")
-        named = (top for top in self._tops if is_below(full, top))
-        top = next(named, "") or find_repository_top(full) or full
-        levels = os.path.relpath(full, top).count(os.sep) + 1 if full != top else 0
-        chain = [folder]
-        for _ in range(levels):
-            parent = os.path.normpath(os.path.join(chain[-1] or ".", os.pardir))
-            chain.append("" if parent == "." else parent)
-        return top, chain
+def list_enclosing_folders(folder: str, named: Sequence[str]) -> list[str]:
+    """Return a folder and those above it, up to the top of its tree, relative to it."""
+    return _climb_to_top(_resolve_tops(named), folder)[1]
+
+
+def _resolve_tops(folders: Sequence[str]) -> list[str]:
+    """Return the full paths of folders, the longest first: of nested ones, the inner is the top."""
+    return sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
+
+
+def _climb_to_top(tops: Sequence[str], folder: str) -> tuple[str, list[str]]:
+    """Return the top of a folder's tree, and the folders from there up to the top.
+
+    They are relative to the folder.
+    """
+    full = os.path.realpath(folder or ".")
+    enclosing = (top for top in tops if is_below(full, top))
+    top = next(enclosing, "") or find_repository_top(full) or full
+    levels = os.path.relpath(full, top).count(os.sep) + 1 if full != top else 0
+    chain = [folder]
+    for _ in range(levels):
+        parent = os.path.normpath(os.path.join(chain[-1] or ".", os.pardir))
+        chain.append("" if parent == "." else parent)
+    return top, chain
 
 
 def _list_names(folder: str) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import check_script
-from npuprof.scripts.named_files import attach_contents, check_sidecars, find_sidecars
+from npuprof.scripts.named_files import Sidecar, attach_contents, check_sidecars, find_sidecars
+from npuprof.scripts.pinned_releases import FilePins, Pin, PinFinder
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import (
     ImportedFile,
@@ -40,7 +42,7 @@ class Scanned:
     """The result of a scan: findings, and the numbers of files, unread files and accepted findings.
 
     ``faults`` are the findings about internal errors. Of other unreadable files, only named ones
-    count as unread.
+    count as unread. ``releases`` are the pins of files with settings, with their numbers of files.
     """
 
     def __init__(self) -> None:
@@ -51,6 +53,7 @@ class Scanned:
         self.unread = 0
         self.accepted = 0
         self.coverage = Coverage()
+        self.releases: Counter[Pin] = Counter()
 
 
 def scan_scripts(
@@ -78,6 +81,7 @@ def scan_scripts(
             pages.add_page(scan)
         if scan.imported is not None:
             count.add_file(scan.imported)
+        result.releases.update(scan.pins)
         scans += [scan] if survey is not None else []
     result.coverage = count.coverage
     findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
@@ -106,6 +110,7 @@ class _Scan(NamedTuple):
     is_missing: bool = False
     is_unread: bool = False
     faults: Sequence[Finding] = ()
+    pins: tuple[Pin, ...] = ()
 
 
 class _Scanner:
@@ -119,6 +124,7 @@ class _Scanner:
         self._named = set(paths)
         self._folders = folders
         self.modules = open_modules(folders)
+        self._pins = PinFinder(folders, context)
         # blocks are only compared, so exports that need trust are no obstacle
         self._injector = Injector(store, trusting=True)
 
@@ -154,7 +160,38 @@ class _Scanner:
         """Return the findings about a script, its blocks and the files that it names."""
         sidecars = find_sidecars(imported, self._folders)
         script = attach_contents(imported, sidecars)
-        findings = check_script(script, self._context, self._team)
+        pinned = self._pins.find_pins(imported)
+        findings = self._check_pinned(script, sidecars, pinned)
+        findings += [*pinned.notes, *check_file_blocks(self._injector, imported.file, data)]
+        text = data if b"npuprof:" in data or imported.part_locations is not None else b""
+        is_unread = any(
+            finding.code == "NP801" and finding.severity == "warning" for finding in findings
+        )
+        return _Scan(
+            imported.file,
+            text,
+            imported.part_locations,
+            findings,
+            imported,
+            is_unread=is_unread,
+            pins=pinned.place_pins(imported),
+        )
+
+    def _check_pinned(
+        self, script: ImportedFile, sidecars: Sequence[Sidecar], pinned: FilePins
+    ) -> list[Finding]:
+        """Return the findings for the pinned releases; those that depend on them name them."""
+        findings = self._check(script, sidecars, pinned.narrow_context(self._context))
+        if not findings or not pinned.pins:
+            return findings
+        others = self._check(script, sidecars, self._context)
+        return pinned.explain_findings(script.file, findings, others)
+
+    def _check(
+        self, script: ImportedFile, sidecars: Sequence[Sidecar], context: Context
+    ) -> list[Finding]:
+        """Return the findings about a script and the files that it names, in a context."""
+        findings = check_script(script, context, self._team)
         # rules between settings, and those of the team, may miss settings of other files
         has_rule_findings = any(
             finding.code.startswith("NP3") or not finding.code.startswith("NP")
@@ -163,19 +200,8 @@ class _Scanner:
         if has_rule_findings:
             opened = _open_shared(script, self.modules)
             if opened is not script:
-                findings = check_script(opened, self._context, self._team)
-        findings = [
-            *findings,
-            *check_sidecars(sidecars, self._context),
-            *check_file_blocks(self._injector, imported.file, data),
-        ]
-        text = data if b"npuprof:" in data or imported.part_locations is not None else b""
-        is_unread = any(
-            finding.code == "NP801" and finding.severity == "warning" for finding in findings
-        )
-        return _Scan(
-            imported.file, text, imported.part_locations, findings, imported, is_unread=is_unread
-        )
+                findings = check_script(opened, context, self._team)
+        return [*findings, *check_sidecars(sidecars, context)]
 
 
 def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
@@ -286,6 +312,7 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
         scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
     )
     survey.files = result.files
+    survey.releases = result.releases
     survey.unread = unread + len({fault.path for fault in result.faults})
 
 

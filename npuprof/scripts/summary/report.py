@@ -101,6 +101,7 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
         _list_deprecated(groups),
         _list_worst_files(survey),
         _list_surfaces(survey),
+        _list_releases(survey),
         *_list_upgrade(survey),
     ]
     others = sum(group.places for group in faults[MOST_WEIGHTY:])
@@ -118,6 +119,16 @@ def _list_surfaces(survey: Survey) -> Table:
         files = survey.surfaces[surface]
         rows.append((len(files), sum(files.values()), surface))
     return Table("surfaces", "Where it is set", ("files", "settings", "surface"), rows)
+
+
+def _list_releases(survey: Survey) -> Table:
+    """Return the table of the pinned releases that files were judged for."""
+    rows = [
+        (number, f"{pin.axis} {pin.release}", pin.written, f"{pin.file}:{pin.line}")
+        for pin, number in survey.releases.items()
+    ]
+    columns = ("files", "release", "written", "where")
+    return Table("releases", "Releases that files pin", columns, rows, inline=4)
 
 
 def _list_mistakes(faults: list[Weighty]) -> Table:

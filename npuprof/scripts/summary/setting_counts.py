@@ -6,7 +6,7 @@ They are removed, renamed, or have another meaning.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -17,6 +17,7 @@ from npuprof.document.keys import format_short_value
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
 from npuprof.model import Context, Finding, Record
+from npuprof.scripts.pinned_releases import Pin
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.preset_draft import Draft
 from npuprof.scripts.reading import ImportedFile
@@ -67,6 +68,7 @@ class Survey:
         self.drafts = 0
         self.surfaces: dict[str, Counter[str]] = {}
         self.findings: list[Finding] = []
+        self.releases: Mapping[Pin, int] = {}
         self.touched: dict[Touched, dict[str, None]] = {}
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str]) -> None:
