@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof import checks, renderers
+from npuprof.checks.lifetimes import build_newer_findings
 from npuprof.checks.store import StoreReport, check_store
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.html_changes import Changes
@@ -210,7 +211,7 @@ def check(config: Config | Library) -> list[Finding]:
     if isinstance(config, Library):
         return check_opened_store(config).findings
     _require_config(config)
-    return checks.check_config(config)
+    return [*build_newer_findings(config.context), *checks.check_config(config)]
 
 
 def check_opened_store(library: Library) -> StoreReport:

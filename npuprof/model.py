@@ -398,16 +398,18 @@ class Finding(Record):
 class Context(Record):
     """The context of a resolution: CANN release, product, render target, framework releases.
 
-    None means any.
+    None means any. ``newer`` are axes with the requested release, if that is newer than all known
+    ones: the newest of these represents it.
     """
 
     cann: str | None = None
     product: str | None = None
     target: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
+    newer: tuple[tuple[str, str], ...] = ()
 
     def __hash__(self) -> int:  # faster than hashing all fields of a record
-        return hash((self.cann, self.product, self.target, self.versions))
+        return hash((self.cann, self.product, self.target, self.versions, self.newer))
 
     def find_value(self, axis: str) -> str | None:
         """Return the requested value of an axis: CANN, product, target or a framework."""
@@ -427,7 +429,7 @@ class Context(Record):
 
     def build_fields(self) -> dict[str, Any]:
         """Return the context as the fields of a JSON object."""
-        fields = {**self._asdict(), "versions": dict(self.versions)}
+        fields = {**self._asdict(), "versions": dict(self.versions), "newer": dict(self.newer)}
         return {name: value for name, value in fields.items() if value}
 
 

@@ -48,11 +48,14 @@ class Section(Record):
 
     ``framework.toml`` has the ``place`` of a framework in all output and the ``title`` that pages
     show. ``releases`` are what presets can select in [profile.versions], ``match`` and --framework,
-    oldest first, from a ``source``. ``since`` and ``until`` of variables and settings are such
-    releases, both included. If they are ``documented``, ``since`` of a variable comes from
-    documentation, and an earlier release may read it too. ``packages`` are a second numbering: the
-    versions on PyPI of each release. A range is read in the numbering that its numbers belong to;
-    one over packages selects the releases that have a package in it.
+    oldest first, from a ``source``. ``reads`` and ``deprecated`` of rows are sets of them, as in
+    ``0.9.1..0.11.0, 0.20.2rc1..``; those in ``upstream.toml`` were read from the sources of each
+    release and count more than those of rows by hand. If they are ``documented``, they come from
+    documentation, and other releases may read the setting too. ``packages`` are a second numbering:
+    the versions on PyPI of each release. A range is read in the numbering that its numbers belong
+    to; one over packages selects the releases that have a package in it. ``pins`` are the names
+    with which trees select a release: ``images`` by tag, ``packages`` in requirements,
+    ``repositories`` whose tags are releases.
 
     ``place`` is the index of the section in all output. Listings print names after ``prefix``, and
     call an entry ``noun``. ``unknown`` is what the framework does with an unknown key, ``conflict``

@@ -58,6 +58,14 @@ def build_parts() -> dict[str, Any]:
     frameworks = _read_frameworks()
     described = _describe_sections(frameworks)
     sections = _read_sections(releases, frameworks, described)
+    axes = _build_axes(releases, frameworks)
+    for section, records in sections.items():
+        for name, record in records.items():
+            try:
+                records[name] = _date_record(section, record, axes)
+            except ValueError as error:
+                raise ValueError(f"{section}: {name}: {error}") from None
+    _find_successors(sections, axes)
     options = sections["options"]
     parts: dict[str, Any] = {"texts": {}}
     for section, records in sections.items():
@@ -68,9 +76,7 @@ def build_parts() -> dict[str, Any]:
     parts["axes"] = {
         "first": _find_first_releases(options),
         "products": _read_toml_file("products.toml"),
-        "releases": {
-            release["name"]: parse_release_version(release["name"]) for release in releases
-        },
+        "releases": axes["cann"].releases,
         "sections": _freeze_lists(described),
     }
     parts["names"] = _read_toml_file("names.toml")
@@ -80,13 +86,16 @@ def build_parts() -> dict[str, Any]:
         for name, habits in file.items()
         if habits
     }
-    sections_first = sorted(frameworks.items(), key=lambda item: "section" not in item[1])
     parts["frameworks"] = {
-        name: _index_framework(files["framework"])
-        for name, files in sections_first
-        if "releases" in files["framework"]
+        name: _index_framework(files["framework"]) for name, files in _list_axes(frameworks)
     }
+    parts["newest"] = _find_newest_releases(releases, frameworks)
     parts["titles"] = {name: files["framework"]["title"] for name, files in frameworks.items()}
+    parts["pins"] = {
+        name: files["framework"]["pins"]
+        for name, files in frameworks.items()
+        if "pins" in files["framework"]
+    }
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     parts["variables"] = {
@@ -99,11 +108,6 @@ def build_parts() -> dict[str, Any]:
         for section, records in sections.items()
         for name in records
     )
-    axes = {
-        name: Axis(parse_framework_version, **record)
-        for name, record in parts["frameworks"].items()
-    }
-    axes["cann"] = Axis(parse_release_version, parts["axes"]["releases"])
     parts["migrations"] = _build_migrations(history, names)
     parts["rules"], parts["rule_texts"] = _build_rules(
         _read_toml_file("rules.toml"), options, sections["env"], names, axes
@@ -127,7 +131,10 @@ def _read_sections(
     }
     for name, files in frameworks.items():
         if name in described:
-            sections[name] = files.get("settings", {})
+            sections[name] = {
+                key: {**record, **_find_generated(files, "settings", key)}
+                for key, record in files.get("settings", {}).items()
+            }
     for release in releases:
         for section in ("env", "atc", "estimator"):
             records = sections[section]
@@ -215,13 +222,99 @@ def _describe_sections(frameworks: dict[str, dict[str, Any]]) -> dict[str, dict[
     return sections
 
 
+def _list_axes(frameworks: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the frameworks with known releases, those with a section first."""
+    return [
+        (name, files)
+        for name, files in sorted(frameworks.items(), key=lambda item: "section" not in item[1])
+        if "releases" in files["framework"]
+    ]
+
+
+def _build_axes(
+    releases: list[dict[str, Any]], frameworks: dict[str, dict[str, Any]]
+) -> dict[str, Axis]:
+    """Return the axes of releases by name: of CANN, and of the frameworks."""
+    names = [release["name"] for release in releases]
+    keys_by_name = {name: key for name in names if (key := parse_release_version(name))}
+    return {
+        name: Axis(parse_framework_version, **_index_framework(files["framework"]))
+        for name, files in _list_axes(frameworks)
+    } | {"cann": Axis(parse_release_version, keys_by_name)}
+
+
+def _date_record(section: str, record: dict[str, Any], axes: dict[str, Axis]) -> dict[str, Any]:
+    """Return a record with its sets of releases as letters, as ``records`` describes them.
+
+    Raises ValueError for an unknown release.
+    """
+    axis = axes[_find_axis(section, record, axes)]
+    dated = dict(record)
+    if isinstance(reads := dated.pop("reads", None), str):
+        # a release outside of what documentation lists may read the setting all the same
+        is_certain = not axis.documented or reads == "never"
+        dated["states"] = axis.parse_reads(reads, "." if is_certain else "?")
+    for field in ("deprecated", "no_effect"):
+        if field in record:
+            dated[field] = axis.parse_reads(record[field])
+    if "replaced_by" in record:
+        dated["replaced_by"] = record["replaced_by"]["key"]
+        if first := record["replaced_by"].get("from"):
+            dated["successor_states"] = axis.parse_reads(f"{first}..")
+    return dated
+
+
+def _find_newest_releases(
+    releases: list[dict[str, Any]], frameworks: dict[str, dict[str, Any]]
+) -> dict[str, tuple[str, str]]:
+    """Return the newest release of each axis, and its date as text, empty if unknown."""
+    newest = {"cann": (releases[-1]["name"], str(releases[-1].get("date", "")))}
+    for name, files in _list_axes(frameworks):
+        known = files["framework"]["releases"]
+        release = list(known)[-1]
+        dated = known[release] if isinstance(known, dict) else {}
+        newest[name] = (release, str(dated.get("date", "")))
+    return newest
+
+
+def _find_axis(section: str, record: dict[str, Any], axes: dict[str, Axis]) -> str:
+    """Return the axis of a record's releases: its own, or that of its framework or section."""
+    name: str = record.get("axis") or record.get("framework", section)
+    return name if name in axes else "cann"
+
+
+def _find_successors(sections: dict[str, dict[str, Any]], axes: dict[str, Axis]) -> None:
+    """Set the ``successor_states`` of records whose successor has releases on the same axis."""
+    for section, records in sections.items():
+        for record in records.values():
+            key = record.get("replaced_by", "")
+            home, _, name = key.partition(".")
+            places = (section, key.removeprefix("--")), (home, name), ("options", key)
+            for there, plain in places:
+                successor = sections.get(there, {}).get(plain)
+                if successor and "successor_states" not in record:
+                    is_same = _find_axis(there, successor, axes) == _find_axis(
+                        section, record, axes
+                    )
+                    record["successor_states"] = successor.get("states", "") if is_same else ""
+
+
 def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the variables of all frameworks, each with the first framework that reads it."""
     return {
-        name: {**record, "framework": framework}
+        name: {**record, **_find_generated(files, "env", name), "framework": framework}
         for framework, files in frameworks.items()
         for name, record in files.get("variables", {}).items()
     }
+
+
+def _find_generated(files: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
+    """Return which releases read a setting, as the sources of the framework tell.
+
+    ``upstream.toml`` has it; what its other fields tell is for comparison with the rows by hand.
+    """
+    found: dict[str, Any] = files.get("upstream", {}).get(f"{kind}.{name}", {})
+    return {field: found[field] for field in ("reads", "deprecated") if field in found}
 
 
 def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
@@ -233,7 +326,9 @@ def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         "documented": record.get("documented", False),
-        "releases": {name: parse_framework_version(name) for name in record["releases"]},
+        "releases": {
+            name: key for name in record["releases"] if (key := parse_framework_version(name))
+        },
         "packages": {
             name: (parse_framework_version(name), release) for name, release in packages.items()
         },
@@ -357,7 +452,7 @@ def _change_option(record: dict[str, Any], release: str, change: dict[str, Any])
         record.setdefault("default_since", born)[release] = change["default"]
     for mark in ("deprecated", "no_effect"):
         if mark in change:
-            record[f"{mark}_since"] = release
+            change[mark] = f"{release}.."
     if change.pop("removed", False):
         record["removed_in"] = release
     if change.pop("missing", False):

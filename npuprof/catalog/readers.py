@@ -59,8 +59,9 @@ class Reading(Record):
 
 
 def find_reading(variable: Variable) -> Reading:
-    """Return how a framework reads a variable; unknown without ``reads``."""
-    return Reading(**load_built_part("reads")[variable.reads]) if variable.reads else Reading()
+    """Return how a framework reads a variable; unknown without ``parsed_as``."""
+    row = variable.parsed_as
+    return Reading(**load_built_part("reads")[row]) if row else Reading()
 
 
 def find_habits(record: Variable | Flag) -> dict[str, Any]:

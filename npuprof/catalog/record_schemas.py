@@ -60,7 +60,7 @@ def build_option_schema(option: catalog.Option) -> Schema:
     described = build_description("options", option.name)
     if option.default is not None:
         described["default"] = option.default
-    if option.deprecated:
+    if option.deprecated.endswith("Y"):
         described["deprecated"] = True
     kinds = [_build_plain_option_schema(option)]
     if option.structure:
@@ -165,7 +165,7 @@ def _is_spelt_freely(option: catalog.Option) -> bool:
 def build_variable_schema(variable: catalog.Variable) -> Schema:
     """Return the schema of an environment variable: its text, a number, or a launcher fact."""
     described = build_description("env", variable.name)
-    if variable.deprecated:
+    if variable.deprecated.endswith("Y"):
         described["deprecated"] = True
     facts = _list_taken_facts(variable)
     launcher = LAUNCHER if facts == list(FACTS) else build_launcher_schema(facts)

@@ -25,40 +25,48 @@ _VERSION = (
 )
 _PACKAGE_VERSION = (
     r"v?(?P<major>\d{1,6})(?:\.(?P<minor>\d{1,6}))?(?:\.(?P<patch>\d{1,6}))?"
-    r"(?:[.-]?(?P<stage>rc|post)(?P<number>\d{0,6}))?"
+    r"(?:[.-]?(?P<stage>alpha|beta|rc|post)\.?(?P<number>\d{0,6})|\.(?P<fourth>\d{1,6}))?"
 )
 _FINAL_STAGE = 10**6
+
+
+# What all kinds of records have about time: ``states`` has one letter for each release of the axis,
+# oldest first (``Y`` read, ``.`` not read, ``?`` unknown), and is empty if all releases read the
+# setting as far as known. ``deprecated`` has ``Y`` for the releases in which it is deprecated,
+# ``no_effect`` for those that read the value and do nothing with it. ``replaced_by`` is the key of
+# its successor, ``successor_states`` are the ``states`` of that.
 
 
 class Option(Record):
     """One session option.
 
-    ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if nothing
-    reads the key. ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value;
-    ``lax_pattern`` and ``doubtful_values`` are what the adapter accepts beyond the documentation,
-    ``tolerated`` old spellings of a choice. ``structure`` names the structured form. ``states`` has
-    one letter per release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?`` unknown.
-    ``level`` is the part of the engine that receives the option (``init``: once per process).
-    ``spelling`` is the name on each other surface, ``surface_values`` the values on a surface that
-    writes them differently (a missing value cannot be written there), and ``class_checks`` what the
-    class of a surface validates instead of the choices: ``nothing``, or ``choices or None``. Fields
-    that are not listed here, such as ``summary`` and ``source``, are texts (``find_record_texts``).
+    ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if
+    nothing reads the key. ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the
+    value; ``lax_pattern`` and ``doubtful_values`` are what the adapter accepts beyond the
+    documentation, ``tolerated`` old spellings of a choice. ``structure`` names the structured
+    form. ``level`` is the part of the engine that receives the option (``init``: once per
+    process). ``spelling`` is the name on each other surface, ``surface_values`` the values on a
+    surface that writes them differently (a missing value cannot be written there), and
+    ``class_checks`` what the class of a surface validates instead of the choices: ``nothing``,
+    or ``choices or None``. Fields that are not listed here, such as ``summary`` and ``source``,
+    are texts (``find_record_texts``).
 
-    Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the fixed
-    value of a surface, ``closed_by`` the required end of a text, ``engine_choices`` the values that
-    the engine supports among those the surface accepts. NPUEstimator ``estimator_sends`` the option
-    if the argument is missing, with ``estimator_default`` unless that is the default; the option
-    may be lost without the argument ``needs_argument``; ``estimator_bytes`` is stored unchanged.
-    ``field_until`` maps releases to fields that the adapter read before. ``repeated_at_start`` is
-    required in the session of initialize_system as well. ``surface_states`` are the ``states`` of a
-    surface with its own history, and ``surface_range`` limits its numbers.
+    Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the
+    fixed value of a surface, ``closed_by`` the required end of a text, ``engine_choices`` the
+    values that the engine supports among those the surface accepts. NPUEstimator
+    ``estimator_sends`` the option if the argument is missing, with ``estimator_default`` unless
+    that is the default; the option may be lost without the argument ``needs_argument``;
+    ``estimator_bytes`` is stored unchanged. ``field_until`` maps releases to fields that the
+    adapter read before. ``repeated_at_start`` is required in the session of initialize_system
+    as well. ``surface_states`` are the ``states`` of a surface with its own history, and
+    ``surface_range`` limits its numbers.
 
-    Content: ``path_characters`` are the characters that the manual allows in a path, as the inside
-    of a regular expression class, empty if it lists none. ``listed`` are the documented names of a
-    list, ``names`` their kind (a list of ``names.toml``). ``value_products`` and
+    Content: ``path_characters`` are the characters that the manual allows in a path, as the
+    inside of a regular expression class, empty if it lists none. ``listed`` are the documented
+    names of a list, ``names`` their kind (a list of ``names.toml``). ``value_products`` and
     ``doubtful_values`` apply to the members of a structured value too. Other tools share a
-    ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes, not
-    booleans: 0 is not "off", nor 1 "on".
+    ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes,
+    not booleans: 0 is not "off", nor 1 "on".
 
     ``topic`` is the purpose in one or two words, unless its page gives it, ``value_topics`` the
     purpose of each value: they name presets created from scripts.
@@ -94,11 +102,10 @@ class Option(Record):
     on_wrong_field: str = ""
     level: str = ""
     states: str = ""
-    deprecated: bool = False
-    deprecated_since: str = ""
-    no_effect: bool = False
-    no_effect_since: str = ""
+    deprecated: str = ""
+    no_effect: str = ""
     replaced_by: str = ""
+    successor_states: str = ""
     per_process: bool = False
     risk: tuple[str, ...] = ()
     spelling: dict[str, str] = {}
@@ -158,28 +165,28 @@ class Variable(Record):
     ``freeze`` is who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job,
     ``never`` only the process itself. ``session_option`` is its documented equivalent. With a
     ``separator``, several of the ``choices`` may be joined. ``tolerated`` are values of old
-    scripts, ``replacement_since`` the release that introduced the replacement. ``product_range``
-    and ``product_pattern`` are narrower on a family, ``pattern_before`` applies to releases before
-    the given one. ``structure`` is the form of a compound text. ``topic`` is the purpose, unless
-    its ``scope`` gives it. ``risk`` is what a change may affect, for variables without an
-    equivalent option. ``numbered`` as for options. ``otherwise`` is what the reader does with any
-    other value. ``executes`` is how it affects code execution or loading, False if it does not.
-    ``protects`` is what is lost with other values than ``kept_by``. ``reader`` is the function of
-    ``readers.toml`` that parses it.
+    scripts. ``product_range`` and ``product_pattern`` are narrower on a family, ``pattern_before``
+    applies to releases before the given one. ``structure`` is the form of a compound text.
+    ``topic`` is the purpose, unless its ``scope`` gives it. ``risk`` is what a change may affect,
+    for variables without an equivalent option. ``numbered`` as for options. ``otherwise`` is what
+    the reader does with any other value. ``executes`` is how it affects code execution or loading,
+    False if it does not. ``protects`` is what is lost with other values than ``kept_by``.
+    ``reader`` is the function of ``readers.toml`` that parses it.
 
-    ``framework`` is the (first) framework that reads it, as described in ``reads.toml``, in its
-    releases from ``since`` to ``until``, both included; ``dead`` variables are read by no current
-    release. A ``set_env.sh`` in a folder whose path contains a word of ``overwritten_in``
-    overwrites it. A text of kind ``pairs`` consists of ``items``, ``joined`` by a separator, each a
-    key and a value separated by ``pair``; it may begin with one of the words in ``first``, whose
-    key in the table form is ``first_name``. ``unknown`` is what the reader does with an unknown
-    key. Other programs share a ``common_name``. A text that fits the pattern ``form`` needs no
-    trust, although a shell would act on its characters.
+    ``framework`` is the (first) framework that reads it, ``parsed_as`` a row of ``reads.toml`` that
+    tells how. ``axis`` has the releases of the ``states`` if they are not those of the framework. A
+    ``set_env.sh`` in a folder whose path contains a word of ``overwritten_in`` overwrites it. A
+    text of kind ``pairs`` consists of ``items``, ``joined`` by a separator, each a key and a value
+    separated by ``pair``; it may begin with one of the words in ``first``, whose key in the table
+    form is ``first_name``. ``unknown`` is what the reader does with an unknown key. Other programs
+    share a ``common_name``. A text that fits the pattern ``form`` needs no trust, although a shell
+    would act on its characters.
     """
 
     name: str
     kind: str
     framework: str = "cann"
+    axis: str = ""
     executes: str | bool = False
     protects: str = ""
     kept_by: tuple[str, ...] = ()
@@ -197,9 +204,11 @@ class Variable(Record):
     advice: str = ""
     launcher: str = ""
     per_process: bool = False
-    deprecated: bool = False
+    states: str = ""
+    deprecated: str = ""
+    no_effect: str = ""
     replaced_by: str = ""
-    replacement_since: str = ""
+    successor_states: str = ""
     tolerated: tuple[str, ...] = ()
     pattern: str = ""
     separator: str = ""
@@ -214,11 +223,8 @@ class Variable(Record):
     topic: str = ""
     risk: tuple[str, ...] = ()
     reader: str = ""
-    reads: str = ""
+    parsed_as: str = ""
     otherwise: str = ""
-    dead: str = ""
-    since: str = ""
-    until: str = ""
     overwritten_in: tuple[str, ...] = ()
     joined: str = ""
     pair: str = ""
@@ -276,8 +282,11 @@ class Flag(Record):
     value_conflicts: dict[str, tuple[str, ...]] = {}
     stops: bool = False
     twin: str = ""
-    deprecated: bool = False
-    replacement: str = ""
+    states: str = ""
+    deprecated: str = ""
+    no_effect: str = ""
+    replaced_by: str = ""
+    successor_states: str = ""
     path_characters: str = ""
     separator: str = ""
     default_count: tuple[int, int] | tuple[()] = ()
@@ -346,12 +355,11 @@ class Setting(Record):
     is not checked). ``call`` is the code that sets it, with ``{}`` for the value; without a call,
     it is a key of the framework's own table of options. Settings whose calls differ only in the
     last argument are set by one call. ``otherwise`` is what the framework does with other values.
-    Releases from ``since`` to ``until`` read it, both included. ``counterparts`` are equivalent
-    options of [options] and variables (``env.NAME``), each with the agreeing values for each value
-    here, as text (the best first), or a pattern with ``{}`` for the value here; empty if equal
-    values agree. A table with ``closed`` keys is rejected if it contains another key; unknown keys
-    of other tables are ignored. The framework evaluates a ``truthy`` switch as a Python truth
-    value: any non-empty text is true.
+    ``counterparts`` are equivalent options of [options] and variables (``env.NAME``), each with the
+    agreeing values for each value here, as text (the best first), or a pattern with ``{}`` for the
+    value here; empty if equal values agree. A table with ``closed`` keys is rejected if it contains
+    another key; unknown keys of other tables are ignored. The framework evaluates a ``truthy``
+    switch as a Python truth value: any non-empty text is true.
     """
 
     name: str
@@ -365,10 +373,11 @@ class Setting(Record):
     pattern: str = ""
     call: str = ""
     otherwise: str = ""
-    since: str = ""
-    until: str = ""
-    deprecated: bool = False
+    states: str = ""
+    deprecated: str = ""
+    no_effect: str = ""
     replaced_by: str = ""
+    successor_states: str = ""
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     counterparts: dict[str, Any] = {}
@@ -451,8 +460,9 @@ def parse_framework_version(version: str) -> Key | None:
         int(match["major"]),
         int(match["minor"] or 0),
         int(match["patch"] or 0),
-        {"rc": 0, "": 1, "post": 2}[(match["stage"] or "").lower()],
-        int(match["number"] or 0),
+        ("alpha", "beta", "rc", "", "post").index((match["stage"] or "").lower())
+        + 2 * bool(match["fourth"]),
+        int(match["fourth"] or match["number"] or 0),
     )
 
 
@@ -473,6 +483,43 @@ class Axis(Record):
     releases: dict[str, Key]
     packages: dict[str, tuple[Key, str]] = {}
     documented: bool = False
+
+    def parse_reads(self, text: str, outside: str = ".") -> str:
+        """Return a set of ranges (``0.9.1..0.11.0, 0.13.0rc2..``) as one letter for each release.
+
+        The letter is ``Y`` in the set, both ends included, and ``outside`` elsewhere. ``never`` is
+        the empty set. Raises ValueError for an unknown release.
+        """
+        known = list(self.releases.values())
+
+        def find_index(release: str) -> int:
+            key = self.parse(release)
+            if key not in known:
+                raise ValueError(f"unknown release {release!r}")
+            return known.index(key)
+
+        letters = [outside] * len(known)
+        for part in text.split(",") if text != "never" else ():
+            first, dots, last = part.strip().partition("..")
+            start = find_index(first) if first else 0
+            end = find_index(last) if last else len(known) - 1 if dots else start
+            letters[start : end + 1] = "Y" * (end + 1 - start)
+        return "".join(letters)
+
+    def is_newer(self, spec: str) -> bool:
+        """Return whether a range, or a release, begins after the newest known one."""
+        newest_release = max(self.releases.values(), default=None)
+        newest_package = max((key for key, _ in self.packages.values()), default=None)
+        for operator, bound in self.parse_range(spec) or ():
+            newest = newest_package if bound[:2] <= self.newest_package else newest_release
+            if operator in (">", ">=", "==") and newest and bound > newest:
+                return True
+        return False
+
+    def find_stand_in(self, version: str) -> str:
+        """Return the newest release for a version newer than all known ones, otherwise ""."""
+        is_release = self.parse(version) is not None
+        return list(self.releases)[-1] if is_release and self.is_newer(version) else ""
 
     def find_release(self, version: str) -> str | None:
         """Return the release for a user's version, None if unknown.

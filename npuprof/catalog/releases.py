@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import groupby, takewhile
+from operator import itemgetter
 
-from npuprof.catalog import load_built_part
+from npuprof.catalog import find_key_record, load_built_part, load_sections
 from npuprof.catalog.records import (
     Axis,
+    Entry,
     Key,
     Option,
+    Setting,
+    Variable,
     is_inside,
     parse_framework_version,
     parse_release_version,
@@ -35,6 +40,14 @@ _RELEASE = r"[0-9][0-9A-Za-z.]*?"
 def list_frameworks() -> tuple[str, ...]:
     """Return the frameworks with known releases."""
     return tuple(load_built_part("frameworks"))
+
+
+def describe_newest_releases() -> list[str]:
+    """Return the newest known release of each axis with its date, as texts."""
+    return [
+        f"{'CANN' if axis == CANN else axis} {release}{f' ({date})' if date else ''}"
+        for axis, (release, date) in load_built_part("newest").items()
+    ]
 
 
 @cache
@@ -82,11 +95,22 @@ def find_newest_stable(axis: str) -> str:
 
     Post-releases are stable.
     """
+    return find_stable_lines(axis)[0]
+
+
+@cache
+def find_stable_lines(axis: str) -> tuple[str, tuple[str, ...]]:
+    """Return the newest stable release, and the stable releases of the two newest lines.
+
+    A line is a major and a minor number with a stable release.
+    """
     stages = ("rc", "alpha", "beta")
-    stable = [
-        name for name in load_releases(axis) if not any(stage in name.lower() for stage in stages)
-    ]
-    return stable[-1]
+    lines: dict[tuple[int, ...], list[str]] = {}
+    for name, key in load_axis(axis).releases.items():
+        if not any(stage in name.lower() for stage in stages):
+            lines.setdefault(key[:3], []).append(name)
+    newest = [name for line in sorted(lines)[-2:] for name in lines[line]]
+    return newest[-1], tuple(newest)
 
 
 @cache
@@ -106,11 +130,27 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
     return load_axis(axis).find_releases_in_range(spec)
 
 
+@cache
+def find_judged_releases(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
+    """Return the releases to check for a range: the newest known one if all others are newer.
+
+    None if ``spec`` is not a range.
+    """
+    inside = find_releases_in_range(spec, axis)
+    return load_releases(axis)[-1:] if inside == () and is_newer(spec, axis) else inside
+
+
+@cache
+def is_newer(spec: str, axis: str = CANN) -> bool:
+    """Return whether a range has only releases that are newer than the newest known one."""
+    return not find_releases_in_range(spec, axis) and load_axis(axis).is_newer(spec)
+
+
 def list_covered_releases(requested: str | None, spec: str | None) -> tuple[str, ...]:
     """Return the CANN releases to check: the requested one, else those of a range, if any."""
     if requested:
         return (requested,)
-    return find_releases_in_range(spec) or () if spec else ()
+    return find_judged_releases(spec) or () if spec else ()
 
 
 def resolve_default(
@@ -131,19 +171,6 @@ def resolve_default(
     return default
 
 
-def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
-    """Return a framework's releases between two of them, both included.
-
-    An empty string is no bound.
-    """
-    bounds = []
-    for operator, text in ((">=", since), ("<=", until)):
-        key = parse_framework_version(text)
-        if key:
-            bounds.append((operator, key))
-    return tuple(name for name, key in load_axis(axis).releases.items() if is_inside(key, bounds))
-
-
 def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
     """Return releases as text, consecutive ones as ``8.0.0 to 9.2.0``."""
     selected = set(names)
@@ -154,6 +181,63 @@ def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
         elif runs[-1]:
             runs.append([])
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs if run)
+
+
+def describe_set(letters: str, axis: str, *, unknown: bool = False) -> str:
+    """Return a set of releases as text: ``0.9.1 to 0.11.0, 0.20.2rc1 on``.
+
+    ``letters`` are those of a record. ``all`` if the set has all known releases, or ``none``.
+    With ``unknown``, releases with ``?`` are listed as unknown ones.
+    """
+    known = load_releases(axis)
+    if set(letters) == {"Y"}:
+        return "all"
+    parts = []
+    for letter, group in groupby(zip(letters, known, strict=False), key=itemgetter(0)):
+        run = [name for _, name in group]
+        if letter == "Y" or (unknown and letter == "?"):
+            span = run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}"
+            if len(run) > 1 and run[-1] == known[-1]:
+                span = f"{run[0]} on"
+            parts.append(f"{span} (unknown)" if letter == "?" else span)
+    return ", ".join(parts) or "none"
+
+
+def _count_common(name: str, other: str) -> int:
+    """Return the length of the common beginning of two names."""
+    pairs = zip(name, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def is_past(record: Entry | None) -> bool:
+    """Return whether the newest known release warns of a setting, or no longer reads it."""
+    marks = (getattr(record, "deprecated", ""), getattr(record, "no_effect", ""))
+    return getattr(record, "states", "").endswith(".") or any(mark.endswith("Y") for mark in marks)
+
+
+def find_name_axis(key: str) -> str:
+    """Return the axis of the releases that read a key.
+
+    That of an unknown name is the one of its section, or of the variable that begins most alike.
+    """
+    name = key.partition(".")[0]
+    if name == "env" and find_key_record(key) is None:
+        known = load_sections()["env"].names
+        plain = key.removeprefix("env.")
+        key = f"env.{max(known, key=lambda other: _count_common(other, plain))}"
+    if record := find_key_record(key):
+        return find_axis(name, record)
+    section = load_sections().get(name)
+    return section.axis if section and section.axis in list_frameworks() else CANN
+
+
+def find_axis(section: str, record: Entry) -> str:
+    """Return the axis of the releases that a record's letters stand for."""
+    if isinstance(record, Variable):
+        own = record.axis or record.framework
+        # the list of frameworks is not loaded for most variables
+        return own if own != CANN and own in list_frameworks() else CANN
+    return load_sections()[section].axis if isinstance(record, Setting) else CANN
 
 
 def suggest_range(spec: object, axis: str = CANN) -> str:

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, releases, targets
+from npuprof.checks import lifetimes
 from npuprof.checks.restrictions import (
     encode_flag_value,
     find_family_faults,
@@ -89,7 +90,6 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
         yield from _find_release_faults(scope, option, value)
         yield from _find_product_faults(scope, option, value)
         yield from _find_scenario_faults(scope, option)
-        yield from _find_deprecation_faults(scope, option)
         yield from find_surface_faults(scope, option, value)
 
 
@@ -142,7 +142,7 @@ def _find_context_faults(
     for axis, claimed in ranges:
         release = requested.find_value(axis)
         # An invalid range, and one without known releases, have their own finding (NP402).
-        supported = releases.find_releases_in_range(claimed, axis)
+        supported = releases.find_judged_releases(claimed, axis)
         if not release or not supported or release in supported:
             continue
         title, key = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
@@ -270,11 +270,13 @@ def _find_claim_fault(spec: str, axis: str) -> Fault | None:
     known = releases.load_releases(axis)
     if not known or releases.find_releases_in_range(spec, axis):
         return None
+    what = f"{axis} = {format_short_value(spec)} contains no known release"
+    if releases.is_newer(spec, axis):
+        why = f"All its releases are newer than {known[-1]}, which is checked instead."
+        return Fault("NP402", what, why, "update npuprof for newer ones", severity="info")
     hint = f"the newest known is {known[-1]}"
     if axis != releases.CANN:
         hint = f"{hint}; {releases.describe_known_releases(axis)}"
-    what = f"{axis} = {format_short_value(spec)} contains no known release"
-    # A warning, because the release may be newer than the catalogue.
     return Fault("NP402", what, hint=hint, severity="warning")
 
 
@@ -323,37 +325,36 @@ def _find_target_fault(name: str, why: str) -> Fault | None:
 
 
 @cache
-def _find_unread_releases(scope: Scope, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the releases of the scope that do not read an option, and those that may not."""
+def _find_option_age_faults(scope: Scope, name: str) -> tuple[Fault, ...]:
+    """Return the faults of the releases that read an option, or all that reads it in vain."""
     option = catalog.find_option(name)
     assert option is not None
-    states = option.surface_states.get(scope.surface, option.states)
-    unread, unknown = [], []
-    for release in list_surface_releases(scope, scope.surface):
-        state = states[releases.release_index(release)]
-        if state == ".":
-            unread.append(release)
-        elif state == "?":
-            unknown.append(release)
-    return tuple(unread), tuple(unknown)
+    if option.field is None:
+        hint = f"use {option.replaced_by}" if option.replaced_by else "unset it"
+        why = "No release of the adapter reads the key."
+        return (Fault("NP502", f"{option.name} has no effect", why, hint),)
+    unread = "the adapter of other releases does not know the key and ignores it silently"
+    if scope.surface in option.surface_states:
+        unread = (
+            f"the adapter of other releases has no {option.spelling[scope.surface]}, "
+            "and raises an error if it is set"
+        )
+    lifetime = lifetimes.build_lifetime(name, option)._replace(
+        states=option.surface_states.get(scope.surface, option.states), unread=unread
+    )
+    covered = list_surface_releases(scope, scope.surface)
+    return tuple(lifetimes.find_lifetime_faults(lifetime, covered))
 
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
     """Yield the releases of the scope that do not read an option, or not with this value."""
-    unread, unknown = _find_unread_releases(scope, option.name)
-    if unread and option.field:
-        yield _build_unread_fault(scope, option, unread)
+    faults = _find_option_age_faults(scope, option.name)
+    yield from faults
+    if any(fault.code == "NP404" for fault in faults):
         return
-    if unknown:
-        why = (
-            "The sources of these releases could not be read; the "
-            "option is missing before them and there after them."
-        )
-        span = releases.format_release_span(unknown)
-        what = f"it is not known whether CANN {span} reads {option.name}"
-        yield Fault(
-            "NP405", what, why, "narrow cann to releases that certainly read it, or test it"
-        )
+    if not faults and option.page == "undocumented":
+        why = "The manuals call such settings reserved. They may change without notice."
+        yield Fault("NP503", f"{option.name} is not documented", why, "use it only on advice")
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since is None:
         return
@@ -365,26 +366,6 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         )
         why = f"The value came with {since}."
         yield Fault("NP408", what, why, "write an older value, or narrow cann")
-
-
-def _build_unread_fault(scope: Scope, option: Option, unread: tuple[str, ...]) -> Fault:
-    states = option.surface_states.get(scope.surface, option.states)
-    known = releases.load_releases()
-    readers = [name for name, state in zip(known, states, strict=True) if state == "Y"]
-    why = "The adapter of that release does not know the key and ignores it silently."
-    if scope.surface in option.surface_states:
-        why = (
-            "The adapter of that release has no "
-            f"{option.spelling[scope.surface]}, and raises an error if it is set."
-        )
-    span = "no release reads it"
-    if readers:
-        span = f"it is read in {releases.format_release_span(readers)}"
-    hint = f"{span}; unset it there, or narrow cann"
-    if option.replaced_by:
-        hint = f"use {option.replaced_by}; {span}"
-    what = f"{option.name} is not read in CANN {releases.format_release_span(unread)}"
-    return Fault("NP404", what, why, hint)
 
 
 def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -476,41 +457,6 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
         yield Fault("NP411", what, "", "unset it, or correct the scenario")
 
 
-def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
-    """Yield that an option has no effect any more, is deprecated or undocumented."""
-    # Requested releases are checked one by one (NP404).
-    is_gone = option.states[-1] == "." and not scope.releases
-    is_unread = is_gone or option.field is None
-    if is_unread or _is_in_effect(scope, option.no_effect, option.no_effect_since):
-        why = "The engine takes the value and does nothing with it."
-        if is_unread:
-            # The states of an option end with a "." for each release that no longer reads it.
-            first_unread = len(option.states.rstrip("."))
-            why = "No release of the adapter reads the key."
-            if first_unread:
-                why = (
-                    f"Since CANN {releases.load_releases()[first_unread]} no adapter reads the key."
-                )
-        hint = f"use {option.replaced_by}" if option.replaced_by else "unset it"
-        yield Fault("NP502", f"{option.name} has no effect", why, hint)
-    elif _is_in_effect(scope, option.deprecated, option.deprecated_since):
-        since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
-        hint = f"use {option.replaced_by}" if option.replaced_by else "unset it if you can"
-        yield Fault(
-            "NP501", f"{option.name} is deprecated{since}", "A later release may remove it.", hint
-        )
-    elif option.page == "undocumented":
-        why = "The manuals call such settings reserved. They may change without notice."
-        yield Fault("NP503", f"{option.name} is not documented", why, "use it only on advice")
-
-
-def _is_in_effect(scope: Scope, flagged: bool, since: str) -> bool:
-    """Return whether a deprecation applies to the newest selected release."""
-    if not flagged or not scope.releases or not since:
-        return flagged
-    return not releases.is_earlier(scope.releases[-1], since)
-
-
 def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield the faults of a variable, a flag or a framework setting in a scope."""
     section, name = keys.split_section_and_name(key)
@@ -519,10 +465,8 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
     if not isinstance(record, (catalog.Variable, catalog.Flag)):
         return
     yield from _find_family_support_faults(scope, key, record, value)
-    if isinstance(record, catalog.Variable):
-        yield from _find_variable_age_faults(scope, key, record)
-    elif record.deprecated:
-        yield _build_deprecation_fault(key, record.replacement)
+    lifetime = lifetimes.build_lifetime(key, record)
+    yield from lifetimes.find_lifetime_faults(lifetime, _list_covered(scope, lifetime.axis))
     if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
         yield Fault(
@@ -552,101 +496,29 @@ def _find_family_support_faults(
         yield from find_family_faults(scope, key, record, str(value))
 
 
-def _find_variable_age_faults(
-    scope: Scope, key: str, variable: catalog.Variable
-) -> Iterator[Fault]:
-    """Yield that a variable is not read yet, not any more, or is deprecated."""
-    unread = list(_find_version_faults(scope, variable.framework, variable, key))
-    yield from unread
-    newer = variable.replaced_by
-    if variable.dead and not dict(scope.versions).get(variable.framework):
-        hint = f"use {newer}" if newer else "unset it"
-        yield Fault("NP502", f"{key} has no effect", variable.dead, hint)
-    elif variable.deprecated and not unread and not _is_newer_name_unknown(scope, variable):
-        if catalog.find_option(newer) is not None:
-            newer = f"the TensorFlow adapter's option {newer}"
-        yield _build_deprecation_fault(key, newer)
-
-
-def _build_deprecation_fault(key: str, newer: str) -> Fault:
-    hint = f"use {newer}" if newer else "unset it"
-    return Fault("NP501", f"{key} is deprecated", hint=hint)
-
-
-def _find_version_faults(
-    scope: Scope, framework: str, record: catalog.Variable | catalog.Setting, key: str
-) -> Iterator[Fault]:
-    """Yield the framework releases that do not read a setting yet, or no longer.
-
-    Only those that the preset supports.
-    """
-    covered = dict(scope.versions).get(framework, ())
-    readers = releases.find_releases_read(record.since, record.until, framework) if covered else ()
-    missing = [name for name in covered if name not in readers]
-    if not missing:
-        return
-    since = f"since {record.since}" if record.since else ""
-    until = f"until {record.until}" if record.until else ""
-    span = f"{since} {until}".strip()
-    hint = f"unset it there, or narrow {framework}"
-    where = f"{framework} {releases.format_release_span(missing, framework)}"
-    if releases.load_axis(framework).documented:
-        why = f"Its documentation lists it {span}."
-        yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
-        return
-    others = []
-    if isinstance(record, catalog.Variable):
-        others = [
-            reader
-            for reader in catalog.find_record_texts("env", record.name).get("read_by", ())
-            if reader != framework
-        ]
-    also = f", and so may {', '.join(others)}" if others else ""
-    unread = (
-        "others fail at it or ignore it"
-        if isinstance(record, catalog.Setting)
-        else "where nothing reads it, it is ignored silently"
-    )
-    why = f"{framework} reads it {span}{also}; {unread}."
-    yield Fault(
-        "NP404",
-        f"{key} is not read in {where}",
-        why,
-        hint,
-        severity="warning" if others else "error",
-    )
+def _list_covered(scope: Scope, axis: str) -> tuple[str, ...]:
+    """Return the selected releases of an axis, none if none is named."""
+    return scope.releases if axis == releases.CANN else dict(scope.versions).get(axis, ())
 
 
 def _find_framework_scope_faults(
     scope: Scope, section: str, name: str, value: Any
 ) -> Iterator[Fault]:
-    """Yield the framework settings that the selected releases do not read, and deprecated ones."""
+    """Yield the faults of time of the settings in a framework's section."""
     for path, item in catalog.list_settings(section, name, value):
         dotted = ".".join((name, *path))
         record = catalog.find_setting(section, dotted)
         if record is None:
             continue
         key = f"{section}.{dotted}"
-        axis = catalog.load_sections()[section].axis
-        dated, subject = record, key
+        lifetime = lifetimes.build_lifetime(key, record)
         if since := record.choices_since.get(str(item), ""):
-            dated = record._replace(since=since)
-            subject = f"{key} = {format_short_value(item)}"
-        unread = list(_find_version_faults(scope, axis, dated, subject))
-        yield from (fault._replace(tail=path) for fault in unread)
-        is_old = bool(record.until) and axis not in dict(scope.versions)
-        if (record.deprecated or is_old) and not unread:
-            why = f"{axis} reads it until {record.until}." if is_old else ""
-            yield Fault(
-                "NP501",
-                f"{key} is deprecated",
-                why,
-                f"use {record.replaced_by}" if record.replaced_by else "unset it",
-                path,
+            lifetime = lifetimes.Lifetime(
+                f"{key} = {format_short_value(item)}",
+                lifetime.axis,
+                releases.load_axis(lifetime.axis).parse_reads(f"{since}.."),
+                unread=lifetime.unread,
             )
-
-
-def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:
-    """Return whether all selected releases are older than a variable's replacement."""
-    since = variable.replacement_since
-    return bool(since and scope.releases) and releases.is_earlier(scope.releases[-1], since)
+        covered = _list_covered(scope, lifetime.axis)
+        for fault in lifetimes.find_lifetime_faults(lifetime, covered):
+            yield fault._replace(tail=path)

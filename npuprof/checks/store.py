@@ -14,6 +14,7 @@ from itertools import chain
 from npuprof.catalog import build_finding, is_passed_through
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import Verdict, check_config, check_values, fold_findings, judge_config
+from npuprof.checks.lifetimes import build_newer_findings
 from npuprof.model import Context, Finding, NpuprofError, Place, Record, build_error
 from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
@@ -90,8 +91,9 @@ class StoreReport(Record):
     """All findings about a store, or about the ``specs`` of it that were checked.
 
     ``copies`` are edits of the lock and of vendored sources and releases, and policies that cannot
-    be read. ``faults`` are internal errors outside the presets. ``idle`` are entries of ``ignore``
-    and globs without effect; they are known only if everything was read, in every context.
+    be read. ``faults`` are internal errors outside the presets. ``newer`` are notes on requested
+    releases that are newer than all known ones. ``idle`` are entries of ``ignore`` and globs
+    without effect; they are known only if everything was read, in every context.
     """
 
     presets: list[PresetReport]
@@ -102,6 +104,7 @@ class StoreReport(Record):
     copies: list[Finding] = []
     idle: list[Finding] = []
     faults: list[Finding] = []
+    newer: list[Finding] = []
 
     @property
     def by_preset(self) -> dict[str, list[Finding]]:
@@ -112,6 +115,7 @@ class StoreReport(Record):
             *self.nested_stores,
             *self.copies,
             *self.faults,
+            *self.newer,
             *self.idle,
         ]
         return {
@@ -203,8 +207,9 @@ def check_store(
         _check_preset(store, name, notes)
         for name in (track_items(names, "presets") if progress else names)
     ]
+    newer = build_newer_findings(store.context) if notes else []
     if specs:
-        return StoreReport(presets, False)
+        return StoreReport(presets, False, newer=newer)
     stray_names = collect_findings(store.find_stray_files)
     if not (names or stray_names or copies or faults):
         what = f"there is no preset in {store.label}, so nothing was checked"
@@ -227,6 +232,7 @@ def check_store(
         nested_stores=collect_findings(store.find_nested_stores),
         copies=copies,
         faults=faults,
+        newer=newer,
     )
     if not notes or not report.is_whole or report.unresolved:
         return report

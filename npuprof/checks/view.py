@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
 
 
+#: Codes of unknown options, variables, arguments, flags, settings and attributes, and of unread
+#: ones: a release that is newer than all known ones may read them.
+RELEASE_CODES = frozenset(("NP201", "NP206", "NP208", "NP209", "NP212", "NP404", "NP812"))
+
+
 def select_all(reads: Iterable[str]) -> bool:
     """Select every check, whatever settings it reads: the default of ``about``."""
     return True
@@ -90,7 +95,8 @@ class ConditionalFinding(Record):
 class Scope(Record):
     """The subject of a check: scenario, CANN releases, product families and surface.
 
-    ``versions`` are the framework releases to check for. Many configs share a scope.
+    ``versions`` are the framework releases to check for, ``newer`` the axes whose release is newer
+    than all known ones. Many configs share a scope.
     """
 
     scenario: str | None
@@ -98,6 +104,7 @@ class Scope(Record):
     families: tuple[str, ...]
     surface: str = ""
     versions: Versions = ()
+    newer: tuple[str, ...] = ()
 
     def __hash__(self) -> int:  # faster than hashing all fields of a record
         return hash((self.scenario, self.releases, self.families, self.surface, self.versions))
@@ -226,6 +233,8 @@ class View:
             self.scope = _build_region_scope(
                 region.scenario, region.releases, region.products, region.surface, region.versions
             )
+        if newer := config.list_newer_axes():
+            self.scope = self.scope._replace(newer=newer)
         if surface:
             self.scope = self.scope._replace(surface=surface)
         if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (
@@ -316,9 +325,16 @@ class View:
             origin or self.config.origin(key, fault.tail),
             keys.format_key_path(key, fault.tail),
             (self.config.name,),
-            severity=fault.severity,
+            severity=self._limit_severity(fault, key),
             fix=fault.fix,
         )
+
+    def _limit_severity(self, fault: Fault, key: str) -> str:
+        """Return the severity of a fault; a release newer than all known ones may differ."""
+        newer = self.scope.newer
+        if newer and fault.severity == "error" and fault.code in RELEASE_CODES:
+            return "warning" if releases.find_name_axis(key) in newer else "error"
+        return fault.severity
 
     @property
     def is_converted(self) -> bool:
@@ -358,7 +374,7 @@ class View:
             **self.spans,
         }
         span = self.config.list_ranges().get(axis)
-        meant = releases.find_releases_in_range(span, axis) if span else ()
+        meant = releases.find_judged_releases(span, axis) if span else ()
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
     def lookup_operand(

@@ -252,10 +252,11 @@ class _Explained:
                 yield "counterpart", f"{counterpart} = {value}"
             else:
                 yield "counterpart", f"{counterpart}, not set"
-        since = f" since {setting.since}" if setting.since else ""
-        until = f" until {setting.until}" if setting.until else ""
+        section = keys.split_section_and_name(self._key)[0]
+        reading = releases.describe_set(setting.states, releases.find_axis(section, setting))
+        span = "" if not setting.states or reading == "all" else f" {reading}"
         call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
-        yield "read by", f"{keys.split_section_and_name(self._key)[0]}{since}{until}{call}"
+        yield "read by", f"{section}{span}{call}"
 
     def _describe_meaning(self) -> Iterator[tuple[str, str]]:
         texts = self._texts

@@ -209,16 +209,19 @@ class JudgingVerb(Verb):
         note: str,
         accepted: int = 0,
         coverage: Mapping[str, Any] | None = None,
+        releases: Sequence[Mapping[str, Any]] = (),
     ) -> Answer:
         """Return findings as an answer: text with a note, or a machine format.
 
-        JSON also has the number of accepted findings and the coverage.
+        JSON also has the number of accepted findings, the coverage and the pinned releases.
         """
         if self.format == "text":
             listed = written.format_findings(findings, self.coloured)
             return Answer(f"{listed}\n" if listed else "", (note,), code)
         if self.format == "json":
-            return Answer(written.format_json_findings(findings, accepted, coverage), code=code)
+            return Answer(
+                written.format_json_findings(findings, accepted, coverage, releases), code=code
+            )
         from npuprof.hosting import reports
 
         return Answer(reports.FORMATS[self.format](findings), code=code)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 
 from npuprof import catalog
 from npuprof.catalog import releases
@@ -97,17 +95,34 @@ def _build_fields(
     section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]
 ) -> dict[str, Any]:
     fields = {
-        field: value for field, value in record._asdict().items() if _says_something(field, value)
+        field: value
+        for field, value in record._asdict().items()
+        if _says_something(field, value) and field != "successor_states"
     }
     return {
         "schema": "npuprof.option/1",
         "section": section,
         **fields,
-        **({"releases": _describe_releases(fields["states"])} if "states" in fields else {}),
+        **_describe_lifetime(section, record),
         **catalog.find_record_texts(section, record.name),
         "rules": [rule.code for rule in ruled],
         "advice": advised,
     }
+
+
+def _describe_lifetime(section: str, record: Any) -> dict[str, str]:
+    """Return as text the sets of releases of a record that are not all releases."""
+    axis = releases.find_axis(section, record)
+    described = {}
+    for field, label in (
+        ("states", "releases"),
+        ("deprecated", "deprecated"),
+        ("no_effect", "no_effect"),
+    ):
+        if letters := getattr(record, field, ""):
+            text = releases.describe_set(letters, axis, unknown=field == "states")
+            described[label] = f"{'' if axis == releases.CANN else axis + ' '}{text}"
+    return described
 
 
 def _says_something(field: str, value: Any) -> bool:
@@ -153,7 +168,11 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
     """Return labels and values of a record's facts, in reading order."""
     fields = {
         name: value
-        for name, value in {**text, **record._asdict()}.items()
+        for name, value in {
+            **text,
+            **record._asdict(),
+            **_describe_lifetime(section, record),
+        }.items()
         if _says_something(name, value)
     }
     field = (
@@ -188,8 +207,8 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
             ("doubtful", f"{value}: {doubt}")
             for value, doubt in fields.get("doubtful_values", {}).items()
         ),
-        ("deprecated", _describe_since(fields, "deprecated")),
-        ("use instead", fields.get("replaced_by") or fields.get("replacement")),
+        ("deprecated", fields.get("deprecated")),
+        ("use instead", fields.get("replaced_by") if releases.is_past(record) else ""),
         (
             "characters",
             "letters, digits, '_', '-', '.', Chinese characters, and '/' between them"
@@ -220,10 +239,10 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             for family, (few, many) in fields["product_count"].items()
         ]
         yield "count", f"{low} to {high} size profiles; {', '.join(counts)}"
-    if "states" in fields:
-        yield "releases", _describe_releases(fields["states"])
+    yield "releases", fields.get("releases")
     for surface, states in fields.get("surface_states", {}).items():
-        yield "releases", f"{_SURFACES[surface]}: {_describe_releases(states)}"
+        reading = releases.describe_set(states, releases.CANN, unknown=True)
+        yield "releases", f"{_SURFACES[surface]}: {reading}"
     yield "listed", fields.get("listed")
     since = fields.get("choices_since", {})
     until = fields.get("choices_until", {})
@@ -259,33 +278,15 @@ def _list_usage_facts(
         yield "read by", fields.get("read_by") or record.framework
         yield "read as", record.otherwise or find_reading(record).why
         yield "keys", [*record.items]
-        yield "since", fields.get("since")
-        yield "until", record.until
     if isinstance(record, catalog.Setting):
         yield "set by", record.call.replace("{}", "VALUE")
         yield "other values", record.otherwise
         yield "counterpart", [*record.counterparts]
-        yield "since", record.since
-        yield "until", record.until
-    yield "no effect", fields.get("dead") or _describe_since(fields, "no_effect")
+    yield "no effect", fields.get("why_unread") or fields.get("no_effect")
     yield "overwritten", fields.get("overwritten_by")
     yield "precedence", fields.get("precedence")
     yield "requires", fields.get("requires")
     yield "conflicts", fields.get("conflicts")
-
-
-def _describe_since(fields: dict[str, Any], name: str) -> str:
-    """Return the first release of a property of a record: ``yes`` if unknown.
-
-    Empty if the record lacks it.
-    """
-    return (
-        f"since {fields[f'{name}_since']}"
-        if f"{name}_since" in fields
-        else "yes"
-        if fields.get(name)
-        else ""
-    )
 
 
 def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
@@ -308,24 +309,6 @@ def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
     if text.get("default_note"):
         parts.append(str(text["default_note"]))
     return "; ".join(parts)
-
-
-def _describe_releases(states: str) -> str:
-    """Return the releases that read an option, as text."""
-    names = releases.load_releases()[: len(states)]
-    parts = []
-    for state, group in groupby(zip(states, names, strict=True), key=itemgetter(0)):
-        run = [name for _, name in group]
-        if state in "Y?":
-            span = (
-                run[0]
-                if len(run) == 1
-                else f"{run[0]} on"
-                if run[-1] == names[-1]
-                else f"{run[0]} to {run[-1]}"
-            )
-            parts.append(span + (" (unknown)" if state == "?" else ""))
-    return ", ".join(parts) or "none"
 
 
 VERB = Option

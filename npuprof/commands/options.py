@@ -125,7 +125,9 @@ class Options(Verb):
         """Return the filters. Raises NpuprofError for an unknown release, product or risk."""
         filters = []
         if self.deprecated:
-            filters.append(lambda section, name: _is_past(catalog.find_record(section, name)))
+            filters.append(
+                lambda section, name: releases.is_past(catalog.find_record(section, name))
+            )
         if self.since is not None:
             first = _find_release(self.since)
             filters.append(
@@ -150,11 +152,6 @@ class Options(Verb):
                 )
             )
         return filters
-
-
-def _is_past(record: Any) -> bool:
-    gone = getattr(record, "states", "").endswith(".")
-    return bool(getattr(record, "deprecated", False) or getattr(record, "no_effect", False) or gone)
 
 
 def _find_release(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof.catalog import build_finding
+from npuprof.checks.lifetimes import build_newer_findings
 from npuprof.commands.finding_options import FORMATS, JudgingVerb, describe_accepted
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import (
@@ -25,6 +26,7 @@ from npuprof.report import Answer
 from npuprof.report.baselines import BaselineKey
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
+from npuprof.scripts.pinned_releases import describe_pins, list_pin_fields
 from npuprof.scripts.reading.file_kinds import describe_kinds
 from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_report, format_report_page
@@ -70,7 +72,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         context = self.build_context()
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
-        findings = scanned.findings
+        findings = [*build_newer_findings(context), *scanned.findings]
         unread = scanned.unread
         accepted = scanned.accepted
         for path in self.paths:
@@ -99,7 +101,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         covered = scanned.coverage.describe("--all", self.everything)
         note = (
             f"{format_count(scanned.files, 'file')} scanned: "
-            f"{found_now}{settled.note}{more}; {covered}"
+            f"{found_now}{settled.note}{more}; {covered}{describe_pins(scanned.releases)}"
         )
         # a misspelt folder would otherwise look clean
         if not scanned.files and not findings:
@@ -107,7 +109,9 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                 f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, "
                 ".sh); npuprof check looks at presets"
             )
-        return self.answer_findings(shown, code, note, accepted, scanned.coverage.format_fields())
+        covered_fields = scanned.coverage.format_fields()
+        pinned = list_pin_fields(scanned.releases)
+        return self.answer_findings(shown, code, note, accepted, covered_fields, pinned)
 
     def _begin_survey(self, context: Context) -> Survey | None:
         """Return the counter for ``--statistics``, None without it.

@@ -346,10 +346,23 @@ class Config(Mapping[str, "Any"]):
         If a release was requested, it is the only one.
         """
         meant = {
-            axis: releases.find_releases_in_range(spec, axis) or ()
+            axis: releases.find_judged_releases(spec, axis) or ()
             for axis, spec in self.versions.items()
         }
         return meant | {axis: (release,) for axis, release in self.context.versions}
+
+    def list_newer_axes(self) -> tuple[str, ...]:
+        """Return the axes whose release is newer than all known ones."""
+        requested = dict(self.context.newer)
+        return tuple(
+            axis
+            for axis in {**self.list_ranges(), **requested}
+            if axis in requested
+            or (
+                self.context.find_value(axis) is None
+                and releases.is_newer(self.list_ranges()[axis], axis)
+            )
+        )
 
     @property
     def products(self) -> tuple[str, ...]:

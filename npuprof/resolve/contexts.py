@@ -330,7 +330,7 @@ class ContextMap:
         Without a range, the newest release for each combination of overrides.
         """
         spec = self._config.list_ranges().get(axis)
-        claimed = releases.find_releases_in_range(spec, axis) if spec else None
+        claimed = releases.find_judged_releases(spec, axis) if spec else None
         # without an override on the axis, its releases make no difference
         if claimed is not None or not self._list_named(axis):
             return claimed or ()

@@ -17,7 +17,7 @@ from npuprof.model import Record
 class CatalogueRow(Record):
     """One record of the catalogue.
 
-    ``since`` and ``until`` are the first and last release that read it, if known.
+    ``readers`` are the releases that read it, empty if all do.
 
     ``spelling`` is its name on each surface.
     """
@@ -32,8 +32,7 @@ class CatalogueRow(Record):
     risk: tuple[str, ...] = ()
     products: tuple[str, ...] = ()
     spelling: tuple[tuple[str, str], ...] = ()
-    since: str = ""
-    until: str = ""
+    readers: str = ""
     state: str = ""
     replacement: str = ""
     framework: str = ""
@@ -75,15 +74,18 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
         risks.find_unit_and_risk(key)[1],
         tuple(fields.get("products", ())),
         tuple(pair for pair in fields.get("spelling", {}).items() if pair[1]),
-        *_find_span(record),
-        "without effect"
-        if fields.get("no_effect")
-        else "deprecated"
-        if fields.get("deprecated")
-        else "",
-        fields.get("replaced_by") or fields.get("replacement", ""),
+        _describe_readers(section.name, record),
+        _describe_state(fields),
+        fields.get("replaced_by", "") if releases.is_past(record) else "",
         find_framework(section.name, name),
     )
+
+
+def _describe_state(fields: Mapping[str, Any]) -> str:
+    """Return what the newest known release says of a setting, empty for nothing."""
+    if fields.get("no_effect", "").endswith("Y"):
+        return "without effect"
+    return "deprecated" if fields.get("deprecated", "").endswith("Y") else ""
 
 
 def find_framework(section: str, name: str) -> str:
@@ -97,21 +99,13 @@ def find_framework(section: str, name: str) -> str:
     return str(catalog.load_built_part("titles")[variable.framework]) if variable else ""
 
 
-def _find_span(record: catalog.Entry | None) -> tuple[str, str]:
-    """Return the first and last release known to read a setting.
-
-    Empty strings if all do or it is unknown.
-    """
-    if isinstance(record, catalog.Setting):
-        return record.since, record.until
-    known = releases.load_releases()
-    if not isinstance(record, catalog.Option) or "Y" not in record.states:
-        return "", ""
-    first = record.states.index("Y")
-    last = record.states.rindex("Y")
-    return known[first] if "." in record.states[:first] else "", known[
-        last
-    ] if "." in record.states[last:] else ""
+def _describe_readers(section: str, record: catalog.Entry | None) -> str:
+    """Return the releases that read a setting; empty if all known ones do."""
+    states = getattr(record, "states", "")
+    if record is None or not states:
+        return ""
+    reading = releases.describe_set(states, releases.find_axis(section, record))
+    return "" if reading == "all" else reading
 
 
 def _describe_values(fields: Mapping[str, Any]) -> str:

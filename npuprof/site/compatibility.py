@@ -214,6 +214,7 @@ def _compare_with_release(now: Config, findings: Iterable[Finding], release: str
     deprecated = []
     for key in sorted(then.settings):
         option = catalog.find_option(key)
-        if option and (option.deprecated or option.no_effect):
+        index = releases.release_index(release)
+        if option and "Y" in (option.deprecated[index:][:1], option.no_effect[index:][:1]):
             deprecated.append(key)
     return breaks, defaults, tuple(deprecated)

@@ -316,6 +316,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
         "surfaces": sorted({surface for row in rows for surface, _ in row.spelling}),
         "risks": sorted({risk for row in rows for risk in row.risk}),
         "changes": list_release_rows(),
+        "newest": releases.describe_newest_releases(),
     }
 
 

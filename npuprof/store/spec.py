@@ -499,19 +499,26 @@ def build_context(
     NpuprofError for an unknown release, product, target or framework.
     """
     problems: list[Finding] = []
-    frameworks = _read_versions({"cann": cann} if cann is not None else {}, versions, problems)
+    newer: dict[str, str] = {}
+    frameworks = _read_versions(
+        {"cann": cann} if cann is not None else {}, versions, newer, problems
+    )
     cann = frameworks.pop("cann", None)
-    release = _find_release(cann, problems) if cann is not None else None
+    release = _find_release(cann, newer, problems) if cann is not None else None
     family = _find_product(product, problems) if product is not None else None
     if target is not None:
         _require_target(target, problems)
     if problems:
         raise NpuprofError(problems)
-    return Context(release, family, target, tuple(sorted(frameworks.items())))
+    return Context(
+        release, family, target, tuple(sorted(frameworks.items())), tuple(sorted(newer.items()))
+    )
 
 
-def _find_release(cann: str, problems: list[Finding]) -> str | None:
+def _find_release(cann: str, newer: dict[str, str], problems: list[Finding]) -> str | None:
     release = releases.find_release(cann)
+    if release is None and (newest := _find_stand_in(cann, releases.CANN, newer)):
+        return newest
     if release is None:
         known = releases.load_releases()
         inside = releases.find_release_inside(cann)
@@ -521,6 +528,14 @@ def _find_release(cann: str, problems: list[Finding]) -> str | None:
         why = "The behavior of an option depends on the release."
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", why, hint))
     return release
+
+
+def _find_stand_in(version: str, axis: str, newer: dict[str, str]) -> str:
+    """Return the newest known release for a newer one, which is recorded; otherwise ""."""
+    newest = releases.load_axis(axis).find_stand_in(version.removeprefix("CANN").strip())
+    if newest:
+        newer[axis] = version
+    return newest
 
 
 def _find_product(product: str, problems: list[Finding]) -> str | None:
@@ -546,11 +561,12 @@ def _require_target(target: str, problems: list[Finding]) -> None:
 def _read_versions(
     known: dict[str, str],
     versions: Mapping[str, str] | Sequence[str],
+    newer: dict[str, str],
     problems: list[Finding],
 ) -> dict[str, str]:
     """Return a user's framework releases, including CANN's as written.
 
-    Faults are added to the problems.
+    Faults are added to the problems, releases newer than all known ones to ``newer``.
     """
     if not versions:
         return known
@@ -562,6 +578,8 @@ def _read_versions(
     names = ("cann", *releases.list_frameworks())
     for name, text in pairs:
         release = text if name == "cann" else releases.find_release(text, name)
+        if release is None and name in names:
+            release = _find_stand_in(text, name, newer)
         if name not in names:
             hint = did_you_mean(name, names, f"known are {', '.join(names)}")
             problems.append(Finding("NP902", f"unknown framework {name!r}", "", hint))

@@ -240,7 +240,11 @@ def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
 
 def _print_version(is_requested: bool) -> None:
     if is_requested:
-        typer.echo(f"npuprof {__version__}")
+        from npuprof.catalog.releases import describe_newest_releases
+
+        typer.echo(f"npuprof {__version__}\nnewest known releases:")
+        for release in describe_newest_releases():
+            typer.echo(f"  {release}")
         raise typer.Exit
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from npuprof import catalog
+from npuprof.catalog import releases
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
 from npuprof.checks.variables import find_option_faults
-from npuprof.checks.view import Fault
+from npuprof.checks.view import RELEASE_CODES, Fault
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, Place
@@ -89,6 +90,7 @@ def check_script(
         for finding in findings
         if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
     ]
+    findings = [_limit_severity(finding, context) for finding in findings]
     unique = {
         (finding.code, finding.where, finding.key, finding.message): finding
         for finding in (*findings, *lost)
@@ -97,6 +99,18 @@ def check_script(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
+
+
+def _limit_severity(finding: Finding, context: Context) -> Finding:
+    """Return a finding; one about an unknown name is a warning at most where no release is named.
+
+    A release that is newer than all known ones may have the name, too.
+    """
+    if finding.severity != "error" or finding.code not in RELEASE_CODES:
+        return finding
+    axis = releases.find_name_axis(finding.key)
+    is_certain = context.find_value(axis) and axis not in dict(context.newer)
+    return finding if is_certain else finding._replace(severity="warning")
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
@@ -146,16 +160,17 @@ def _check_launch(
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return the faults of a setting alone: name, value, default, age, place."""
-    value_faults, age_faults = scope.follow_advice(
-        find_script_faults(setting, view.requested), _find_age_faults(setting, view)
-    )
+    value_faults = find_script_faults(setting, view.requested)
+    age_faults = _find_age_faults(setting, view)
+    if any(fault.code == "NP812" for fault in value_faults):
+        # the class raises an error: what an engine does with the value is of no interest
+        age_faults = [fault for fault in age_faults if fault.code not in ("NP501", "NP502")]
+    value_faults, age_faults = scope.follow_advice(value_faults, age_faults)
     value_faults = [
         fault
         for fault in value_faults
         if not scope.is_fault_excused(view.settings, setting.key, fault)
     ]
-    if any(fault.code == "NP812" for fault in value_faults):
-        age_faults = [fault for fault in age_faults if fault.code != "NP501"]  # already removed
     faults = [*value_faults, *_find_default_faults(setting, view.requested), *age_faults]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
         what = f"{setting.name} {setting.unused}"
@@ -217,17 +232,13 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     scope_faults = scope.find_scope_faults(
         view.scope, setting.key, None if setting.reason else setting.value
     )
-    variable = catalog.find_variable(setting.name)
-    # without a requested release, the script may be for one that does not know the newer name
-    is_early = variable is not None and variable.replacement_since and not view.requested.cann
     faults = []
     for fault in scope_faults:
         if _is_inapplicable(setting, fault):
             continue
         if scope.is_fault_excused(view.settings, setting.key, fault):
             continue
-        is_note = is_early and fault.code == "NP501"
-        faults.append(fault._replace(severity="info") if is_note else fault)
+        faults.append(fault)
     return faults
 
 

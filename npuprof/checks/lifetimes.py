@@ -1,0 +1,279 @@
+"""Faults of time: which releases read a setting, for options, variables, flags and settings."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from npuprof import catalog
+from npuprof.catalog import releases
+from npuprof.checks.view import Fault
+from npuprof.document import keys
+from npuprof.model import Context, Finding, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Dated = catalog.Option | catalog.Variable | catalog.Flag | catalog.Setting
+
+
+#: A successor may have a successor of its own; rows that name each other end here.
+_MOST_SUCCESSORS = 3
+
+
+class Lifetime(Record):
+    """The releases that read a setting, with one letter for each release of an axis.
+
+    The letters are those of catalogue records. ``subject`` is the name of the setting in messages,
+    and of one of its values if the letters are those of the value. ``unread`` says what releases
+    that do not read it do. ``variable`` is the name of a variable, whose texts are read for faults
+    only, and ``framework`` its own reader.
+    """
+
+    subject: str
+    axis: str
+    states: str = ""
+    deprecated: str = ""
+    no_effect: str = ""
+    replaced_by: str = ""
+    successor_states: str = ""
+    unread: str = "where nothing reads it, it is ignored silently"
+    variable: str = ""
+    framework: str = ""
+
+    def list_other_readers(self) -> list[str]:
+        """Return the programs of other axes that may read a variable."""
+        texts = catalog.find_record_texts("env", self.variable) if self.variable else {}
+        return [reader for reader in texts.get("read_by", ()) if reader != self.framework]
+
+    def explain_unread(self) -> str:
+        """Return why no release reads a variable, empty if nothing is recorded."""
+        texts = catalog.find_record_texts("env", self.variable) if self.variable else {}
+        why: str = texts.get("why_unread", "")
+        return why
+
+
+def build_lifetime(key: str, record: Dated) -> Lifetime:
+    """Return the lifetime of an option, a variable, a flag or a setting, by its record."""
+    section, name = keys.split_section_and_name(key)
+    lifetime = Lifetime(
+        key,
+        releases.find_axis(section, record),
+        record.states,
+        record.deprecated,
+        record.no_effect,
+        record.replaced_by,
+        record.successor_states,
+    )
+    if isinstance(record, catalog.Variable):
+        return lifetime._replace(variable=name, framework=record.framework)
+    if isinstance(record, catalog.Setting):
+        return lifetime._replace(unread="others fail at it or ignore it")
+    return lifetime
+
+
+def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:
+    """Yield why releases do not read a setting, or will not.
+
+    ``covered`` are the named releases of its axis. Without any, the newest stable release decides,
+    and whatever it reads gets a note at most.
+    """
+    if not (lifetime.states or lifetime.deprecated or lifetime.no_effect):
+        return
+    if not covered:
+        yield from _judge_newest(lifetime)
+        return
+    unread = _select(lifetime, lifetime.states, covered, ".")
+    if unread:
+        yield _build_unread_fault(lifetime, covered, unread)
+        return
+    if unknown := _select(lifetime, lifetime.states, covered, "?"):
+        yield _build_unknown_fault(lifetime, unknown)
+    yield from _find_age_fault(lifetime, covered)
+
+
+def build_newer_findings(context: Context) -> list[Finding]:
+    """Return a note for each requested release that is newer than all known ones."""
+    return [
+        Finding(
+            "NP402",
+            f"{axis} {written} is newer than all known releases",
+            f"{context.find_value(axis)}, the newest known one, is checked instead.",
+            "update npuprof for newer ones",
+            severity="info",
+        )
+        for axis, written in context.newer
+    ]
+
+
+def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
+    """Yield the fault of a setting for which no release is named."""
+    axis, title = lifetime.axis, _get_title(lifetime.axis)
+    newest, lines = releases.find_stable_lines(axis)
+    if not _select(lifetime, lifetime.states, (newest,), "."):
+        for fault in _find_age_fault(lifetime, (newest,)):
+            # the run may use an older release, in which nothing is to be done
+            yield fault._replace(severity="info") if fault.code == "NP501" else fault
+        return
+    known = releases.load_releases(axis)
+    reading = _select(lifetime, lifetime.states, known, "Y")
+    later = [name for name in reading if known.index(name) > known.index(newest)]
+    if later:
+        what = f"{lifetime.subject} is read from {title} {later[0]} on"
+        why = f"The newest stable release, {newest}, does not read it."
+        hint = f"set it for {later[0]} and newer"
+        yield Fault("NP502", what, why, hint, severity="info")
+        return
+    successor = _advise_successor(lifetime, (newest,))
+    if not set(reading).isdisjoint(lines):
+        what = f"{lifetime.subject} is no longer read in {title} {newest}"
+        why = f"{title} {reading[-1]} is the last release that reads it."
+        hint = successor or "unset it for newer releases"
+        yield Fault("NP502", what, why, hint, severity="info")
+        return
+    why = f"No release of {title} reads it."
+    if reading:
+        why = f"The last release of {title} that reads it is {reading[-1]}."
+    reason = "" if reading else lifetime.explain_unread()
+    # programs such as the graph engine are parts of CANN, and have its releases
+    frameworks = releases.list_frameworks()
+    others = [reader for reader in lifetime.list_other_readers() if reader in frameworks]
+    if others and not reason:
+        reason = f"Perhaps {', '.join(others)} still reads it."
+    yield Fault(
+        "NP502",
+        f"{lifetime.subject} has no effect",
+        f"{why} {reason}".rstrip(),
+        successor or "unset it",
+        severity="info" if others else "warning",
+    )
+
+
+def _find_age_fault(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:
+    """Yield that the newest covered release reads a setting in vain, or warns of its end."""
+    title, newest = _get_title(lifetime.axis), covered[-1]
+    if _select(lifetime, lifetime.no_effect, covered[-1:], "Y"):
+        what = f"{lifetime.subject} has no effect in {title} {newest}"
+        why = f"{title} takes the value and does nothing with it."
+        yield Fault("NP502", what, why, _advise_successor(lifetime, covered) or "unset it")
+    elif _select(lifetime, lifetime.deprecated, covered[-1:], "Y"):
+        first = _find_start(lifetime.deprecated, lifetime.axis, newest)
+        since = f"since {title} {first}" if first else f"in {title} {newest}"
+        successor = _advise_successor(lifetime, covered)
+        hint = successor or "unset it if you can"
+        # what replaces it is not there yet: the old name is the right one for now
+        is_early = bool(lifetime.replaced_by) and not _is_successor_read(lifetime, covered)
+        yield Fault(
+            "NP501",
+            f"{lifetime.subject} is deprecated {since}",
+            "A later release may remove it.",
+            hint,
+            severity="info" if is_early else "warning",
+        )
+
+
+def _build_unread_fault(lifetime: Lifetime, covered: tuple[str, ...], unread: list[str]) -> Fault:
+    axis, title = lifetime.axis, _get_title(lifetime.axis)
+    other_readers = lifetime.list_other_readers()
+    span = releases.describe_set(lifetime.states, axis)
+    reading = f"It is read by {title} {span}" if span != "none" else f"No {title} reads it"
+    if other_readers:
+        reading = f"{reading}, and perhaps by {', '.join(other_readers)}"
+    hint = _advise_successor(lifetime, covered)
+    if not hint.startswith("use "):
+        later = f"; {hint}" if hint else ""
+        hint = f"unset it there, or narrow {axis}{later}"
+    what = f"{lifetime.subject} is not read in {title} {releases.format_release_span(unread, axis)}"
+    return Fault(
+        "NP404",
+        what,
+        f"{reading}; {lifetime.unread}.",
+        hint,
+        severity="warning" if other_readers else "error",
+    )
+
+
+def _build_unknown_fault(lifetime: Lifetime, unknown: list[str]) -> Fault:
+    axis, title = lifetime.axis, _get_title(lifetime.axis)
+    span = f"{title} {releases.format_release_span(unknown, axis)}"
+    what = f"it is not known whether {span} reads {lifetime.subject}"
+    if releases.load_axis(axis).documented:
+        why = f"Its documentation lists it for {releases.describe_set(lifetime.states, axis)}."
+    else:
+        why = (
+            "The sources of these releases could not be read; it is missing before them and "
+            "there after them."
+        )
+    hint = f"narrow {axis} to releases that certainly read it, or test it"
+    return Fault("NP405", what, why, hint)
+
+
+def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
+    """Return the advice to use a successor: now, or from a release on; empty if there is none."""
+    for _ in range(_MOST_SUCCESSORS):
+        following = _find_successor(lifetime)
+        if following is None or not _select(following, following.deprecated, covered[-1:], "Y"):
+            break
+        if not following.replaced_by:
+            break
+        lifetime = following
+    name = lifetime.replaced_by
+    if not name:
+        return ""
+    if catalog.find_option(name) is not None and lifetime.subject.startswith("env."):
+        name = f"the TensorFlow adapter's option {name}"
+    states = lifetime.successor_states
+    reading = set(_select(lifetime, states, covered, "Y"))
+    missing = [release for release in covered if release not in reading]
+    if not states or not missing:
+        return f"use {name}"
+    known = releases.load_releases(lifetime.axis)
+    later = _select(lifetime, states, known[known.index(missing[-1]) :], "Y")
+    return f"from {_get_title(lifetime.axis)} {later[0]}: use {name}" if later else ""
+
+
+def _is_successor_read(lifetime: Lifetime, covered: tuple[str, ...]) -> bool:
+    """Return whether one of some releases deprecates a setting and reads its successor.
+
+    The answer for a range must be that for the release of it in which there is something to do.
+    """
+    warning = tuple(_select(lifetime, lifetime.deprecated, covered, "Y"))
+    states = lifetime.successor_states
+    return not states or bool(_select(lifetime, states, warning, "Y"))
+
+
+def _find_successor(lifetime: Lifetime) -> Lifetime | None:
+    """Return the lifetime of a successor on the same axis, None if no record is known."""
+    for key in (lifetime.replaced_by, f"env.{lifetime.replaced_by}"):
+        record = catalog.find_key_record(key)
+        if record is not None and not isinstance(record, catalog.Argument):
+            successor = build_lifetime(key, record)
+            return successor if successor.axis == lifetime.axis else None
+    return None
+
+
+def _find_start(letters: str, axis: str, release: str) -> str:
+    """Return the first of the releases with the letter ``Y`` that lead to a release.
+
+    Empty if they begin with the first known one.
+    """
+    known = releases.load_releases(axis)
+    before = letters[: known.index(release) + 1].rstrip("Y")
+    return known[len(before)] if before else ""
+
+
+def _select(lifetime: Lifetime, letters: str, names: tuple[str, ...], letter: str) -> list[str]:
+    """Return those of some releases that have a letter; unset letters mean ``Y`` for ``states``."""
+    if not letters:
+        return []
+    positions = _index_releases(lifetime.axis)
+    return [name for name in names if letters[positions[name]] == letter]
+
+
+@cache
+def _index_releases(axis: str) -> dict[str, int]:
+    return {name: index for index, name in enumerate(releases.load_releases(axis))}
+
+
+def _get_title(axis: str) -> str:
+    return "CANN" if axis == releases.CANN else axis
