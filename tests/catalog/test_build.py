@@ -158,8 +158,8 @@ def test_a_condition_that_cannot_be_evaluated_is_an_error_that_names_its_record(
         ("cann not in ('9.1', '9.2') and cann >= '8.1'", "8.2.RC1", "9.0.0"),
         ("vllm_ascend > '0.9' and vllm_ascend < '0.11'", "0.9.1rc1", "0.11.0rc3"),
         ("vllm_ascend == '0.10.0rc1'", "0.10.0rc1", "0.10.0rc1"),
-        ("torch_npu >= '7.1' and torch_npu < '26'", "7.1.0", "7.3.0"),
-        ("torch_npu > '2.9.0'", "26.0.0", "26.1.0"),
+        ("torch_npu >= '7.1' and torch_npu < '26'", "7.1.0", "7.3.1"),
+        ("torch_npu > '2.9.0'", "7.3.1", "26.2.0-beta.1"),
         ("torch_npu == '2.9.0.post2'", "26.0.0", "26.0.0"),
     ],
 )

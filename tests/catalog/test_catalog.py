@@ -155,6 +155,7 @@ PROSE = {
     "born_on",
     "read_by",
     "overwritten_by",
+    "why_unread",
     "audience",
 }
 
@@ -227,7 +228,10 @@ def test_the_releases_and_products_of_an_option_exist(name: str) -> None:
     if record.field is None and "removed_in" not in catalog.find_record_texts("options", name):
         assert "Y" not in record.states
     named = [*record.default_since, *record.choices_since.values(), *record.choices_until.values()]
-    named += [release for release in (record.deprecated_since, record.no_effect_since) if release]
+    for letters in filter(None, (record.deprecated, record.no_effect)):
+        assert len(letters) == len(RELEASES)
+        assert "Y" in letters
+        assert set(letters) <= set("Y.")
     text = catalog.find_record_texts("options", name)
     named += [
         *text.get("meanings_since", {}),
@@ -338,10 +342,10 @@ def test_a_flag_is_whole(name: str) -> None:
     assert record.default is None or not record.choices or record.default in record.choices
     if record.pattern:
         re.compile(record.pattern)
-    if record.replacement:
-        assert catalog.find_flag(record.replacement.removeprefix("--")) or catalog.find_option(
-            record.replacement
-        ), record.replacement
+    if record.replaced_by:
+        assert catalog.find_flag(record.replaced_by.removeprefix("--")) or catalog.find_option(
+            record.replaced_by
+        ), record.replaced_by
     for other in (*record.requires, *record.conflicts):
         names = re.findall(r"--([a-z][\w]*)", other) or [re.split(r"[ =]", other)[0]]
         assert any(catalog.find_flag(name) or catalog.find_option(name) for name in names), other

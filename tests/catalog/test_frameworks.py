@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from npuprof import catalog
+from npuprof.catalog import releases
 from npuprof.catalog.execution import find_value_execution, is_known_variable, list_option_calls
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.setting_values import find_setting_faults
@@ -18,6 +19,13 @@ from support.running import Run
 NAMES = catalog.record_names("env")
 RECORDS = {name: record for name in NAMES if (record := catalog.find_variable(name))}
 READS = tomllib.loads((REPOSITORY / "npuprof/catalog/reads.toml").read_text())
+#: The files of each framework whose sources were read, by stem.
+FILES = {
+    upstream.parent.name: {
+        path.stem: tomllib.loads(path.read_text()) for path in upstream.parent.glob("*.toml")
+    }
+    for upstream in (REPOSITORY / "npuprof/catalog/frameworks").glob("*/upstream.toml")
+}
 
 #: By the way in which a switch is read: texts that come to what they say, and texts that come to
 #: something else.
@@ -48,11 +56,29 @@ SWITCHES: dict[str, tuple[list[str], list[str]]] = {
 ROWS = [
     (name, text, is_right)
     for name, record in RECORDS.items()
-    if record.reads in SWITCHES
+    if record.parsed_as in SWITCHES
     for is_right in (True, False)
-    for text in SWITCHES[record.reads][not is_right]
+    for text in SWITCHES[record.parsed_as][not is_right]
     if text not in record.choices or is_right
 ]
+
+
+@pytest.mark.parametrize("framework", FILES)
+@pytest.mark.parametrize("kind", ["env", "settings"])
+def test_a_row_leaves_to_the_sources_which_releases_read_it(framework: str, kind: str) -> None:
+    files = FILES[framework]
+    rows = files.get({"env": "variables"}.get(kind, kind), {})
+    generated = {name: files["upstream"].get(f"{kind}.{name}", {}) for name in rows}
+    compared = [name for name in rows if generated[name]]
+    dated = ("reads", "deprecated")
+    twice = [
+        f"{name}: {field}"
+        for name in compared
+        for field in dated
+        if field in rows[name] and field in generated[name]
+    ]
+    assert twice == []
+    assert kind == "settings" or len(compared) > 2
 
 
 def find_faults(name: str, text: str) -> list[Fault]:
@@ -62,7 +88,7 @@ def find_faults(name: str, text: str) -> list[Fault]:
 
 
 def test_each_way_of_reading_is_described_used_and_judged() -> None:
-    used = {record.reads for record in RECORDS.values() if record.reads}
+    used = {record.parsed_as for record in RECORDS.values() if record.parsed_as}
     assert used == READS.keys()
     assert {name for name, row in READS.items() if "others" in row} == SWITCHES.keys()
     assert len(ROWS) > 400
@@ -232,12 +258,39 @@ def test_a_fault_in_a_list_of_pairs_says_why_and_what_to_write(
     assert fault.hint == hint
 
 
-@pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if record.dead])
-def test_a_variable_that_nothing_reads_any_more_has_no_effect(name: str) -> None:
+def list_releases_that_read(name: str) -> list[str]:
+    record = RECORDS[name]
+    known = releases.load_releases(releases.find_axis("env", record))
+    pairs = zip(record.states, known, strict=True)
+    return [release for letter, release in pairs if letter == "Y"]
+
+
+def is_dead(name: str) -> bool:
+    """Return whether neither of the two newest stable lines reads a variable, nor a later one."""
+    axis = releases.find_axis("env", RECORDS[name])
+    known = releases.load_releases(axis)
+    newest, lines = releases.find_stable_lines(axis)
+    alive = {*lines, *known[known.index(newest) :]}
+    states = RECORDS[name].states
+    return bool(states) and all(states[known.index(release)] == "." for release in alive)
+
+
+DEAD = [name for name in RECORDS if is_dead(name)]
+
+
+@pytest.mark.parametrize("name", DEAD)
+def test_a_variable_that_nothing_reads_any_more_names_the_last_release_that_reads_it(
+    name: str,
+) -> None:
     (fault,) = find_scope_faults(Scope(None, (), ()), f"env.{name}", "1")
     assert fault.code == "NP502"
-    assert fault.why
-    assert sum(bool(record.dead) for record in RECORDS.values()) > 40
+    assert fault.severity == "warning"
+    reading = list_releases_that_read(name)
+    said = f" that reads it is {reading[-1]}." if reading else "No release of "
+    assert said in fault.why
+    assert fault.hint.startswith(("use ", "from ", "unset it"))
+    assert len(DEAD) > 50
+    assert {RECORDS[name].framework for name in DEAD} >= {"mindspore", "mindie", "vllm_ascend"}
 
 
 @pytest.mark.parametrize(
@@ -277,7 +330,6 @@ def test_a_variable_that_is_an_option_of_a_function_is_a_warning_with_the_call(n
     [
         "GRAPH_OP_RUN",
         "MS_ENABLE_GE",
-        "MS_DISABLE_REF_MODE",
         "MS_HCCL_CM_INIT",
         "MINDSPORE_OP_INFO_PATH",
     ],

@@ -38,7 +38,7 @@ def list_named() -> dict[tuple[str, str], str]:
         for name in catalog.record_names(section):
             record: Any = find(name)
             if (record.choices or record.pattern or record.reader) and not getattr(
-                record, "reads", ""
+                record, "parsed_as", ""
             ):
                 found[section, name] = record.reader
     return found

@@ -91,8 +91,15 @@ def test_there_are_lines_for_every_setting_of_torch_npu() -> None:
 def test_each_setting_of_torch_npu_is_clean_and_rendered_as_its_call(name: str) -> None:
     value, line = LINES[name]
     lines = "[torch_npu]", f"{name} = {format_toml_value(value)}"
-    assert set(list_codes(*lines)) <= {"NP501", "NP214"}
-    assert ("NP501" in list_codes(*lines)) is ROWS[name].deprecated
+    findings = npuprof.check(load(*lines))
+    # without a release, what later ones read or remove is a note
+    severities = {finding.code: finding.severity for finding in findings}
+    assert severities.keys() <= {"NP501", "NP214", "NP502"}
+    assert severities.get("NP501", "info") == "info"
+    assert severities.get("NP502", "info") == "info"
+    newest = releases.load_releases("torch_npu")[-1]
+    named = f'profile.versions.torch_npu = "{newest}"'
+    assert ("NP501" in list_codes(named, *lines)) is ROWS[name].deprecated.endswith("Y")
     assert render(*lines) == [line]
 
 
@@ -118,13 +125,18 @@ def test_each_setting_names_releases_settings_and_variables_that_there_are(
 ) -> None:
     record = catalog.find_setting(section, name)
     assert record is not None
-    assert set(filter(None, (record.since, record.until))) <= set(releases.load_releases(section))
-    for other in (*record.counterparts, *record.conflicts, *record.requires):
-        key = (
-            other
-            if other in record.counterparts or other.startswith("env.")
-            else f"{section}.{other}"
-        )
+    known = releases.load_releases(releases.find_axis(section, record))
+    for letters in filter(None, (record.states, record.deprecated, record.no_effect)):
+        assert len(letters) == len(known)
+        assert set(letters) <= set("Y.?")
+    assert len(record.successor_states) in (0, len(known))
+    assert set(record.choices_since.values()) <= set(known)
+    named = {*record.counterparts, *filter(None, [record.replaced_by])}
+    for other in (*named, *record.conflicts, *record.requires):
+        key = other if other in named or other.startswith("env.") else f"{section}.{other}"
+        tables = (f"{section}.{row.rpartition('.')[0]}" for row in catalog.record_names(section))
+        if other in named and key in tables:
+            continue
         assert (
             catalog.find_record(*catalog.find_record_place(*(parse_key(key) or (key, ()))))
             is not None
@@ -306,24 +318,35 @@ def test_a_setting_that_needs_another_one_is_a_warning_without_it() -> None:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in ROWS if ROWS[name].since])
+@pytest.mark.parametrize("name", [name for name in ROWS if "." in ROWS[name].states])
 def test_a_setting_is_an_error_in_releases_before_it_and_clean_from_then_on(name: str) -> None:
     line = f"torch_npu.{name} = {format_toml_value(LINES[name][0])}"
-    known = releases.load_releases("torch_npu")
-    before = list(known)[list(known).index(ROWS[name].since) - 1]
-    assert "NP404" in list_codes(line, f'profile.versions.torch_npu = ">={before}"')
-    assert "NP404" not in list_codes(line, f'profile.versions.torch_npu = ">={ROWS[name].since}"')
+    states, known = ROWS[name].states, releases.load_releases("torch_npu")
+    first = states.index("Y")
+    assert states[:first] == "." * first
+    assert "." not in states[first:]
+    before = f'profile.versions.torch_npu = ">={known[first - 1]}"'
+    (finding,) = [
+        finding for finding in npuprof.check(load(line, before)) if finding.code == "NP404"
+    ]
+    assert finding.severity == "error"
+    assert f"It is read by torch_npu {known[first]} on; others fail at it" in finding.why
+    successor = ROWS[name].replaced_by
+    assert finding.hint == (
+        f"use {successor}" if successor else "unset it there, or narrow torch_npu"
+    )
+    assert "NP404" not in list_codes(line, f'profile.versions.torch_npu = ">={known[first]}"')
     assert "NP404" not in list_codes(line)
 
 
 def test_a_value_of_later_releases_is_an_error_before_them() -> None:
-    line, range_ = "torch_npu.set_deterministic_level = 3", 'profile.versions.torch_npu = ">=7.3"'
+    line, range_ = "torch_npu.set_deterministic_level = 3", 'profile.versions.torch_npu = ">=7.3.1"'
     (finding,) = [
         finding for finding in npuprof.check(load(line, range_)) if finding.code == "NP404"
     ]
     assert (
         finding.message
-        == "torch_npu.set_deterministic_level = 3 is not read in torch_npu 7.3.0 to 26.1.0"
+        == "torch_npu.set_deterministic_level = 3 is not read in torch_npu 7.3.1 to 26.1.0"
     )
     assert list_codes("torch_npu.set_deterministic_level = 2", range_) == []
 
@@ -363,7 +386,7 @@ def test_explain_names_meaning_counterpart_and_reader(run: Run) -> None:
     )
     text = run("explain", "job.toml", "torch_npu.matmul.cube_math_type").out
     assert "  meaning      Selects the arithmetic of matrix multiplications." in text
-    assert "  read by      torch_npu since 7.3.0" in text
+    assert "  read by      torch_npu 7.3.0 on, set by " in text
     fields = json.loads(run("explain", "job.toml", "torch_npu.jit_compile", "--format", "json").out)
     assert fields["default"] is False
     assert fields["counterparts"] == ["jit_compile"]

@@ -364,7 +364,7 @@ class RuleCase(NamedTuple):
                 flags="",
                 text='[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n',
                 code="NP993",
-                expected="broken with torch_npu 26.1.0",
+                expected="broken with torch_npu 26.1.0 to 26.2.0-beta.1",
             ),
             id="range of torch_npu",
         ),

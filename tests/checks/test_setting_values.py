@@ -12,6 +12,7 @@ MODES = "[options]\nop_precision_mode = { ByOpType = { Conv2D = %r } }\n"
 MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\n'
 PROFILED = "[options]\nprofiling_mode = true\n"
 OFFLINE = '[profile]\nscenario = "offline-inference"\n'
+NEW_NAME = "use ASCEND_LOG_PRINT_TO_STDOUT"
 LISTED = '[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = %s\n'
 
 
@@ -299,17 +300,23 @@ def test_a_variable_takes_the_fact_of_a_launcher_that_it_stands_for(
 
 
 @pytest.mark.parametrize(
-    ("cann", "told_of"),
-    [("==8.0.0", False), (">=8.0,<9.2", False), (">=8.0", True), (">=9.2", True), ("", True)],
+    ("cann", "severity", "hint"),
+    [
+        ("==8.0.0", "info", f"from CANN 9.2.0: {NEW_NAME}"),
+        (">=8.0,<9.2", "info", f"from CANN 9.2.0: {NEW_NAME}"),
+        (">=8.0", "warning", f"from CANN 9.2.0: {NEW_NAME}"),
+        (">=9.2", "warning", NEW_NAME),
+        ("", "info", NEW_NAME),
+    ],
 )
 def test_an_old_name_of_a_variable_is_deprecated_where_there_is_a_new_one(
-    cann: str, told_of: bool
+    cann: str, severity: str, hint: str
 ) -> None:
     text = f'[profile]\ncann = "{cann}"\n' if cann else ""
-    found = {
-        finding.code for finding in findings(f"{text}[env]\nASCEND_SLOG_PRINT_TO_STDOUT = 1\n")
-    }
-    assert ("NP501" in found) is told_of
+    [finding] = findings(f"{text}[env]\nASCEND_SLOG_PRINT_TO_STDOUT = 1\n")
+    assert finding.code == "NP501"
+    assert finding.severity == severity
+    assert finding.hint == hint
 
 
 @pytest.mark.parametrize(("cann", "code"), [(">=8.0,<=8.5.0", None), (">=8.0,<=9.0.0", "NP203")])

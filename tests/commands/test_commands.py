@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import npuprof
+from npuprof.catalog import releases
 from npuprof.commands import framework
 from npuprof.commands.framework import GROUPS, Verb, application, list_verb_names, list_verbs
 from support.building import examples
@@ -22,7 +25,7 @@ PRESETS = {
     "leaf": '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
     '[append.options]\ndump_step = [9]\n[env]\nTMPDIR = "a-b"\n',
     "wrong": "[options]\nhcom_paralel = true\n",
-    "worrying": "[options]\nop_select_implmode = 'high_precision'\n",
+    "worrying": "[options]\ngraph_memory_max_size = '16106127360'\n",
 }
 
 
@@ -251,6 +254,43 @@ def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Run) -
     assert "2 to 256 on ascend-950" in run("option", "dynamic_dims").out
     assert "0 from CANN 20.1 on; 2 from CANN 7.0.0 on" in run("option", "enable_exception_dump").out
     assert "3: gone in 6.0.1" in run("option", "aoe_mode").out
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        pytest.param(
+            "VLLM_ASCEND_ENABLE_FUSED_MC2",
+            [
+                "releases vllm_ascend 0.13.0rc1 to 0.26.0rc1",
+                "deprecated vllm_ascend 0.20.2rc1 to 0.26.0rc1",
+                "use instead vllm_ascend.enable_fused_mc2",
+            ],
+            id="a variable that is gone",
+        ),
+        pytest.param(
+            "vllm_ascend.dump_config",
+            ["releases vllm_ascend 0.12.0rc1, 0.20.2rc1 on"],
+            id="a setting with a gap",
+        ),
+        pytest.param(
+            "graph_memory_max_size",
+            [
+                "releases all",
+                "releases global_options(): 5.0.2 on",
+                "no effect 9.0.0 on",
+                "deprecated 9.0.0 on",
+            ],
+            id="an option without effect",
+        ),
+    ],
+)
+def test_option_prints_the_releases_that_read_a_setting_as_a_set(
+    name: str, lines: list[str], run: Run
+) -> None:
+    printed = [" ".join(line.split()) for line in run("option", name).out.splitlines()]
+    about_time = ("releases ", "deprecated ", "no effect ", "use instead ")
+    assert sorted(line for line in printed if line.startswith(about_time)) == sorted(lines)
 
 
 def test_every_verb_of_the_help_has_a_summary(run: Run) -> None:
@@ -620,3 +660,13 @@ def test_a_variable_is_one_however_its_number_is_written(
     (store / "text.toml").write_text('[env]\nHCCL_CONNECT_TIMEOUT = "600"\nTMPDIR = "5"\n')
     done = run("list", "--where", where, "--store", str(store), "--format", "json")
     assert [preset["name"] for preset in json.loads(done.out)["presets"]] == found
+
+
+def test_the_version_names_the_newest_known_release_of_each_axis(run: Run) -> None:
+    lines = run("--version").out.splitlines()
+    assert lines[0] == f"npuprof {npuprof.__version__}"
+    named = {line.split()[0]: line.split()[1] for line in lines[2:]}
+    axes = {"CANN": releases.CANN} | {name: name for name in releases.list_frameworks()}
+    assert named == {title: releases.load_releases(axis)[-1] for title, axis in axes.items()}
+    dates = [line for line in lines if re.search(r" \(20\d\d-\d\d-\d\d\)$", line)]
+    assert len(dates) >= len(axes) - 1

@@ -78,7 +78,7 @@ ROWS = [
         command="render bert-training",
         patterns=3,
         children=0,
-        modules=48,
+        modules=49,
         absent={
             *STARTING,
             "heapq",
@@ -96,7 +96,7 @@ ROWS = [
         command="render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL",
         patterns=3,
         children=0,
-        modules=45,
+        modules=46,
         absent={
             *STARTING,
             "npuprof.checks.meaning",
@@ -109,7 +109,7 @@ ROWS = [
         command="env bert-training",
         patterns=3,
         children=0,
-        modules=52,
+        modules=53,
         absent={
             *STARTING,
             "shlex",
@@ -155,7 +155,7 @@ ROWS = [
         command="check",
         patterns=12,
         children=0,
-        modules=71,
+        modules=72,
         absent={
             *STARTING,
             "heapq",
@@ -192,7 +192,7 @@ ROWS = [
         command="diff builtin:bert-training builtin:resnet50-training",
         patterns=5,
         children=0,
-        modules=69,
+        modules=70,
         absent={
             "npuprof.checks.accepted",
             "npuprof.compare.json_changes",

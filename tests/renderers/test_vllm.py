@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof.catalog.releases import find_releases_read
+from npuprof.catalog.releases import find_stable_lines, load_releases
 from support.building import codes, config, texts, toml
 from support.running import Run
 from support.vllm_parts import RELEASES, fetch_release, read_additional_config
@@ -22,8 +22,11 @@ from support.vllm_rows import ROWS, nest, sample
 
 #: What leaves no attribute of its name.
 OPEN = {"refresh", "dump_config", "hamming_sparse"}
-#: Keys that a release of another branch lacks, between releases that have it.
-ABSENT = {"0.23.0": {"enable_sparse_c8"}}
+#: Keys that other files of a release read: utils.py, and spec_decode/llm_base_proposer.py.
+READ_ELSEWHERE = {
+    "0.23.0": {"enable_dsa_cp"},
+    "0.26.0rc1": {"enable_dsa_cp", "draft_window_size"},
+}
 #: What releases do not start without where the parallel size of one of these modules is set; those
 #: that do not know a key ignore it.
 NEEDED = {"recompute_scheduler_enable": True, "torchair_graph_config": {"enabled": True}}
@@ -54,10 +57,17 @@ def test_a_preset_takes_each_key_of_vllm_ascend_and_the_file_has_it(name: str) -
     row = ROWS[name]
     value = sample(row)
     text = toml({"vllm_ascend": nest(name, value)})
-    assert set(codes(text)) <= {
-        *(["NP501"] if row.deprecated or row.until else []),
-        *(["NP214"] if row.requires else []),
-    }
+    found = {finding.code: finding.severity for finding in npuprof.check(config(text))}
+    newest, lines = find_stable_lines("vllm_ascend")
+    if newest in find_read(name):
+        assert found.keys() <= {"NP501", "NP214"}
+        assert found.get("NP501", "info") == "info"
+    else:
+        assert found.keys() <= {"NP502", "NP214"}
+        known = load_releases("vllm_ascend")
+        is_alive = set(find_read(name)) & {*lines, *known[known.index(newest) :]}
+        assert found["NP502"] == ("info" if is_alive else "warning")
+    assert "NP214" not in found or row.requires
     assert additional(config(text)) == nest(name, value)
     wrong = {"bool": "False", "int": "1", "float": "0.5", "list": "a", "json": 1}.get(row.kind, 7)
     assert codes(toml({"vllm_ascend": nest(name, wrong)})) == ["NP202"]
@@ -84,15 +94,36 @@ def test_a_preset_takes_each_key_of_vllm_ascend_and_the_file_has_it(name: str) -
         ("[vllm_ascend]\nweight_nz_mode = 3", ("NP203", "", "")),
         (
             "[vllm_ascend]\ndynamic_eplb = true",
-            ("NP501", "eplb_config.dynamic_eplb", "until 0.13.0"),
+            (
+                "NP502",
+                "use vllm_ascend.eplb_config.dynamic_eplb",
+                "The last release of vllm_ascend that reads it is 0.13.0.",
+            ),
+        ),
+        (
+            "[vllm_ascend]\nrl_config.enabled = true",
+            ("NP502", "set it for 0.27.1rc1 and newer", "does not read it"),
+        ),
+        (
+            "[vllm_ascend]\nrecompute_scheduler_enable = true",
+            (
+                "NP501",
+                "from vllm_ascend 0.25.1rc1: use "
+                "vllm_ascend.scheduler_config.recompute_scheduler_enable",
+                "A later release may remove it.",
+            ),
         ),
         (
             '[profile]\nversions.vllm_ascend = ">=0.23"\n[vllm_ascend]\ndynamic_eplb = true',
-            ("NP404", "", "until 0.13.0"),
+            (
+                "NP404",
+                "use vllm_ascend.eplb_config.dynamic_eplb",
+                "0.9.1rc2 to 0.9.1, 0.11.0rc0 to 0.13.0; others fail",
+            ),
         ),
         (
             '[profile]\nversions.vllm_ascend = "0.11.0"\n[vllm_ascend]\nrl_config.enabled = true',
-            ("NP404", "", "since 0.27.1rc1"),
+            ("NP404", "unset it there, or narrow vllm_ascend", "read by vllm_ascend 0.27.1rc1 on;"),
         ),
     ],
 )
@@ -191,8 +222,8 @@ def release(
 
 
 def find_read(name: str) -> list[str]:
-    row = ROWS[name]
-    return list(find_releases_read(row.since, row.until, "vllm_ascend"))
+    pairs = zip(ROWS[name].states, load_releases("vllm_ascend"), strict=True)
+    return [release for letter, release in pairs if letter == "Y"]
 
 
 def test_a_release_asks_for_the_keys_that_the_table_has_for_it(
@@ -207,7 +238,7 @@ def test_a_release_asks_for_the_keys_that_the_table_has_for_it(
     _, read = read_additional_config(folder, requested, monkeypatch, model_uses_sfa_sparse=True)
     assert read == {
         name.partition(".")[0] for name in ROWS if number in find_read(name)
-    } - ABSENT.get(number, set())
+    } - READ_ELSEWHERE.get(number, set())
 
 
 def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
@@ -221,7 +252,7 @@ def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
     for name in (
         name
         for name in ROWS
-        if number in find_read(name) and name not in OPEN | ABSENT.get(number, set())
+        if number in find_read(name) and name not in OPEN | READ_ELSEWHERE.get(number, set())
     ):
         value = sample(ROWS[name])
         needed = (
@@ -239,7 +270,8 @@ def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
             "parallel_config__pipeline_parallel_size": 1 + ("chunk" in name),
         }
         made, _ = read_additional_config(folder, requested, monkeypatch, **flags)
-        home = name if hasattr(made, name.partition(".")[0]) else ROWS[name].replaced_by
+        is_kept = hasattr(made, name.partition(".")[0])
+        home = name if is_kept else ROWS[name].replaced_by.removeprefix("vllm_ascend.")
         got = reduce(getattr, home.split("."), made)
         assert got == value or ROWS[name].kind == "json", name
         tried += 1

@@ -76,7 +76,7 @@ def describe_points(
             {"torch_npu": [">=7.3", "2.7.1"]},
             NOTHING,
             [
-                ((None, None, None, ("torch_npu", "26.1.0")), "torch_npu >=7.3"),
+                ((None, None, None, ("torch_npu", "26.2.0-beta.1")), "torch_npu >=7.3"),
                 ((None, None, None, ("torch_npu", "7.2.0")), "torch_npu 2.7.1"),
             ],
         ),

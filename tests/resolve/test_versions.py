@@ -32,10 +32,12 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     name: str,
 ) -> None:
     listed, packages = SOURCE[name]["releases"], SOURCE[name].get("packages", {})
-    for names in (listed, *packages.values()):
-        versions = [parse_framework_version(text) for text in names]
-        assert None not in versions
-        assert versions == sorted(set(versions))  # type: ignore[type-var]
+    versions = [parse_framework_version(text) for text in listed]
+    assert None not in versions
+    assert versions == sorted(set(versions))  # type: ignore[type-var]
+    names = [package for siblings in packages.values() for package in siblings]
+    assert None not in map(parse_framework_version, names)
+    assert len(set(map(parse_framework_version, names))) == len(names)
     assert all(
         find_release(text, name) == text and find_releases_in_range(text, name) == (text,)
         for text in listed
@@ -43,12 +45,16 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     assert all(
         find_release(text, name) == release for release, names in packages.items() for text in names
     )
-    assert not packages or list(packages) == listed
-    assert (
-        {"place", "releases", "source"}
-        <= SOURCE[name].keys()
-        <= {"title", "place", "releases", "source", "packages", "documented"}
+    assert not packages or list(packages) == list(listed)
+    required = {"title", "place", "releases", "source", "pins"}
+    assert required <= SOURCE[name].keys() <= required | {"packages", "documented", "upstream"}
+    assert all(row.keys() <= {"date", "ref", "refs"} for row in listed.values())
+    assert not any({"ref", "refs"} <= row.keys() for row in listed.values())
+    assert any({"ref", "refs"} & row.keys() for row in listed.values()) is (
+        "upstream" in SOURCE[name]
     )
+    assert SOURCE[name]["pins"]
+    assert SOURCE[name]["pins"].keys() <= {"images", "packages", "repositories"}
 
 
 class RangeCase(NamedTuple):
@@ -63,15 +69,15 @@ class RangeCase(NamedTuple):
 @pytest.mark.parametrize(
     "case",
     [
-        RangeCase(axis="torch_npu", text=">=7.1,<10", first="7.1.0", last="7.3.0"),
-        RangeCase(axis="torch_npu", text="<26", first="5.0.0", last="7.3.0"),
+        RangeCase(axis="torch_npu", text=">=7.1,<10", first="7.1.0", last="7.3.1"),
+        RangeCase(axis="torch_npu", text="<26", first="5.0.0", last="7.3.1"),
         RangeCase(axis="torch_npu", text="6.0.rc2", first="6.0.RC2", last="6.0.RC2"),
         RangeCase(axis="torch_npu", text="2.9.0", first="7.3.0", last="7.3.0"),
         RangeCase(axis="torch_npu", text="==2.9.0.post2", first="26.0.0", last="26.0.0"),
         # 2.7.1 has a package in each
-        RangeCase(axis="torch_npu", text=">=2.7,<2.8", first="7.2.0", last="26.1.0"),
-        RangeCase(axis="torch_npu", text=">=2.7,<2.8,<26", first="7.2.0", last="7.3.0"),
-        RangeCase(axis="torch_npu", text="<2.14", first="5.0.0", last="26.1.0"),
+        RangeCase(axis="torch_npu", text=">=2.7,<2.8", first="7.2.0", last="26.2.0-beta.1"),
+        RangeCase(axis="torch_npu", text=">=2.7,<2.8,<26", first="7.2.0", last="7.3.1"),
+        RangeCase(axis="torch_npu", text="<2.14", first="5.0.0", last="26.2.0-beta.1"),
         RangeCase(axis="vllm_ascend", text=">=0.9.1,<0.11", first="0.9.1", last="0.11.0rc3"),
         RangeCase(axis="vllm_ascend", text=">=v0.11.0", first="0.11.0", last="0.30.0rc2"),
         RangeCase(axis="mindspore", text=">2.4.1,<=2.5", first="2.4.10", last="2.5.0"),
@@ -136,6 +142,27 @@ def test_what_is_asked_for_has_to_be_a_release(
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.loads("", versions=versions)
     assert all(text in str(caught.value) for text in messages)
+
+
+@pytest.mark.parametrize("release", ["27.0", "26.3.0rc1", "2.15.0", "v2.14.0.post1"])
+@pytest.mark.parametrize("is_in_preset", [True, False])
+def test_a_release_newer_than_all_known_ones_is_judged_as_the_newest_with_one_note(
+    release: str, is_in_preset: bool
+) -> None:
+    newest = releases.load_releases("torch_npu")[-1]
+    text = "[env]\nUSE_STORE_IN_CAT = 1\nTASK_QUEUE_ENABEL = 1\n"
+    versions = {} if is_in_preset else {"torch_npu": release}
+    if is_in_preset:
+        text = f'[profile]\nversions.torch_npu = "{release}"\n{text}'
+    found = {
+        finding.code: finding for finding in npuprof.check(npuprof.loads(text, versions=versions))
+    }
+    assert sorted(found) == ["NP206", "NP402", "NP404"]
+    assert found["NP402"].severity == "info"
+    assert newest in found["NP402"].why
+    assert found["NP404"].severity == "warning"
+    assert newest in found["NP404"].message
+    assert found["NP206"].severity == "warning"
 
 
 def test_two_releases_of_one_framework_are_not_selected_together() -> None:
@@ -306,10 +333,15 @@ NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
             "[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"], id="no release of vllm_ascend"
         ),
         pytest.param(
+            '[profile]\nversions.torch_npu = ">=5.0.0"\n[env]\nNPU_ASD_ENABLE = 1',
+            ["warning NP404 5.0.0"],
+            id="not read yet, but by other programs",
+        ),
+        pytest.param(
             '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1',
-            ["warning NP404 7.1.0 to 26.1.0"],
-            id="deprecated in torch_npu",
-        ),  # others read it too
+            ["warning NP501 7.1.0"],
+            id="read by torch_npu for longer than its page says",
+        ),
         pytest.param(
             '[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"',
             ["warning NP405 2.2.0 to 2.3.1"],

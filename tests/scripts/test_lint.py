@@ -15,6 +15,8 @@ from support.importing import HEAD, TAIL, findings, imported, locate_findings, w
 from support.running import Run
 
 P = "custom_op.parameter_map"
+#: Unknown names are errors, and deprecated ones warnings, where a release is named.
+RELEASE = "9.0.0"
 
 
 def list_faults(text: str, name: str = "x.py", **requested: str) -> list[Finding]:
@@ -47,7 +49,7 @@ def select_code(found: list[Finding], code: str) -> list[Finding]:
         (f'{P}["graph_run_mode"].i = 2', "NP203"),
         (f'{P}["dump_path"].s = tf.compat.as_bytes("all")', "NP804"),
         (f'{P}["dump_step"].s = tf.compat.as_bytes("1-2-3")', "NP203"),
-        (f'{P}["auto_tune_mode"].s = tf.compat.as_bytes("RL,GA")', "NP501"),
+        (f'{P}["auto_tune_mode"].s = tf.compat.as_bytes("RL,GA")', "NP502"),
         (f'{P}["enable_dump"].b = True', "NP346"),
         (f'{P}["optypelist_for_implmode"].s = tf.compat.as_bytes("Pooling")', "NP311"),
     ],
@@ -60,11 +62,27 @@ def test_a_defect_is_named_at_its_line(line: str, code: str) -> None:
 
 
 def test_a_misspelt_key_is_named_with_its_nearest_neighbour() -> None:
-    (finding,) = findings(f'{HEAD}{P}["hcom_paralel"].b = True\n{TAIL}')
+    (finding,) = findings(f'{HEAD}{P}["hcom_paralel"].b = True\n{TAIL}', cann=RELEASE)
     assert finding.hint == "did you mean 'hcom_parallel'?"
     assert finding.severity == "error"
     assert finding.line == 6
     assert finding.column == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (f'{P}["hcom_paralel"].b = True', "NP201"),
+        ("npu.global_options().dump_config.dump_paht = '/x'", "NP812"),
+        ("NPURunConfig(precison_mode='x')", "NP812"),
+    ],
+)
+def test_a_misspelt_name_is_an_error_where_a_release_is_named(line: str, code: str) -> None:
+    text = f"import npu_device as npu\n{HEAD}{line}\n{TAIL}"
+    assert [(found.code, found.severity) for found in findings(text)] == [(code, "warning")]
+    assert [(found.code, found.severity) for found in findings(text, cann=RELEASE)] == [
+        (code, "error")
+    ]
 
 
 def test_the_hint_of_a_wrong_field_is_the_line_to_write() -> None:
@@ -239,7 +257,7 @@ def test_a_flag_is_judged_by_what_atc_takes(flag: str, message: str) -> None:
     ],
 )
 def test_the_chip_of_a_command_line_says_the_product(flags: str, codes: list[str]) -> None:
-    faults = list_faults(f"atc --model=a --output=o {flags}\n", "x.sh")
+    faults = list_faults(f"atc --model=a --output=o {flags}\n", "x.sh", cann=RELEASE)
     assert [finding.code for finding in faults] == codes
 
 
@@ -370,7 +388,7 @@ def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> 
 def test_what_the_class_of_tf2_refuses_is_named_with_what_it_takes(
     line: str, code: str, hint: str
 ) -> None:
-    (error,) = list_errors(f"import npu_device as npu\n{line}\n")
+    (error,) = list_errors(f"import npu_device as npu\n{line}\n", cann=RELEASE)
     assert error.code == code
     assert error.line == 2
     assert error.hint.startswith(hint)
@@ -409,16 +427,22 @@ def test_an_attribute_of_tf2_is_judged_by_the_release_asked_for(
         ),
         pytest.param(
             "NPURunConfig(auto_tune_mode='RL,GA')",
-            None,
+            "9.0.0",
             "NP812",
             id="an argument that is gone",
+        ),
+        pytest.param(
+            "NPURunConfig(auto_tune_mode='RL,GA')",
+            None,
+            "NP812",
+            id="an argument that is gone, without a release",
         ),
         pytest.param(
             "DynamicInputConfig('a:1,-1', '2;3', 1)", "7.0.0", "", id="a class of an old release"
         ),
         pytest.param(
             "ProfilingConfig(enable_options=['task_trace'])",
-            None,
+            "9.0.0",
             "NP812",
             id="an unknown argument",
         ),
@@ -449,7 +473,7 @@ def test_a_class_is_that_of_the_release_asked_for(
     found = findings(f"from npu_bridge.npu_init import *\nmade = {call}\n", **requested)
     about_class = [finding for finding in found if finding.code in ("NP812", "NP819")]
     assert [finding.code for finding in about_class] == ([code] if code else [])
-    assert {finding.severity for finding in about_class} <= {"error"}
+    assert {finding.severity for finding in about_class} <= {"error" if release else "warning"}
 
 
 @pytest.mark.parametrize(
@@ -479,7 +503,7 @@ def test_a_class_is_that_of_the_release_asked_for(
     ],
 )
 def test_a_call_that_its_class_refuses_is_mended_by_the_hint(call: str, hint: str) -> None:
-    (error,) = list_errors(f"from npu_bridge.npu_init import *\nmade = {call}\n")
+    (error,) = list_errors(f"from npu_bridge.npu_init import *\nmade = {call}\n", cann=RELEASE)
     assert error.line == 2
     assert error.hint == hint
 
@@ -571,7 +595,7 @@ def test_a_value_of_another_type_is_told_as_its_field_takes_it(line: str, hint: 
     ("line", "codes"),
     [
         ("export SLOG_PRINT_TO_STDOUT=1", ["NP502"]),
-        ("export GE_USE_STATIC_MEMORY=1", ["NP501"]),
+        ("export GE_USE_STATIC_MEMORY=1", []),
         ("export ASCEND_GLOBAL_LOG_LEVEL=9", ["NP203"]),
         ("export DUMP_GE_GRAPH = 2", ["NP813"]),
         ("export RANK_ID=$i RANK_SIZE=8 JOB_ID=10087", []),
@@ -598,6 +622,15 @@ def test_a_value_of_another_type_is_told_as_its_field_takes_it(line: str, hint: 
 def test_shell_scripts_are_checked(line: str, codes: list[str]) -> None:
     faults = list_faults(f"#!/bin/bash\n{line}\n", "x.sh")
     assert [finding.code for finding in faults] == codes
+
+
+@pytest.mark.parametrize(("requested", "severity"), [({}, "info"), ({"cann": RELEASE}, "warning")])
+def test_a_deprecated_variable_is_a_warning_where_a_release_is_named(
+    requested: dict[str, str], severity: str
+) -> None:
+    (finding,) = findings("#!/bin/bash\nexport GE_USE_STATIC_MEMORY=1\n", "x.sh", **requested)
+    assert finding.code == "NP501"
+    assert finding.severity == severity
 
 
 ATC = "atc --framework=5 --model=a.onnx --output=o --soc_version=Ascend310P3 "
@@ -728,7 +761,7 @@ def test_a_line_that_works_for_its_reader_is_no_error(
     ],
 )
 def test_a_line_that_its_reader_refuses_stays_an_error(line: str, code: str) -> None:
-    (fault,) = list_faults(f"#!/bin/bash\n{line}\n", "x.sh")
+    (fault,) = list_faults(f"#!/bin/bash\n{line}\n", "x.sh", cann=RELEASE)
     assert fault.code == code
     assert fault.severity == "error"
 
@@ -743,7 +776,7 @@ def test_blanks_between_the_types_of_operators_are_no_error() -> None:
         f'{P}["op_select_implmode"].s = b"high_precision"\n'
         f'{P}["optypelist_for_implmode"].s = b"Pooling, SoftmaxV2"\n'
     )
-    assert {code for code, _ in locate_findings(lines)} == {"NP501"}
+    assert {code for code, _ in locate_findings(lines, cann=RELEASE)} == {"NP501"}
 
 
 def test_the_name_of_a_file_says_nothing_of_its_content() -> None:
@@ -838,8 +871,8 @@ def test_the_size_of_memory_may_be_a_product() -> None:
 @pytest.mark.parametrize(
     ("command", "code", "name"),
     [
-        ("scan .", 1, "udcff.py"),
-        ("scan . --format sarif", 1, "%FF.py"),
+        ("scan . --cann 9.0.0", 1, "udcff.py"),
+        ("scan . --cann 9.0.0 --format sarif", 1, "%FF.py"),
         ("import .", 0, "udcff.py"),
     ],
 )
@@ -882,7 +915,7 @@ def test_a_file_name_that_is_no_text_stops_nothing(
 )
 def test_the_options_of_tf_2_are_known_by_every_name(lines: str) -> None:
     text = f"import npu_device as npu\n{lines.format('enabel_dump = True')}\n"
-    (error,) = list_errors(text)
+    (error,) = list_errors(text, cann=RELEASE)
     assert error.code == "NP812"
     assert error.line == text.count("\n")
 
@@ -925,7 +958,7 @@ def test_the_options_of_tf_2_are_known_by_every_name(lines: str) -> None:
 )
 def test_the_classes_are_known_by_every_name(lines: str, code: str) -> None:
     text = f"{lines}\n"
-    errors = list_errors(text)
+    errors = list_errors(text, cann=RELEASE)
     assert [error.code for error in errors] == ([code] if code else [])
     assert {error.line for error in errors} <= {text.count("\n")}
 

@@ -262,7 +262,7 @@ class PresetFileCase(NamedTuple):
             *PresetFileCase(
                 options={"op_debug_config": "'f'", "op_debug_level": "2"},
                 text="op_debug_config=oom\n",
-                findings={("a.py", "NP355", 2), ("a.py", "NP501", 2)},
+                findings={("a.py", "NP355", 2)},
                 product="",
             ),
             id="level set twice",

@@ -96,7 +96,7 @@ def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
             "y.ipynb": notebook(HEAD, wrong.partition("\n")[0], TAIL),
         },
     )
-    done = run("scan", tmp_path)
+    done = run("scan", tmp_path, "--cann", "9.0.0")
     assert done.code == 1
     lines = (tmp_path / "x.ipynb").read_text().split("\n")
     number = next(number for number, line in enumerate(lines, 1) if "hcl_timeout" in line)

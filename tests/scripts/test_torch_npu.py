@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_toml_value
 from npuprof.scripts.python.reader import mentions_python_setting
 from npuprof.scripts.python.torch_settings import list_forms
-from support.importing import findings, settings, write
+from support.importing import find_release_faults, findings, settings, write
 from support.running import Run
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ROWS = catalog.record_names("torch_npu")
 HEAD = "import torch\nimport torch_npu\n"
 SAMPLES = {"bool": "True", "int": "3", "float": "0.5", "str": "'Add,Sub'", "path": "'/tmp/x'"}
+#: The first release that reads every row with every value.
+RELEASE = "26.2.0-beta.1"
 MEMBER = "torch.npu.CubeMathType.USE_HF32"
 
 
@@ -49,7 +51,7 @@ def read(lines: str, head: str = HEAD) -> dict[str, Any]:
 def judge(lines: str) -> list[tuple[str, str, int]]:
     return [
         (finding.code, finding.severity, finding.line - 2)
-        for finding in findings(HEAD + lines)
+        for finding in find_release_faults(HEAD + lines, "torch_npu", RELEASE)
         if finding.severity != "info"
     ]
 
@@ -61,7 +63,12 @@ def test_every_row_is_read_from_the_code_that_sets_it_and_is_judged_as_in_a_pres
         (value,) = read(write_row(name)).values()
         assert list(read(write_row(name))) == [name]
         assert mentions_python_setting((HEAD + write_row(name)).encode()), name
-        judged = npuprof.check(npuprof.loads(f"[torch_npu]\n{name} = {format_toml_value(value)}\n"))
+        judged = npuprof.check(
+            npuprof.loads(
+                f'[profile.versions]\ntorch_npu = "{RELEASE}"\n'
+                f"[torch_npu]\n{name} = {format_toml_value(value)}\n"
+            )
+        )
         wrong = {finding.code for finding in judged if finding.severity != "info"} - {
             "NP214",
             "NP601",
@@ -163,6 +170,14 @@ def test_what_torch_npu_misreads_is_found_with_what_to_write(
     (finding,) = (finding for finding in findings(HEAD + lines) if finding.severity != "info")
     assert hint in finding.hint
     assert finding.why or finding.code == "NP203"
+
+
+def test_an_unknown_name_is_a_warning_where_no_release_is_named() -> None:
+    lines = f"{HEAD}torch.npu.set_compile_mode(jit=False)"
+    named = find_release_faults(lines, "torch_npu", RELEASE)
+    other = findings(lines, cann="9.0.0")
+    assert [finding.severity for finding in named] == ["error"]
+    assert [finding.severity for finding in other] == ["warning"]
 
 
 def test_a_setting_is_read_where_only_another_file_names_torch_or_hands_it_over(

@@ -23,6 +23,7 @@ from support.vllm_rows import ROWS, nest, sample
 
 KEYS = {"weight_nz_mode": 0, "eplb_config": {"dynamic_eplb": True, "num_redundant_experts": 2}}
 TEXT = json.dumps(KEYS)
+RELEASE = "0.23.0"
 LINES = {
     "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
     "variable.sh": f"CONFIG='{TEXT}'\nvllm serve m --additional-config \"$CONFIG\"",
@@ -64,9 +65,11 @@ def imported(name: str, text: str) -> dict[str, Any]:
 
 
 def faults(name: str, text: str) -> list[tuple[str, int, int]]:
+    """Return code and place of the errors of a file for a release that reads ``KEYS``."""
+    context = Context(versions=(("vllm_ascend", RELEASE),))
     return [
         (finding.code, finding.line, finding.column)
-        for finding in check_script(read(name, text))
+        for finding in check_script(read(name, text), context)
         if finding.severity == "error"
     ]
 
@@ -175,7 +178,9 @@ def test_a_file_that_config_names_is_read_and_the_command_line_overrides_it(
     (tmp_path / "serve.sh").write_text(
         "vllm serve m --config serving.yaml --port 2\nvllm serve n --config absent.yaml\n"
     )
-    assert "serving.yaml:3:3: error NP212" in run("scan", tmp_path).out
+    requested = ("--framework", f"vllm_ascend={RELEASE}")
+    assert "serving.yaml:3:3: error NP212" in run("scan", tmp_path, *requested).out
+    assert "serving.yaml:3:3: warning NP212" in run("scan", tmp_path).out
     (tmp_path / "serving.yaml").write_text(
         "port: 1\nadditional-config:\n  enable_mlapo: true\n  refresh: true\n"
     )

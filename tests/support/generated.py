@@ -17,7 +17,7 @@ from typing import Any
 
 import npuprof
 from npuprof import catalog
-from npuprof.catalog import products
+from npuprof.catalog import products, releases
 from npuprof.catalog.code_pages import load_pages
 from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.document import keys
@@ -140,7 +140,7 @@ def _format_record(row: CatalogueRow) -> str:
         f"{row.state}{f', use `{row.replacement}`' if row.replacement else ''}"
         if row.state
         else "",
-        _write_span(row.since, row.until, "" if row.kind == "setting" else "CANN "),
+        _describe_readers(row),
         f"only {', '.join(row.products)}" if row.products else "",
         *(
             f"{SURFACES[surface]} `{spelling}`"
@@ -155,12 +155,18 @@ def _format_record(row: CatalogueRow) -> str:
     )
 
 
-def _write_span(since: str, until: str, of: str = "CANN ") -> str:
-    if since == until:
-        return f"{of}{since} only" if since else ""
-    if since and until:
-        return f"{of}{since} to {until}"
-    return f"from {of}{since}" if since else f"up to {of}{until}"
+def _describe_readers(row: CatalogueRow) -> str:
+    """Return the releases that read a record, empty if all known ones do."""
+    section, name = keys.split_section_and_name(row.key)
+    record = catalog.find_record(section, name)
+    if not row.readers or record is None:
+        return ""
+    axis = releases.find_axis(section, record)
+    title = catalog.load_built_part("titles")[axis]
+    if row.readers == "none":
+        return f"read by no release of {title}"
+    # the heading of a setting names the framework
+    return row.readers if row.kind == "setting" else f"{title} {row.readers}"
 
 
 def format_reference() -> str:

@@ -48,6 +48,13 @@ def findings(text: str | bytes, name: str = "x.py", **context: str) -> list[Find
     return check_script(imported(text, name), Context(**context))
 
 
+def find_release_faults(
+    text: str, framework: str, release: str, name: str = "x.py"
+) -> list[Finding]:
+    """Return the findings for a release of a framework."""
+    return check_script(imported(text, name), Context(versions=((framework, release),)))
+
+
 def locate_findings(lines: str, **context: str) -> list[tuple[str, int]]:
     """Return code and line of the findings in a script with these lines in the middle.
 
