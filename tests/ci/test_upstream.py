@@ -20,7 +20,7 @@ FRAMEWORKS = sorted(
 UPSTREAM = """title = "demo"
 
 [upstream]
-repository = "example/demo"
+repositories = ["example/demo"]
 package = "demo"
 tags = 'v(?P<release>\\d+\\.\\d+)'
 paths = ["demo"]
