@@ -38,7 +38,7 @@ _LEFT_OUT = {"test", "tests", "ut", "st", "third_party", "testing"}
 
 def load_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads(path.read_text("utf-8"))
 
 
 def fail(message: str) -> NoReturn:
@@ -280,7 +280,7 @@ def make_rows(
     releases = list(upstream.releases)
     rows: dict[str, dict[str, Any]] = {}
     for key in sorted({key for each in found.values() for key in each.reads}):
-        _, _, name = key.partition(".")
+        name = key.partition(".")[2]
         if key in skipped or name in skipped:
             continue
         reading = {release for release, each in found.items() if key in each.reads}
@@ -320,7 +320,7 @@ def load_ignored(framework: str) -> set[str]:
     """Return the names, or patterns of names, that are left out; each line has a reason."""
     path = IGNORED / f"{framework}.ignore"
     ignored = set[str]()
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         name, _, reason = line.partition(" ")
         if not reason.strip():
             fail(f"{path.name}: {name} has no reason")
@@ -411,14 +411,15 @@ def main(words: list[str]) -> int:
     lines += list_differences(rows, kept, own)
     read = [read_ref(ref, upstream, checkouts, given.packages) or {} for ref in upstream.options]
     lines += list_options([text for files in read for text in files.values()]) if read else []
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    for line in lines:
+        print(line)
     if given.write:
-        path.write_text(write_rows(rows), encoding="utf-8")
+        path.write_text(write_rows(rows), "utf-8")
         described = folder / "framework.toml"
-        text = described.read_text(encoding="utf-8")
+        text = described.read_text("utf-8")
         table = r"(?m)^\[(?:upstream\.)?releases\]\n(?:.+\n)*"
-        text = re.sub(table, lambda match: match[0] + "".join(new.values()), text, count=1)
-        described.write_text(text, encoding="utf-8")
+        added = re.sub(table, lambda match: match[0] + "".join(new.values()), text, count=1)
+        described.write_text(added, "utf-8")
     marks = {line[0] for line in lines}
     return 3 if "!" in marks else int(bool(marks - {"?"}))
 
