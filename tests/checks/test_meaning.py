@@ -176,6 +176,25 @@ def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:
     assert fault.hint == hint
 
 
+def test_no_fix_loses_a_comment_of_the_longest_value_whose_comment_is_read() -> None:
+    text = "5 //"
+    (fault,) = find_setting_faults("hccl_timeout", text + "x" * (500 - len(text)))
+    assert fault.hint == "write hccl_timeout = 5, and the comment after # on its line"
+    assert fault.fix is None
+    (fault,) = find_setting_faults("hccl_timeout", text + "x" * (501 - len(text)))
+    assert "comment" not in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "described"), [({"a": 1}, "a table"), ([1, 2], "a list"), ("x", '"x"')]
+)
+def test_a_value_of_another_type_is_described_by_its_type_if_it_has_parts(
+    value: Any, described: str
+) -> None:
+    (fault,) = find_setting_faults("hccl_timeout", value)
+    assert fault.message == f"hccl_timeout takes a whole number, not {described}"
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "number"),
     [

@@ -532,7 +532,8 @@ def test_a_fact_of_a_launcher_is_no_text_on_which_a_shell_acts(store: Store, run
             "a": (
                 '[env]\nOMP_NUM_THREADS = { launcher = "rank" }\n'
                 'MASTER_PORT = { launcher = "rank" }\n'
-            )
+            ),
+            "weaker": '[env]\nHF_HUB_OFFLINE = { launcher = "rank" }\n',
         }
     )
     done = run("check", "a", "--severity", "info")
@@ -541,6 +542,7 @@ def test_a_fact_of_a_launcher_is_no_text_on_which_a_shell_acts(store: Store, run
     exported = run("env", "a", "--no-check")
     assert exported.code == 0, exported.err
     assert "NP930" not in exported.err
+    assert is_refused(run("env", "weaker", "--no-check")), "it may weaken a protection"
 
 
 def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, run: Run) -> None:

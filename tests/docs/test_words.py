@@ -173,7 +173,11 @@ def test_init_says_what_commit_leaves_behind(
 
 @pytest.mark.parametrize(
     ("key", "message"),
-    [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")],
+    [
+        ("scenario", 'profile.scenario = "training"'),
+        ("profile.cann", "profile.cann is not set"),
+        ("profile.versions", "profile.versions is not set"),
+    ],
 )
 def test_what_a_preset_is_for_is_explained_too(
     folder: Path, run: Run, key: str, message: str

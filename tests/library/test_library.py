@@ -292,6 +292,12 @@ def test_the_environment_is_that_of_the_command(
     assert set(re.findall(r"^export (\w+)=", result.out, re.MULTILINE)) == found.keys()
     with pytest.raises(npuprof.NpuprofError, match="NP930"):
         npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'))
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"\nenv.BASH_ENV = "/x"'))
+    assert [finding.hint for finding in caught.value.findings] == [
+        "",
+        "pass trust=True for this once",
+    ]
     assert (
         npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'), trust=True)["LD_PRELOAD"] == "/x.so"
     )
@@ -758,6 +764,8 @@ def test_a_known_key_that_nobody_sets_has_no_origin_and_is_said_not_to_be_set() 
     assert config.origins("env.ANYTHING_AT_ALL") == []
     with pytest.raises(KeyError, match="does not set 'hccl_timeout'"):
         config["hccl_timeout"]
+    with pytest.raises(KeyError, match=r"^5$"):
+        config[5]  # type: ignore[index]
 
 
 def test_a_preset_and_its_mixins_may_be_named_by_paths(tmp_path: Path) -> None:

@@ -412,7 +412,10 @@ def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() ->
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"),
+        (
+            '[options]\ndebug_dir = "a\\u0000b"\n',
+            "NPUPROF_DEBUG_DIR contains a NUL character or invalid UTF-8: a\\x00b",
+        ),
         (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
         ('[env]\n"A B" = 1\n', "A B"),
         ('[env]\n"" = 1\n', "is not a variable name"),

@@ -495,19 +495,32 @@ def test_a_source_brings_its_own_sources_at_what_its_lock_says(
 def test_a_deprecated_preset_of_a_source_of_a_source_is_named_by_both(
     app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = 'profile.deprecated = "use newer"\noptions.hccl_timeout = 600\n'
+    old = 'profile.deprecated = "use newer"\nenv.JOB_ID = "1"\n'
     team.publish({"base": old}, "1.1.0")
     tools = Team(tmp_path / "tools")
-    tools.repo.write({"wide": 'profile.extends = ["core:base"]\n'})
+    accepting = 'profile.ignore = [{ code = "NP603", reason = "one job" }]\n'
+    tools.repo.write(
+        {
+            "wide": f'{accepting}profile.extends = ["core:base"]\n',
+            "strict": 'profile.extends = ["core:base"]\n',
+        }
+    )
     monkeypatch.chdir(tools.repo.folder)
     assert run("source", "add", "core", team.url).code == 0
     tools.publish({}, "1.0.0")
     monkeypatch.chdir(app.folder)
     assert run("source", "add", "tools", tools.url).code == 0
-    app.write({"heir": 'profile.extends = ["tools:wide"]\n'})
+    app.write(
+        {
+            "heir": 'profile.extends = ["tools:wide"]\n',
+            "other": 'profile.extends = ["tools:strict"]\n',
+        }
+    )
     checked = run("check", "heir").out
     assert "heir extends tools:wide, which builds on tools/core:base" in checked
     assert "that is deprecated: use newer" in checked
+    assert "NP603" not in checked, "accepted for the values of its ancestors in other sources"
+    assert "NP603" in run("check", "other").out
 
 
 def test_presets_whose_source_is_not_here_are_listed_by_what_they_say_and_it_is_told_once(
