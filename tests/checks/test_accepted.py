@@ -156,6 +156,13 @@ def test_a_rule_is_accepted_for_all_the_settings_that_it_reads(
     assert ("TEAM-1" in codes(presets, "b", RULE)) == is_reported
 
 
+def test_a_rule_is_accepted_in_heirs_if_nothing_that_it_reads_is_set() -> None:
+    heir = 'profile.extends = ["{}"]\noptions.hccl_timeout = 3\n'
+    presets = {"a": accept("TEAM-1"), "b": heir.format("a"), "c": heir.format("d"), "d": ""}
+    assert "TEAM-1" not in codes(presets, "b", RULE)
+    assert "TEAM-1" in codes(presets, "c", RULE)
+
+
 @pytest.mark.parametrize("own", [True, False], ids=["its own", "of a child"])
 def test_an_override_that_never_applies_is_accepted_in_the_preset_that_accepts_it(
     own: bool,
