@@ -55,6 +55,7 @@ HEAVY = {
     "tempfile",
     "shutil",
     "pathlib",
+    "typing",
 }
 #: What starts processes; no command needs it but the ones that read a history.
 STARTING = {"subprocess", "npuprof.system.processes"}
