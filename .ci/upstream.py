@@ -6,8 +6,8 @@ the unpacked packages (``DIR/VERSION``) for refs such as ``vllm-ascend==0.26.0rc
 that are newer than the known ones (*), names that are new (+) and gone (-), other defaults and
 ranges (~), names that have no row written by hand (?), and names that the newest release no longer
 reads (!). With ``--write``, adds the releases to ``framework.toml`` and writes ``upstream.toml``.
-Exits with 1 if anything differs, with 2 if sources are missing, with 3 if a name with a row by hand
-is no longer read.
+Exits with 4 if anything differs, apart from missing rows by hand, with 2 if sources are missing,
+and with 3 if a name with a row by hand is no longer read.
 """
 
 from __future__ import annotations
@@ -421,7 +421,7 @@ def main(words: list[str]) -> int:
         added = re.sub(table, lambda match: match[0] + "".join(new.values()), text, count=1)
         described.write_text(added, "utf-8")
     marks = {line[0] for line in lines}
-    return 3 if "!" in marks else int(bool(marks - {"?"}))
+    return 3 if "!" in marks else 4 * bool(marks - {"?"})
 
 
 if __name__ == "__main__":

@@ -288,15 +288,23 @@ def _find_successors(sections: dict[str, dict[str, Any]], axes: dict[str, Axis])
     for section, records in sections.items():
         for record in records.values():
             key = record.get("replaced_by", "")
-            home, _, name = key.partition(".")
-            places = (section, key.removeprefix("--")), (home, name), ("options", key)
-            for there, plain in places:
-                successor = sections.get(there, {}).get(plain)
+            other, _, name = key.partition(".")
+            candidates = (section, key.removeprefix("--")), (other, name), ("options", key)
+            for candidate, plain in candidates if key else ():
+                successor = _merge_rows(sections.get(candidate, {}), plain)
                 if successor and "successor_states" not in record:
-                    is_same = _find_axis(there, successor, axes) == _find_axis(
-                        section, record, axes
-                    )
-                    record["successor_states"] = successor.get("states", "") if is_same else ""
+                    axis = _find_axis(candidate, successor, axes)
+                    is_same = axis == _find_axis(section, record, axes)
+                    record["successor_states"] = successor["states"] if is_same else ""
+
+
+def _merge_rows(records: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the record of a name with its ``states``; a table is read where any key of it is."""
+    rows = [row for key, row in records.items() if key == name or key.startswith(f"{name}.")]
+    letters = [row.get("states", "") for row in rows]
+    is_known = all(letters) and name not in records
+    states = "".join(max(column) for column in zip(*letters, strict=True)) if is_known else ""
+    return {**rows[0], "states": states or letters[0]} if rows else {}
 
 
 def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:

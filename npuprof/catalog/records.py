@@ -503,6 +503,8 @@ class Axis(Record):
             first, dots, last = part.strip().partition("..")
             start = find_index(first) if first else 0
             end = find_index(last) if last else len(known) - 1 if dots else start
+            if end < start:
+                raise ValueError(f"reversed range {part.strip()!r}")
             letters[start : end + 1] = "Y" * (end + 1 - start)
         return "".join(letters)
 
@@ -511,8 +513,10 @@ class Axis(Record):
         newest_release = max(self.releases.values(), default=None)
         newest_package = max((key for key, _ in self.packages.values()), default=None)
         for operator, bound in self.parse_range(spec) or ():
-            newest = newest_package if bound[:2] <= self.newest_package else newest_release
-            if operator in (">", ">=", "==") and newest and bound > newest:
+            is_package = self.packages and bound[:2] <= self.newest_package
+            newest = newest_package if is_package else newest_release
+            is_beyond = newest and (bound > newest or (operator == ">" and bound == newest))
+            if is_beyond and operator in (">", ">=", "=="):
                 return True
         return False
 
@@ -541,7 +545,8 @@ class Axis(Record):
         clauses = self.parse_range(spec)
         if clauses is None:
             return None
-        of_packages = [clause for clause in clauses if clause[1][:2] <= self.newest_package]
+        oldest = next(iter(self.releases.values()), ())
+        of_packages = [clause for clause in clauses if self.packages and clause[1][:2] < oldest[:2]]
         others = [clause for clause in clauses if clause not in of_packages]
         matched = (
             {release for key, release in self.packages.values() if is_inside(key, of_packages)}
@@ -557,7 +562,7 @@ class Axis(Record):
     def parse_range(self, spec: str) -> list[tuple[str, Key]] | None:
         """Return operators and bounds of a range.
 
-        None if it is invalid or a bound fits no numbering of the framework.
+        None if it is invalid, or a lower bound fits no numbering of the framework.
         """
         clauses: list[tuple[str, Key]] = []
         oldest = next(iter(self.releases.values()), ())
@@ -569,7 +574,8 @@ class Axis(Record):
             if (
                 op not in OPERATORS
                 or bound is None
-                or (self.packages and self.newest_package < bound[:2] < oldest[:2])
+                # <3 is an upper bound of packages, of which 3 is none
+                or (self.packages and op[0] != "<" and self.newest_package < bound[:2] < oldest[:2])
             ):
                 return None
             clauses.append((op, bound))

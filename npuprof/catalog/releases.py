@@ -130,6 +130,17 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
     return load_axis(axis).find_releases_in_range(spec)
 
 
+def find_judged_release(version: str, axis: str = CANN) -> tuple[str, bool]:
+    """Return the release to check for a user's version, and whether that is newer than all known.
+
+    The newest known release represents a newer one. The text is empty for any other unknown one.
+    """
+    if known := find_release(version, axis):
+        return known, False
+    newest = load_axis(axis).find_stand_in(version.removeprefix("CANN").strip())
+    return newest, bool(newest)
+
+
 @cache
 def find_judged_releases(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
     """Return the releases to check for a range: the newest known one if all others are newer.
@@ -144,6 +155,14 @@ def find_judged_releases(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
 def is_newer(spec: str, axis: str = CANN) -> bool:
     """Return whether a range has only releases that are newer than the newest known one."""
     return not find_releases_in_range(spec, axis) and load_axis(axis).is_newer(spec)
+
+
+def is_inside_range(release: str, spec: str, axis: str) -> bool:
+    """Return whether a release, which may be newer than all known ones, is in a range."""
+    if release in (find_releases_in_range(spec, axis) or ()):
+        return True
+    key, clauses = load_axis(axis).parse(release), load_axis(axis).parse_range(spec)
+    return key is not None and release not in load_releases(axis) and is_inside(key, clauses or ())
 
 
 def list_covered_releases(requested: str | None, spec: str | None) -> tuple[str, ...]:

@@ -42,9 +42,13 @@ class Lifetime(Record):
     framework: str = ""
 
     def list_other_readers(self) -> list[str]:
-        """Return the programs of other axes that may read a variable."""
+        """Return the programs of other axes that may read a variable.
+
+        Programs such as the graph engine are parts of CANN, and have its releases.
+        """
         texts = catalog.find_record_texts("env", self.variable) if self.variable else {}
-        return [reader for reader in texts.get("read_by", ()) if reader != self.framework]
+        others = set(releases.list_frameworks()) - {self.framework}
+        return [reader for reader in texts.get("read_by", ()) if reader in others]
 
     def explain_unread(self) -> str:
         """Return why no release reads a variable, empty if nothing is recorded."""
@@ -75,8 +79,8 @@ def build_lifetime(key: str, record: Dated) -> Lifetime:
 def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:
     """Yield why releases do not read a setting, or will not.
 
-    ``covered`` are the named releases of its axis. Without any, the newest stable release decides,
-    and whatever it reads gets a note at most.
+    ``covered`` are the named releases of its axis. Without any, the newest stable release decides:
+    what it reads, and does not ignore, gets a note at most.
     """
     if not (lifetime.states or lifetime.deprecated or lifetime.no_effect):
         return
@@ -94,16 +98,14 @@ def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterat
 
 def build_newer_findings(context: Context) -> list[Finding]:
     """Return a note for each requested release that is newer than all known ones."""
-    return [
-        Finding(
-            "NP402",
-            f"{axis} {written} is newer than all known releases",
-            f"{context.find_value(axis)}, the newest known one, is checked instead.",
-            "update npuprof for newer ones",
-            severity="info",
-        )
-        for axis, written in context.newer
-    ]
+    return [build_newer_finding(axis, written) for axis, written in context.newer]
+
+
+def build_newer_finding(axis: str, written: str) -> Finding:
+    """Return the note that a release is newer than all known ones of its axis."""
+    what = f"{axis} {written} is newer than all known releases"
+    why = f"{releases.load_releases(axis)[-1]}, the newest known one, is checked instead."
+    return Finding("NP402", what, why, "update npuprof for newer ones", severity="info")
 
 
 def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
@@ -119,9 +121,12 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
     reading = _select(lifetime, lifetime.states, known, "Y")
     later = [name for name in reading if known.index(name) > known.index(newest)]
     if later:
-        what = f"{lifetime.subject} is read from {title} {later[0]} on"
+        span, hint = f"from {title} {later[0]} on", f"set it for {later[0]} and newer"
+        if later != list(known[known.index(later[0]) :]):  # read, and dropped again
+            span = f"by {title} {releases.format_release_span(later, axis)} only"
+            hint = _advise_successor(lifetime, (newest,)) or "unset it for other releases"
+        what = f"{lifetime.subject} is read {span}"
         why = f"The newest stable release, {newest}, does not read it."
-        hint = f"set it for {later[0]} and newer"
         yield Fault("NP502", what, why, hint, severity="info")
         return
     successor = _advise_successor(lifetime, (newest,))
@@ -135,9 +140,7 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
     if reading:
         why = f"The last release of {title} that reads it is {reading[-1]}."
     reason = "" if reading else lifetime.explain_unread()
-    # programs such as the graph engine are parts of CANN, and have its releases
-    frameworks = releases.list_frameworks()
-    others = [reader for reader in lifetime.list_other_readers() if reader in frameworks]
+    others = lifetime.list_other_readers()
     if others and not reason:
         reason = f"Perhaps {', '.join(others)} still reads it."
     yield Fault(
@@ -214,7 +217,7 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
         following = _find_successor(lifetime)
         if following is None or not _select(following, following.deprecated, covered[-1:], "Y"):
             break
-        if not following.replaced_by:
+        if following.replaced_by in ("", lifetime.subject):
             break
         lifetime = following
     name = lifetime.replaced_by
@@ -263,7 +266,7 @@ def _find_start(letters: str, axis: str, release: str) -> str:
 
 
 def _select(lifetime: Lifetime, letters: str, names: tuple[str, ...], letter: str) -> list[str]:
-    """Return those of some releases that have a letter; unset letters mean ``Y`` for ``states``."""
+    """Return those of some releases that have a letter; none without letters."""
     if not letters:
         return []
     positions = _index_releases(lifetime.axis)

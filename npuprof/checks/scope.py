@@ -142,11 +142,14 @@ def _find_context_faults(
     for axis, claimed in ranges:
         release = requested.find_value(axis)
         # An invalid range, and one without known releases, have their own finding (NP402).
-        supported = releases.find_judged_releases(claimed, axis)
-        if not release or not supported or release in supported:
+        written = dict(requested.newer).get(axis, release or "")
+        supported = releases.find_releases_in_range(claimed, axis)
+        if not release or (not supported and not releases.is_newer(claimed, axis)):
+            continue
+        if releases.is_inside_range(written, claimed, axis):
             continue
         title, key = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
-        what = f"the preset is meant for {title} {claimed}, not for {release}"
+        what = f"the preset is meant for {title} {claimed}, not for {written}"
         hint = f"widen {key} in [profile], or check another release"
         faults.append(SettingFault(key, Fault("NP406", what, hint=hint)))
     product = requested.product
@@ -513,12 +516,11 @@ def _find_framework_scope_faults(
         key = f"{section}.{dotted}"
         lifetime = lifetimes.build_lifetime(key, record)
         if since := record.choices_since.get(str(item), ""):
-            lifetime = lifetimes.Lifetime(
-                f"{key} = {format_short_value(item)}",
-                lifetime.axis,
-                releases.load_axis(lifetime.axis).parse_reads(f"{since}.."),
-                unread=lifetime.unread,
-            )
+            reading = releases.load_axis(lifetime.axis).parse_reads(f"{since}..")
+            # "." sorts before "Y": read where both the setting and its value are
+            states = "".join(map(min, reading, lifetime.states or reading))
+            subject = f"{key} = {format_short_value(item)}"
+            lifetime = lifetime._replace(subject=subject, states=states)
         covered = _list_covered(scope, lifetime.axis)
         for fault in lifetimes.find_lifetime_faults(lifetime, covered):
             yield fault._replace(tail=path)

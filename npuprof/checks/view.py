@@ -31,8 +31,21 @@ if TYPE_CHECKING:
 
 
 #: Codes of unknown options, variables, arguments, flags, settings and attributes, and of unread
-#: ones: a release that is newer than all known ones may read them.
+#: ones.
 RELEASE_CODES = frozenset(("NP201", "NP206", "NP208", "NP209", "NP212", "NP404", "NP812"))
+
+
+def depends_on_release(code: str, severity: str, key: str) -> bool:
+    """Return whether a finding is an error that an unknown release may not have.
+
+    That may read a name which others do not read, or one that the catalogue has in no section.
+    """
+    if severity != "error" or code not in RELEASE_CODES:
+        return False
+    sections = catalog.load_sections()
+    section, _, name = key.partition(".")
+    plain = name if section in sections else key
+    return code == "NP404" or all(plain not in each.positions for each in sections.values())
 
 
 def select_all(reads: Iterable[str]) -> bool:
@@ -332,7 +345,7 @@ class View:
     def _limit_severity(self, fault: Fault, key: str) -> str:
         """Return the severity of a fault; a release newer than all known ones may differ."""
         newer = self.scope.newer
-        if newer and fault.severity == "error" and fault.code in RELEASE_CODES:
+        if newer and depends_on_release(fault.code, fault.severity, key):
             return "warning" if releases.find_name_axis(key) in newer else "error"
         return fault.severity
 

@@ -1,7 +1,7 @@
 """Releases that a tree pins: tags of images, requirements, and checkouts of repositories.
 
 A pin in a file is for that file. Those of the requirements, pyproject.toml and Dockerfiles of a
-folder are for the files in and below it that pin nothing themselves: the nearest folder decides.
+folder are for the files in and below it. For each framework, the nearest pin decides.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from npuprof.catalog import load_built_part, releases
+from npuprof.checks.lifetimes import build_newer_finding
 from npuprof.model import Context, Finding, Place, Record
 from npuprof.report.text import count_rest, escape_controls
 from npuprof.scripts.import_resolution import list_enclosing_folders
@@ -51,7 +52,7 @@ _OTHER = re.compile(r"-(?:dev|nightly|alpha|beta|rc|\d+\.)", re.IGNORECASE)
 class Pin(Record):
     """A known release of CANN or a framework, and the text that selects it.
 
-    ``is_newest`` if the written release is newer than all known ones.
+    ``is_newer`` if the written release is newer than all known ones.
     """
 
     axis: str
@@ -59,12 +60,12 @@ class Pin(Record):
     written: str
     file: str
     line: int
-    is_newest: bool = False
+    is_newer: bool = False
 
     def describe(self, here: str = "") -> str:
         """Return the release and its origin: that is only a line in the file ``here``."""
         where = f"line {self.line}" if self.file == here else f"{self.file}:{self.line}"
-        newest = ", the newest known" if self.is_newest else ""
+        newest = ", the newest known" if self.is_newer else ""
         return f"{self.axis} {self.release}{newest} ({self.written} in {where})"
 
 
@@ -97,7 +98,7 @@ class FilePins(Record):
         versions = {pin.axis: pin.release for pin in self.pins}
         cann = versions.pop(releases.CANN, requested.cann)
         versions.update(requested.versions)
-        newer = {pin.axis: pin.written for pin in self.pins if pin.is_newest}
+        newer = {pin.axis: pin.written for pin in self.pins if pin.is_newer}
         return requested._replace(
             cann=cann,
             versions=tuple(sorted(versions.items())),
@@ -152,7 +153,7 @@ class PinFinder:
         parts = imported.part_locations
         text = imported.text if parts is None else parts.text
         own = list_pins(imported.file, text, is_docker)
-        folders = () if own else self._list_folders(os.path.dirname(imported.file))
+        folders = self._list_folders(os.path.dirname(imported.file))
         for level in (own, *map(self._list_pins, folders)):
             near: dict[str, list[Pin]] = {}
             for pin in level:
@@ -166,6 +167,11 @@ class PinFinder:
                 decided.append(pins[0])
             else:
                 notes.append(_build_note(pins[0], other))
+        notes += [
+            build_newer_finding(pin.axis, pin.written)._replace(where=Place(pin.file, pin.line))
+            for pin in decided
+            if pin.is_newer
+        ]
         return FilePins(tuple(decided), tuple(notes))
 
 
@@ -217,10 +223,10 @@ def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     folders: dict[str, str] = {}
     for line, content in _list_last_stage(lines) if is_docker else lines:
         for written in (*_list_versions(content), *_list_revisions(content, folders)):
-            release, is_newest = _find_release(written)
+            release, is_newer = _find_release(written)
             if release and (written.axis, release) not in pins:
                 at = line + content.count("\n", 0, written.start)
-                pin = Pin(written.axis, release, written.version, file, at, is_newest)
+                pin = Pin(written.axis, release, written.version, file, at, is_newer)
                 pins[written.axis, release] = pin
     return list(pins.values())
 
@@ -279,7 +285,7 @@ def _name_folder(path: str) -> str:
 
 
 def _find_release(written: _Written) -> tuple[str, bool]:
-    """Return the release of a version, and whether it is only the newest known one.
+    """Return the release of a version, and whether that is newer than all known ones.
 
     The release is empty for other texts.
     """
@@ -288,9 +294,7 @@ def _find_release(written: _Written) -> tuple[str, bool]:
     # the branch v0.11.0-dev is not the release v0.11.0
     if version is None or (suffix and not written.is_tag) or _OTHER.search(suffix):
         return "", False
-    known = releases.find_release(version["release"], written.axis)
-    newest = releases.load_axis(written.axis).find_stand_in(version["release"])
-    return known or newest, not known
+    return releases.find_judged_release(version["release"], written.axis)
 
 
 def _list_lines(text: str) -> Iterator[tuple[int, str]]:

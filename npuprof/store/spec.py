@@ -515,11 +515,11 @@ def build_context(
     )
 
 
-def _find_release(cann: str, newer: dict[str, str], problems: list[Finding]) -> str | None:
-    release = releases.find_release(cann)
-    if release is None and (newest := _find_stand_in(cann, releases.CANN, newer)):
-        return newest
-    if release is None:
+def _find_release(cann: str, newer: dict[str, str], problems: list[Finding]) -> str:
+    release, is_newer = releases.find_judged_release(cann)
+    if is_newer:
+        newer[releases.CANN] = cann
+    if not release:
         known = releases.load_releases()
         inside = releases.find_release_inside(cann)
         hint = f"write {inside}"
@@ -528,14 +528,6 @@ def _find_release(cann: str, newer: dict[str, str], problems: list[Finding]) -> 
         why = "The behavior of an option depends on the release."
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", why, hint))
     return release
-
-
-def _find_stand_in(version: str, axis: str, newer: dict[str, str]) -> str:
-    """Return the newest known release for a newer one, which is recorded; otherwise ""."""
-    newest = releases.load_axis(axis).find_stand_in(version.removeprefix("CANN").strip())
-    if newest:
-        newer[axis] = version
-    return newest
 
 
 def _find_product(product: str, problems: list[Finding]) -> str | None:
@@ -577,9 +569,11 @@ def _read_versions(
     )
     names = ("cann", *releases.list_frameworks())
     for name, text in pairs:
-        release = text if name == "cann" else releases.find_release(text, name)
-        if release is None and name in names:
-            release = _find_stand_in(text, name, newer)
+        release, is_newer = text, False
+        if name != "cann" and name in names:
+            release, is_newer = releases.find_judged_release(text, name)
+        if is_newer:
+            newer[name] = text
         if name not in names:
             hint = did_you_mean(name, names, f"known are {', '.join(names)}")
             problems.append(Finding("NP902", f"unknown framework {name!r}", "", hint))

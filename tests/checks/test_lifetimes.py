@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+import npuprof
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks.lifetimes import Lifetime, build_lifetime, find_lifetime_faults
@@ -111,6 +112,16 @@ class UnnamedCase(NamedTuple):
                 contained=f"x is read from {AXIS} {LATER} on",
             ),
             id="a gap at the newest stable release",
+        ),
+        pytest.param(
+            *UnnamedCase(
+                reads=f"{LATER}",
+                deprecated="",
+                fault="NP502",
+                severity="info",
+                contained=f"x is read by {AXIS} {LATER} only",
+            ),
+            id="read by one later release and dropped again",
         ),
         pytest.param(
             *UnnamedCase(
@@ -561,3 +572,46 @@ def test_a_misspelt_option_is_a_warning_for_a_cann_release_newer_than_all_known_
     assert "warning NP201" in run("check", "--cann", NEXT_CANN).out
     other = run("check", "--framework", f"vllm_ascend={NEXT}")
     assert "error NP201" in other.out  # the option is one of CANN
+
+
+@pytest.mark.parametrize(
+    ("claimed", "requested", "codes"),
+    [
+        pytest.param(">=9.0,<=9.2.0", NEXT_CANN, ["NP406"], id="a range that ends before it"),
+        pytest.param(">=9.0", NEXT_CANN, [], id="an open range"),
+        pytest.param(f">={NEXT_CANN}", NEXT_CANN, [], id="a range from it on"),
+        pytest.param(f">={NEXT_CANN}", "9.0.0", ["NP406"], id="a range after the named release"),
+    ],
+)
+def test_a_range_of_a_preset_is_compared_with_the_release_as_written(
+    claimed: str, requested: str, codes: list[str]
+) -> None:
+    text = f'[profile]\ncann = "{claimed}"\n'
+    found = npuprof.check(npuprof.loads(text, cann=requested))
+    outside = [finding for finding in found if finding.code == "NP406"]
+    assert [finding.code for finding in outside] == codes
+    assert all(finding.message.endswith(f"not for {requested}") for finding in outside)
+
+
+@pytest.mark.parametrize("spec", [f">{releases.load_releases()[-1]}", f">={NEXT_CANN},<99"])
+def test_a_range_after_the_newest_release_is_judged_as_that(spec: str) -> None:
+    assert releases.find_judged_releases(spec) == releases.load_releases()[-1:]
+
+
+def test_a_range_of_packages_may_end_before_a_version_without_packages() -> None:
+    inside = releases.find_releases_in_range(">=2.9,<3", "torch_npu")
+    assert inside
+    assert inside == releases.find_releases_in_range(">=2.9,<2.99", "torch_npu")
+    assert releases.find_releases_in_range(">=3", "torch_npu") is None
+
+
+def test_a_name_of_another_section_stays_an_error_beyond_the_newest_release() -> None:
+    text = f'[profile]\ncann = ">={NEXT_CANN}"\n[options]\nunheard_of = 1\n'
+    text += "TASK_QUEUE_ENABLE = 1\n"
+    found = {finding.key: finding.severity for finding in findings(text) if finding.code == "NP201"}
+    assert found == {"unheard_of": "warning", "TASK_QUEUE_ENABLE": "error"}
+
+
+def test_a_reversed_range_of_a_row_is_rejected() -> None:
+    with pytest.raises(ValueError, match="reversed range"):
+        build_letters("0.13.0..0.11.0")

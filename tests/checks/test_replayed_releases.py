@@ -91,6 +91,31 @@ def test_whoever_follows_a_hint_gets_no_finding_about_time(axis: str) -> None:
 
 
 @pytest.mark.parametrize("axis", AXES)
+def test_no_hint_for_a_range_names_the_setting_itself_or_what_the_range_does_not_read(
+    axis: str,
+) -> None:
+    known = releases.load_releases(axis)
+    ranges = [known[first:last] for last in range(1, len(known) + 1) for first in range(last)]
+    for key, lifetime in LIFETIMES.items():
+        if lifetime.axis != axis or not lifetime.replaced_by:
+            continue
+        for covered in ranges:
+            for fault in find_lifetime_faults(lifetime, covered):
+                assert not fault.hint.endswith(f"use {key}"), key
+                advised = find_advised(fault.hint)
+                if fault.hint.startswith("use ") and advised is not None and advised.axis == axis:
+                    after = find_lifetime_faults(advised, covered)
+                    assert "NP404" not in [new.code for new in after], f"{key}: {fault.hint}"
+
+
+def test_the_releases_that_read_a_successor_are_known() -> None:
+    for key, lifetime in LIFETIMES.items():
+        section, _, name = lifetime.replaced_by.partition(".")
+        if section == lifetime.axis and name and "(" not in name:  # a call is no key
+            assert lifetime.successor_states, key
+
+
+@pytest.mark.parametrize("axis", AXES)
 def test_every_message_about_time_names_a_release(axis: str) -> None:
     known = set(releases.load_releases(axis))
     for key in (key for key, lifetime in LIFETIMES.items() if lifetime.axis == axis):

@@ -259,7 +259,7 @@ def test_exit_codes_say_whether_anything_differs(world: World) -> None:
     world.know("1.0")
     (world.demo / "variables.toml").write_text("[DEMO_HAND]\n")
     new = world.run()
-    assert new.returncode == 1
+    assert new.returncode == 4
     assert new.stdout.splitlines() == [
         "+ env.DEMO_BARE: 1.0..",
         "+ env.DEMO_HAND: 1.0..",

@@ -134,7 +134,7 @@ def test_a_release_newer_than_the_list_is_judged_as_the_newest() -> None:
     for axis, package in axes.items():
         (pin,) = list_pins("f", f"pip install {package}==99.1.0")
         assert pin.release == releases.load_releases(axis)[-1]
-        assert pin.is_newest
+        assert pin.is_newer
         assert ", the newest known (99.1.0 in f:1)" in pin.describe()
 
 
@@ -216,7 +216,7 @@ def test_the_summary_names_the_releases_that_files_were_judged_for(
             "written": "v0.18.0",
             "file": dockerfile,
             "line": 1,
-            "is_newest": False,
+            "is_newer": False,
             "files": 2,
         }
     ]
@@ -273,3 +273,24 @@ def test_the_work_grows_with_the_length_of_a_text(text: str) -> None:
         return lambda: list_pins("f", text * size, is_docker=True)
 
     assert measure_growth(build, 300) < 1.3  # type: ignore[arg-type]
+
+
+def test_a_pin_of_one_framework_in_a_file_keeps_those_of_its_folders_for_others(
+    run: Run, tmp_path: Path
+) -> None:
+    top = tmp_path / "requirements.txt"
+    files = {
+        "requirements.txt": "vllm-ascend==0.18.0\n",
+        "run.sh": f"pip install torch-npu==2.9.0\n{LAUNCH}",
+    }
+    write_tree(tmp_path, files)
+    (found,) = scan(run, tmp_path)
+    assert f"vllm_ascend 0.18.0 (0.18.0 in {top}:1)" in found
+
+
+def test_a_pin_newer_than_the_list_is_noted_once_at_its_line(run: Run, tmp_path: Path) -> None:
+    files = {"Dockerfile": f"\nFROM {IMAGE}:v99.1.0\n", "a.sh": LAUNCH, "b.sh": LAUNCH}
+    write_tree(tmp_path, files)
+    out = run("scan", tmp_path, "--severity", "info", "--select", "NP402").out
+    assert f"{tmp_path / 'Dockerfile'}:2: info NP402: vllm_ascend v99.1.0 is newer than" in out
+    assert out.count("NP402") == 1

@@ -10,7 +10,7 @@ from npuprof.catalog import releases
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
 from npuprof.checks.variables import find_option_faults
-from npuprof.checks.view import RELEASE_CODES, Fault
+from npuprof.checks.view import Fault, depends_on_release
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, Place
@@ -106,7 +106,7 @@ def _limit_severity(finding: Finding, context: Context) -> Finding:
 
     A release that is newer than all known ones may have the name, too.
     """
-    if finding.severity != "error" or finding.code not in RELEASE_CODES:
+    if not depends_on_release(finding.code, finding.severity, finding.key):
         return finding
     axis = releases.find_name_axis(finding.key)
     is_certain = context.find_value(axis) and axis not in dict(context.newer)
