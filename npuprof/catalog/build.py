@@ -272,8 +272,7 @@ def _find_newest_releases(
     for name, files in _list_axes(frameworks):
         known = files["framework"]["releases"]
         release = list(known)[-1]
-        dated = known[release] if isinstance(known, dict) else {}
-        newest[name] = (release, str(dated.get("date", "")))
+        newest[name] = (release, str(known[release].get("date", "")))
     return newest
 
 

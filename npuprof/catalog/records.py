@@ -490,19 +490,12 @@ class Axis(Record):
         The letter is ``Y`` in the set, both ends included, and ``outside`` elsewhere. ``never`` is
         the empty set. Raises ValueError for an unknown release.
         """
-        known = list(self.releases.values())
-
-        def find_index(release: str) -> int:
-            key = self.parse(release)
-            if key not in known:
-                raise ValueError(f"unknown release {release!r}")
-            return known.index(key)
-
+        known: list[Key | None] = list(self.releases.values())
         letters = [outside] * len(known)
         for part in text.split(",") if text != "never" else ():
             first, dots, last = part.strip().partition("..")
-            start = find_index(first) if first else 0
-            end = find_index(last) if last else len(known) - 1 if dots else start
+            start = known.index(self.parse(first)) if first else 0
+            end = known.index(self.parse(last)) if last else len(known) - 1 if dots else start
             if end < start:
                 raise ValueError(f"reversed range {part.strip()!r}")
             letters[start : end + 1] = "Y" * (end + 1 - start)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks.view import Fault
@@ -13,6 +11,7 @@ from npuprof.model import Context, Finding, Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     Dated = catalog.Option | catalog.Variable | catalog.Flag | catalog.Setting
 
@@ -41,20 +40,17 @@ class Lifetime(Record):
     variable: str = ""
     framework: str = ""
 
+    def load_texts(self) -> dict[str, Any]:
+        """Return the texts of a variable, which are loaded apart."""
+        return catalog.find_record_texts("env", self.variable) if self.variable else {}
+
     def list_other_readers(self) -> list[str]:
         """Return the programs of other axes that may read a variable.
 
         Programs such as the graph engine are parts of CANN, and have its releases.
         """
-        texts = catalog.find_record_texts("env", self.variable) if self.variable else {}
         others = set(releases.list_frameworks()) - {self.framework}
-        return [reader for reader in texts.get("read_by", ()) if reader in others]
-
-    def explain_unread(self) -> str:
-        """Return why no release reads a variable, empty if nothing is recorded."""
-        texts = catalog.find_record_texts("env", self.variable) if self.variable else {}
-        why: str = texts.get("why_unread", "")
-        return why
+        return [reader for reader in self.load_texts().get("read_by", ()) if reader in others]
 
 
 def build_lifetime(key: str, record: Dated) -> Lifetime:
@@ -139,7 +135,7 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
     why = f"No release of {title} reads it."
     if reading:
         why = f"The last release of {title} that reads it is {reading[-1]}."
-    reason = "" if reading else lifetime.explain_unread()
+    reason = "" if reading else lifetime.load_texts().get("why_unread", "")
     others = lifetime.list_other_readers()
     if others and not reason:
         reason = f"Perhaps {', '.join(others)} still reads it."
@@ -213,6 +209,8 @@ def _build_unknown_fault(lifetime: Lifetime, unknown: list[str]) -> Fault:
 
 def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
     """Return the advice to use a successor: now, or from a release on; empty if there is none."""
+    if not lifetime.replaced_by:
+        return ""
     for _ in range(_MOST_SUCCESSORS):
         following = _find_successor(lifetime)
         if following is None or not _select(following, following.deprecated, covered[-1:], "Y"):
@@ -221,8 +219,6 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
             break
         lifetime = following
     name = lifetime.replaced_by
-    if not name:
-        return ""
     if catalog.find_option(name) is not None and lifetime.subject.startswith("env."):
         name = f"the TensorFlow adapter's option {name}"
     states = lifetime.successor_states
@@ -247,12 +243,14 @@ def _is_successor_read(lifetime: Lifetime, covered: tuple[str, ...]) -> bool:
 
 def _find_successor(lifetime: Lifetime) -> Lifetime | None:
     """Return the lifetime of a successor on the same axis, None if no record is known."""
-    for key in (lifetime.replaced_by, f"env.{lifetime.replaced_by}"):
-        record = catalog.find_key_record(key)
-        if record is not None and not isinstance(record, catalog.Argument):
-            successor = build_lifetime(key, record)
-            return successor if successor.axis == lifetime.axis else None
-    return None
+    key = lifetime.replaced_by
+    if lifetime.variable and catalog.find_variable(key):
+        key = f"env.{key}"
+    record = catalog.find_key_record(key)
+    if record is None or isinstance(record, catalog.Argument):
+        return None
+    successor = build_lifetime(key, record)
+    return successor if successor.axis == lifetime.axis else None
 
 
 def _find_start(letters: str, axis: str, release: str) -> str:
@@ -267,15 +265,8 @@ def _find_start(letters: str, axis: str, release: str) -> str:
 
 def _select(lifetime: Lifetime, letters: str, names: tuple[str, ...], letter: str) -> list[str]:
     """Return those of some releases that have a letter; none without letters."""
-    if not letters:
-        return []
-    positions = _index_releases(lifetime.axis)
-    return [name for name in names if letters[positions[name]] == letter]
-
-
-@cache
-def _index_releases(axis: str) -> dict[str, int]:
-    return {name: index for index, name in enumerate(releases.load_releases(axis))}
+    by_release = dict(zip(releases.load_releases(lifetime.axis), letters, strict=False))
+    return [name for name in names if by_release.get(name) == letter]
 
 
 def _get_title(axis: str) -> str:

@@ -45,7 +45,9 @@ def depends_on_release(code: str, severity: str, key: str) -> bool:
     sections = catalog.load_sections()
     section, _, name = key.partition(".")
     plain = name if section in sections else key
-    return code == "NP404" or all(plain not in each.positions for each in sections.values())
+    return code in ("NP404", "NP812") or all(
+        plain not in each.positions for each in sections.values()
+    )
 
 
 def select_all(reads: Iterable[str]) -> bool:

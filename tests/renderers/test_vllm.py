@@ -22,6 +22,8 @@ from support.vllm_rows import ROWS, nest, sample
 
 #: What leaves no attribute of its name.
 OPEN = {"refresh", "dump_config", "hamming_sparse"}
+#: Keys that 0.26.0rc1 rejects for a model without sparse attention, of which a wheel has none.
+NEEDS_A_MODEL = "sparse_kv_offload_config."
 #: Keys that other files of a release read: utils.py, and spec_decode/llm_base_proposer.py.
 READ_ELSEWHERE = {
     "0.23.0": {"enable_dsa_cp"},
@@ -252,7 +254,9 @@ def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
     for name in (
         name
         for name in ROWS
-        if number in find_read(name) and name not in OPEN | READ_ELSEWHERE.get(number, set())
+        if number in find_read(name)
+        and name not in OPEN | READ_ELSEWHERE.get(number, set())
+        and not name.startswith(NEEDS_A_MODEL)
     ):
         value = sample(ROWS[name])
         needed = (
