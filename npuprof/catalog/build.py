@@ -268,12 +268,10 @@ def _find_newest_releases(
     releases: list[dict[str, Any]], frameworks: dict[str, dict[str, Any]]
 ) -> dict[str, tuple[str, str]]:
     """Return the newest release of each axis, and its date as text, empty if unknown."""
-    newest = {"cann": (releases[-1]["name"], str(releases[-1].get("date", "")))}
+    newest = {"cann": (releases[-1]["name"], releases[-1])}
     for name, files in _list_axes(frameworks):
-        known = files["framework"]["releases"]
-        release = list(known)[-1]
-        newest[name] = (release, str(known[release].get("date", "")))
-    return newest
+        newest[name] = list(files["framework"]["releases"].items())[-1]
+    return {axis: (name, str(row.get("date", ""))) for axis, (name, row) in newest.items()}
 
 
 def _find_axis(section: str, record: dict[str, Any], axes: dict[str, Axis]) -> str:
@@ -299,11 +297,10 @@ def _find_successors(sections: dict[str, dict[str, Any]], axes: dict[str, Axis])
 
 def _merge_rows(records: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the record of a name with its ``states``; a table is read where any key of it is."""
-    rows = [row for key, row in records.items() if key == name or key.startswith(f"{name}.")]
-    letters = [row.get("states", "") for row in rows]
-    is_known = all(letters) and name not in records
-    states = "".join(max(column) for column in zip(*letters, strict=True)) if is_known else ""
-    return {**rows[0], "states": states or letters[0]} if rows else {}
+    keys = [name] if name in records else [key for key in records if key.startswith(f"{name}.")]
+    letters = [records[key].get("states", "") for key in keys]
+    states = "".join(map(max, zip(*letters, strict=True))) if all(letters) else ""
+    return {**records[keys[0]], "states": states} if keys else {}
 
 
 def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -503,20 +503,14 @@ class Axis(Record):
 
     def is_newer(self, spec: str) -> bool:
         """Return whether a range, or a release, begins after the newest known one."""
-        newest_release = max(self.releases.values(), default=None)
-        newest_package = max((key for key, _ in self.packages.values()), default=None)
         for operator, bound in self.parse_range(spec) or ():
-            is_package = self.packages and bound[:2] <= self.newest_package
-            newest = newest_package if is_package else newest_release
-            is_beyond = newest and (bound > newest or (operator == ">" and bound == newest))
+            keys = list(self.releases.values())
+            if self.packages and bound[:2] <= self.newest_package:
+                keys = [key for key, _ in self.packages.values()]
+            is_beyond = bound > max(keys) or (operator == ">" and bound == max(keys))
             if is_beyond and operator in (">", ">=", "=="):
                 return True
         return False
-
-    def find_stand_in(self, version: str) -> str:
-        """Return the newest release for a version newer than all known ones, otherwise ""."""
-        is_release = self.parse(version) is not None
-        return list(self.releases)[-1] if is_release and self.is_newer(version) else ""
 
     def find_release(self, version: str) -> str | None:
         """Return the release for a user's version, None if unknown.

@@ -137,8 +137,10 @@ def find_judged_release(version: str, axis: str = CANN) -> tuple[str, bool]:
     """
     if known := find_release(version, axis):
         return known, False
-    newest = load_axis(axis).find_stand_in(version.removeprefix("CANN").strip())
-    return newest, bool(newest)
+    plain = version.removeprefix("CANN").strip()
+    if load_axis(axis).parse(plain) and load_axis(axis).is_newer(plain):
+        return load_releases(axis)[-1], True
+    return "", False
 
 
 @cache
@@ -230,8 +232,14 @@ def _count_common(name: str, other: str) -> int:
 
 def is_past(record: Entry | None) -> bool:
     """Return whether the newest known release warns of a setting, or no longer reads it."""
-    marks = (getattr(record, "deprecated", ""), getattr(record, "no_effect", ""))
-    return getattr(record, "states", "").endswith(".") or any(mark.endswith("Y") for mark in marks)
+    signs = {"states": ".", "deprecated": "Y", "no_effect": "Y"}
+    return any(getattr(record, field, "").endswith(sign) for field, sign in signs.items())
+
+
+def describe_readers(section: str, record: Entry | None) -> str:
+    """Return the releases that read a setting as text, empty if all known ones do."""
+    states = getattr(record, "states", "")
+    return describe_set(states, find_axis(section, record)) if set(states) - {"Y"} else ""
 
 
 def find_name_axis(key: str) -> str:
@@ -250,7 +258,7 @@ def find_name_axis(key: str) -> str:
     return section.axis if section and section.axis in list_frameworks() else CANN
 
 
-def find_axis(section: str, record: Entry) -> str:
+def find_axis(section: str, record: Entry | None) -> str:
     """Return the axis of the releases that a record's letters stand for."""
     if isinstance(record, Variable):
         own = record.axis or record.framework

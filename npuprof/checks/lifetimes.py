@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     Dated = catalog.Option | catalog.Variable | catalog.Flag | catalog.Setting
 
 
-#: A successor may have a successor of its own; rows that name each other end here.
-_MOST_SUCCESSORS = 3
-
-
 class Lifetime(Record):
     """The releases that read a setting, with one letter for each release of an axis.
 
@@ -149,7 +145,7 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
 
 
 def _find_age_fault(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:
-    """Yield that the newest covered release reads a setting in vain, or warns of its end."""
+    """Yield that a setting has no effect in the newest covered release, or is deprecated there."""
     title, newest = _get_title(lifetime.axis), covered[-1]
     if _select(lifetime, lifetime.no_effect, covered[-1:], "Y"):
         what = f"{lifetime.subject} has no effect in {title} {newest}"
@@ -158,8 +154,7 @@ def _find_age_fault(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fa
     elif _select(lifetime, lifetime.deprecated, covered[-1:], "Y"):
         first = _find_start(lifetime.deprecated, lifetime.axis, newest)
         since = f"since {title} {first}" if first else f"in {title} {newest}"
-        successor = _advise_successor(lifetime, covered)
-        hint = successor or "unset it if you can"
+        hint = _advise_successor(lifetime, covered) or "unset it if you can"
         # what replaces it is not there yet: the old name is the right one for now
         is_early = bool(lifetime.replaced_by) and not _is_successor_read(lifetime, covered)
         yield Fault(
@@ -211,13 +206,14 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
     """Return the advice to use a successor: now, or from a release on; empty if there is none."""
     if not lifetime.replaced_by:
         return ""
-    for _ in range(_MOST_SUCCESSORS):
-        following = _find_successor(lifetime)
-        if following is None or not _select(following, following.deprecated, covered[-1:], "Y"):
-            break
-        if following.replaced_by in ("", lifetime.subject):
-            break
-        lifetime = following
+    following = _find_successor(lifetime)
+    # a successor may have one of its own; two rows may name each other
+    if (
+        following is not None
+        and following.replaced_by not in ("", lifetime.subject)
+        and _select(following, following.deprecated, covered[-1:], "Y")
+    ):
+        return _advise_successor(following, covered)
     name = lifetime.replaced_by
     if catalog.find_option(name) is not None and lifetime.subject.startswith("env."):
         name = f"the TensorFlow adapter's option {name}"

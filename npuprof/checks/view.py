@@ -14,7 +14,7 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from typing import Any
 
     from npuprof.checks.accepted import Acceptance, Accepted
@@ -35,19 +35,18 @@ if TYPE_CHECKING:
 RELEASE_CODES = frozenset(("NP201", "NP206", "NP208", "NP209", "NP212", "NP404", "NP812"))
 
 
-def depends_on_release(code: str, severity: str, key: str) -> bool:
-    """Return whether a finding is an error that an unknown release may not have.
+def limit_severity(code: str, severity: str, key: str, uncertain: Container[str]) -> str:
+    """Return the severity of a finding: not an error if an unknown release may not have it.
 
     That may read a name which others do not read, or one that the catalogue has in no section.
+    ``uncertain`` are the axes whose release is unknown.
     """
-    if severity != "error" or code not in RELEASE_CODES:
-        return False
-    sections = catalog.load_sections()
-    section, _, name = key.partition(".")
-    plain = name if section in sections else key
-    return code in ("NP404", "NP812") or all(
-        plain not in each.positions for each in sections.values()
-    )
+    if severity != "error" or not uncertain or code not in RELEASE_CODES:
+        return severity
+    plain = key.partition(".")[2] or key
+    sections = catalog.load_sections().values()
+    is_open = code in ("NP404", "NP812") or all(plain not in each.positions for each in sections)
+    return "warning" if is_open and releases.find_name_axis(key) in uncertain else severity
 
 
 def select_all(reads: Iterable[str]) -> bool:
@@ -340,16 +339,9 @@ class View:
             origin or self.config.origin(key, fault.tail),
             keys.format_key_path(key, fault.tail),
             (self.config.name,),
-            severity=self._limit_severity(fault, key),
+            severity=limit_severity(fault.code, fault.severity, key, self.scope.newer),
             fix=fault.fix,
         )
-
-    def _limit_severity(self, fault: Fault, key: str) -> str:
-        """Return the severity of a fault; a release newer than all known ones may differ."""
-        newer = self.scope.newer
-        if newer and depends_on_release(fault.code, fault.severity, key):
-            return "warning" if releases.find_name_axis(key) in newer else "error"
-        return fault.severity
 
     @property
     def is_converted(self) -> bool:

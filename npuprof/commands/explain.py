@@ -253,10 +253,9 @@ class _Explained:
             else:
                 yield "counterpart", f"{counterpart}, not set"
         section = keys.split_section_and_name(self._key)[0]
-        reading = releases.describe_set(setting.states, releases.find_axis(section, setting))
-        span = "" if not setting.states or reading == "all" else f" {reading}"
+        readers = f"{section} {releases.describe_readers(section, setting)}".rstrip()
         call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
-        yield "read by", f"{section}{span}{call}"
+        yield "read by", f"{readers}{call}"
 
     def _describe_meaning(self) -> Iterator[tuple[str, str]]:
         texts = self._texts

@@ -111,17 +111,15 @@ def _build_fields(
 
 
 def _describe_lifetime(section: str, record: Any) -> dict[str, str]:
-    """Return as text the sets of releases of a record that are not all releases."""
+    """Return the sets of releases of a record as text."""
     axis = releases.find_axis(section, record)
     described = {}
-    for field, label in (
-        ("states", "releases"),
-        ("deprecated", "deprecated"),
-        ("no_effect", "no_effect"),
-    ):
+    for field in ("states", "deprecated", "no_effect"):
         if letters := getattr(record, field, ""):
             text = releases.describe_set(letters, axis, unknown=field == "states")
-            described[label] = f"{'' if axis == releases.CANN else axis + ' '}{text}"
+            described["releases" if field == "states" else field] = (
+                f"{'' if axis == releases.CANN else axis + ' '}{text}"
+            )
     return described
 
 

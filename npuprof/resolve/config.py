@@ -353,16 +353,12 @@ class Config(Mapping[str, "Any"]):
 
     def list_newer_axes(self) -> tuple[str, ...]:
         """Return the axes whose release is newer than all known ones."""
-        requested = dict(self.context.newer)
-        return tuple(
+        newer = [
             axis
-            for axis in {**self.list_ranges(), **requested}
-            if axis in requested
-            or (
-                self.context.find_value(axis) is None
-                and releases.is_newer(self.list_ranges()[axis], axis)
-            )
-        )
+            for axis, spec in self.list_ranges().items()
+            if self.context.find_value(axis) is None and releases.is_newer(spec, axis)
+        ]
+        return (*dict(self.context.newer), *newer)
 
     @property
     def products(self) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
         risks.find_unit_and_risk(key)[1],
         tuple(fields.get("products", ())),
         tuple(pair for pair in fields.get("spelling", {}).items() if pair[1]),
-        _describe_readers(section.name, record),
+        releases.describe_readers(section.name, record),
         _describe_state(fields),
         fields.get("replaced_by", "") if releases.is_past(record) else "",
         find_framework(section.name, name),
@@ -97,15 +97,6 @@ def find_framework(section: str, name: str) -> str:
         return catalog.load_sections()[section].title
     variable = catalog.find_variable(name)
     return str(catalog.load_built_part("titles")[variable.framework]) if variable else ""
-
-
-def _describe_readers(section: str, record: catalog.Entry | None) -> str:
-    """Return the releases that read a setting; empty if all known ones do."""
-    states = getattr(record, "states", "")
-    if record is None or not states:
-        return ""
-    reading = releases.describe_set(states, releases.find_axis(section, record))
-    return "" if reading == "all" else reading
 
 
 def _describe_values(fields: Mapping[str, Any]) -> str:

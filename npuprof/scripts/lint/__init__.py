@@ -10,7 +10,7 @@ from npuprof.catalog import releases
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
 from npuprof.checks.variables import find_option_faults
-from npuprof.checks.view import Fault, depends_on_release
+from npuprof.checks.view import Fault, limit_severity
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, Place
@@ -90,7 +90,18 @@ def check_script(
         for finding in findings
         if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
     ]
-    findings = [_limit_severity(finding, context) for finding in findings]
+    # a release that is not named, or newer than all known ones, may have further names
+    uncertain = {
+        axis
+        for axis in (releases.CANN, *releases.list_frameworks())
+        if axis in dict(context.newer) or not context.find_value(axis)
+    }
+    findings = [
+        finding._replace(
+            severity=limit_severity(finding.code, finding.severity, finding.key, uncertain)
+        )
+        for finding in findings
+    ]
     unique = {
         (finding.code, finding.where, finding.key, finding.message): finding
         for finding in (*findings, *lost)
@@ -99,18 +110,6 @@ def check_script(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
-
-
-def _limit_severity(finding: Finding, context: Context) -> Finding:
-    """Return a finding; one about an unknown name is a warning at most where no release is named.
-
-    A release that is newer than all known ones may have the name, too.
-    """
-    if not depends_on_release(finding.code, finding.severity, finding.key):
-        return finding
-    axis = releases.find_name_axis(finding.key)
-    is_certain = context.find_value(axis) and axis not in dict(context.newer)
-    return finding if is_certain else finding._replace(severity="warning")
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
