@@ -161,10 +161,10 @@ def is_newer(spec: str, axis: str = CANN) -> bool:
 
 def is_inside_range(release: str, spec: str, axis: str) -> bool:
     """Return whether a release, which may be newer than all known ones, is in a range."""
-    if release in (find_releases_in_range(spec, axis) or ()):
-        return True
-    key, clauses = load_axis(axis).parse(release), load_axis(axis).parse_range(spec)
-    return key is not None and release not in load_releases(axis) and is_inside(key, clauses or ())
+    if release in load_releases(axis):
+        return release in (find_releases_in_range(spec, axis) or ())
+    key = load_axis(axis).parse(release)
+    return key is not None and is_inside(key, load_axis(axis).parse_range(spec) or ())
 
 
 def list_covered_releases(requested: str | None, spec: str | None) -> tuple[str, ...]:

@@ -79,8 +79,7 @@ def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterat
     if not covered:
         yield from _judge_newest(lifetime)
         return
-    unread = _select(lifetime, lifetime.states, covered, ".")
-    if unread:
+    if unread := _select(lifetime, lifetime.states, covered, "."):
         yield _build_unread_fault(lifetime, covered, unread)
         return
     if unknown := _select(lifetime, lifetime.states, covered, "?"):
@@ -188,8 +187,8 @@ def _build_unread_fault(lifetime: Lifetime, covered: tuple[str, ...], unread: li
 
 
 def _build_unknown_fault(lifetime: Lifetime, unknown: list[str]) -> Fault:
-    axis, title = lifetime.axis, _get_title(lifetime.axis)
-    span = f"{title} {releases.format_release_span(unknown, axis)}"
+    axis = lifetime.axis
+    span = f"{_get_title(axis)} {releases.format_release_span(unknown, axis)}"
     what = f"it is not known whether {span} reads {lifetime.subject}"
     if releases.load_axis(axis).documented:
         why = f"Its documentation lists it for {releases.describe_set(lifetime.states, axis)}."
@@ -218,7 +217,7 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
     if catalog.find_option(name) is not None and lifetime.subject.startswith("env."):
         name = f"the TensorFlow adapter's option {name}"
     states = lifetime.successor_states
-    reading = set(_select(lifetime, states, covered, "Y"))
+    reading = _select(lifetime, states, covered, "Y")
     missing = [release for release in covered if release not in reading]
     if not states or not missing:
         return f"use {name}"

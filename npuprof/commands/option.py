@@ -214,6 +214,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
             else "",
         ),
         ("doubt", text.get("doubt")),
+        ("checked", text.get("checked")),
     ]
     return [
         (label, ", ".join(value) if isinstance(value, (list, tuple)) else str(value))
