@@ -118,6 +118,7 @@ PROSE = {
     "default_note",
     "value_docs",
     "source",
+    "checked",
     "doubt",
     "confidence",
     "example",
