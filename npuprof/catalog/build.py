@@ -313,9 +313,9 @@ def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _find_generated(files: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
-    """Return which releases read a setting, as the sources of the framework tell.
+    """Return which releases read a setting, by the sources of its framework (``upstream.toml``).
 
-    ``upstream.toml`` has it; what its other fields tell is for comparison with the rows by hand.
+    The other fields of that file are only compared with the rows by hand.
     """
     found: dict[str, Any] = files.get("upstream", {}).get(f"{kind}.{name}", {})
     return {field: found[field] for field in ("reads", "deprecated") if field in found}

@@ -21,8 +21,8 @@ class Lifetime(Record):
 
     The letters are those of catalogue records. ``subject`` is the name of the setting in messages,
     and of one of its values if the letters are those of the value. ``unread`` says what releases
-    that do not read it do. ``variable`` is the name of a variable, whose texts are read for faults
-    only, and ``framework`` its own reader.
+    that do not read it do with it. ``variable`` is the name of a variable, whose texts are loaded
+    for faults only, and ``framework`` is the program that reads it.
     """
 
     subject: str
@@ -69,7 +69,7 @@ def build_lifetime(key: str, record: Dated) -> Lifetime:
 
 
 def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:
-    """Yield why releases do not read a setting, or will not.
+    """Yield that releases do not read a setting, ignore it, or call it deprecated.
 
     ``covered`` are the named releases of its axis. Without any, the newest stable release decides:
     what it reads, and does not ignore, gets a note at most.
@@ -229,7 +229,7 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
 def _is_successor_read(lifetime: Lifetime, covered: tuple[str, ...]) -> bool:
     """Return whether one of some releases deprecates a setting and reads its successor.
 
-    The answer for a range must be that for the release of it in which there is something to do.
+    One such release is enough: there, the setting has to be replaced.
     """
     warning = tuple(_select(lifetime, lifetime.deprecated, covered, "Y"))
     states = lifetime.successor_states
@@ -249,7 +249,7 @@ def _find_successor(lifetime: Lifetime) -> Lifetime | None:
 
 
 def _find_start(letters: str, axis: str, release: str) -> str:
-    """Return the first of the releases with the letter ``Y`` that lead to a release.
+    """Return the first of the consecutive releases with the letter ``Y`` up to a release.
 
     Empty if they begin with the first known one.
     """

@@ -329,7 +329,7 @@ def _find_target_fault(name: str, why: str) -> Fault | None:
 
 @cache
 def _find_option_age_faults(scope: Scope, name: str) -> tuple[Fault, ...]:
-    """Return the faults of the releases that read an option, or all that reads it in vain."""
+    """Return the faults of an option in the releases of a scope, whatever its value."""
     option = catalog.find_option(name)
     assert option is not None
     if option.field is None:
