@@ -257,6 +257,10 @@ def _date_record(section: str, record: dict[str, Any], axes: dict[str, Axis]) ->
     for field in ("deprecated", "no_effect"):
         if field in record:
             dated[field] = axis.parse_reads(record[field])
+    if surfaces := dated.pop("reads_on", {}):
+        dated["surface_states"] = {
+            surface: axis.parse_reads(reads) for surface, reads in surfaces.items()
+        }
     if "replaced_by" in record:
         dated["replaced_by"] = record["replaced_by"]["key"]
         if first := record["replaced_by"].get("from"):
@@ -375,7 +379,7 @@ def _find_first_releases(options: dict[str, Any]) -> dict[str, int]:
     """Return, by surface with states of its own, the first release that may read an option."""
     first: dict[str, int] = {}
     for record in options.values():
-        for surface, states in record["surface_states"].items():
+        for surface, states in record.get("surface_states", {}).items():
             age = len(states) - len(states.lstrip("."))
             first[surface] = min(first.get(surface, age), age)
     return first
@@ -399,28 +403,17 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
                 _change_option(pages[page_by_name[name]][name], release["name"], dict(change))
             elif "page" in change:
                 page_by_name[name] = change["page"]
-                pages[change["page"]][name] = {**change, "since": release["name"]}
+                pages[change["page"]][name] = {"reads": f"{release['name']}..", **change}
             else:
                 raise ValueError(
                     f"releases.toml: {release['name']} changes "
                     f"{name}, which is on no page, and names none"
                 )
-    options = {}
-    for page, records in pages.items():
-        for name, record in records.items():
-            try:
-                options[name] = {
-                    "page": page,
-                    **record,
-                    "states": _compute_release_states(record, releases),
-                }
-                options[name]["surface_states"] = {
-                    surface: _compute_release_states({"field": "", **born}, releases)
-                    for surface, born in record.get("born_on", {}).items()
-                }
-            except ValueError as error:
-                raise ValueError(f"options/{page}.toml: {name}: {error} of releases") from None
-    return options
+    return {
+        name: {"page": page, **record}
+        for page, records in pages.items()
+        for name, record in records.items()
+    }
 
 
 #: The kind of a flag that has an equivalent option of some kind; text by default.
@@ -452,15 +445,12 @@ def _change_option(record: dict[str, Any], release: str, change: dict[str, Any])
         record.setdefault("choices_until", {})[str(value)] = release
         record["choices"].remove(value)
     if "default" in change:
-        born = {record["since"]: record["default"]} if "default" in record else {}
+        first = record["reads"].partition("..")[0]
+        born = {first: record["default"]} if "default" in record else {}
         record.setdefault("default_since", born)[release] = change["default"]
     for mark in ("deprecated", "no_effect"):
         if mark in change:
             change[mark] = f"{release}.."
-    if change.pop("removed", False):
-        record["removed_in"] = release
-    if change.pop("missing", False):
-        record.setdefault("missing_in", []).append(release)
     if "meaning" in change:
         record.setdefault("meanings_since", {})[release] = change.pop("meaning")
     record.update(_merge_fields(record, change))
@@ -472,35 +462,6 @@ def _merge_fields(record: dict[str, Any], change: dict[str, Any]) -> dict[str, A
         key: record.get(key, {}) | value if isinstance(value, dict) else value
         for key, value in change.items()
     }
-
-
-def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
-    """Return one letter per release: ``Y`` if it reads the key, ``.`` if not, ``?`` if unknown."""
-    names = [release["name"] for release in releases]
-    if "field" not in record and "removed_in" not in record:
-        return "." * len(names)
-    since = names.index(record.get("since", "9.0.0"))
-    # between the last release that is known to lack the key and the first that has it
-    unknown_from = since if "since" in record else 0
-    if "absent_in" in record:
-        unknown_from = names.index(record["absent_in"]) + 1
-    removed = names.index(record["removed_in"]) if "removed_in" in record else len(names)
-    letters = ""
-    for index, release in enumerate(releases):
-        name = release["name"]
-        is_before = index < min(unknown_from, since)
-        if name in record.get("missing_in", ()) or is_before or index >= removed:
-            letter = "."
-        elif index < since:
-            letter = "?"
-        else:
-            # a removed key may be missing earlier, in a release whose adapter was not read
-            letter = "Y" if release["code"] or removed == len(names) else "?"
-        # an alpha of the release that got the key may have it
-        if letter == "." and name.startswith(f"{record.get('since')}.alpha"):
-            letter = "?"
-        letters += letter
-    return letters
 
 
 def _build_rules(

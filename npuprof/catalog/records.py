@@ -487,18 +487,23 @@ class Axis(Record):
     def parse_reads(self, text: str, outside: str = ".") -> str:
         """Return a set of ranges (``0.9.1..0.11.0, 0.13.0rc2..``) as one letter for each release.
 
-        The letter is ``Y`` in the set, both ends included, and ``outside`` elsewhere. ``never`` is
-        the empty set. Raises ValueError for an unknown release.
+        The letter is ``Y`` in the set, both ends included, ``?`` in a range with a question mark
+        (``8.0.0..8.5.0?``, unknown), and ``outside`` elsewhere. ``never`` is the empty set. Raises
+        ValueError for an unknown release.
         """
         known: list[Key | None] = list(self.releases.values())
         letters = [outside] * len(known)
         for part in text.split(",") if text != "never" else ():
-            first, dots, last = part.strip().partition("..")
-            start = known.index(self.parse(first)) if first else 0
-            end = known.index(self.parse(last)) if last else len(known) - 1 if dots else start
+            first, dots, last = part.strip().removesuffix("?").partition("..")
+            try:
+                start = known.index(self.parse(first)) if first or not dots else 0
+                end = known.index(self.parse(last)) if last else len(known) - 1 if dots else start
+            except ValueError:
+                raise ValueError(f"unknown release in {part.strip()!r}") from None
             if end < start:
                 raise ValueError(f"reversed range {part.strip()!r}")
-            letters[start : end + 1] = "Y" * (end + 1 - start)
+            letter = "?" if part.endswith("?") else "Y"
+            letters[start : end + 1] = letter * (end + 1 - start)
         return "".join(letters)
 
     def is_newer(self, spec: str) -> bool:

@@ -6,12 +6,11 @@ import marshal
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from npuprof import renderers, system
-from npuprof.catalog import build
+from npuprof.catalog.records import Axis, parse_release_version
 from npuprof.commands.framework import GROUPS, list_groups, list_verb_names, load_verb
 from npuprof.system.checkout import build_parts, write_parts
 from support.building import REPOSITORY, Checkout
@@ -130,27 +129,33 @@ def test_a_target_takes_fields_by_name_only() -> None:
     assert renderers.Target(**target._asdict()) == target
 
 
-RELEASES = [
-    {"name": name, "code": name != "8.0.0"}
-    for name in ("6.0.0", "7.0.0", "8.0.0", "9.0.0", "9.1.0")
-]
+SHORT_AXIS = Axis(
+    parse_release_version,
+    {
+        name: parse_release_version(name) or (0, 0, 0, 0, 0, 0)
+        for name in ("6.0.0", "7.0.0", "8.0.0", "9.0.0", "9.1.0")
+    },
+)
 
 
 @pytest.mark.parametrize(
-    ("record", "states"),
+    ("reads", "states"),
     [
-        ({"field": "i", "since": "7.0.0"}, ".YYYY"),
-        ({"field": "i", "since": "8.0.0", "absent_in": "6.0.0"}, ".?YYY"),
-        ({"field": "i", "since": "9.0.0", "absent_in": "7.0.0"}, "..?YY"),
-        ({"field": "i", "absent_in": "7.0.0"}, "..?YY"),
-        ({"field": "i"}, "???YY"),
-        ({"field": "i", "since": "7.0.0", "missing_in": ["9.0.0"]}, ".YY.Y"),
-        ({"field": "i", "since": "6.0.0", "removed_in": "9.0.0"}, "YY?.."),
-        ({"since": "6.0.0", "removed_in": "7.0.0"}, "Y...."),
-        ({"since": "7.0.0"}, "....."),
+        ("7.0.0..", ".YYYY"),
+        ("8.0.0.., 7.0.0?", ".?YYY"),
+        ("..7.0.0?, 9.0.0..", "??.YY"),
+        ("7.0.0..8.0.0, 9.1.0..", ".YY.Y"),
+        ("6.0.0..7.0.0, 8.0.0..?", "YY???"),
+        ("6.0.0", "Y...."),
+        ("..", "YYYYY"),
+        ("never", "....."),
     ],
 )
-def test_the_letters_of_an_option_say_which_release_reads_it(
-    record: dict[str, Any], states: str
-) -> None:
-    assert build._compute_release_states(record, RELEASES) == states
+def test_the_letters_of_a_setting_say_which_release_reads_it(reads: str, states: str) -> None:
+    assert SHORT_AXIS.parse_reads(reads) == states
+
+
+@pytest.mark.parametrize("reads", ["9.0.0..6.0.0", "6.5.0..", "..x", "6.0.0 to 7.0.0", ""])
+def test_a_set_of_releases_that_names_no_known_range_is_refused(reads: str) -> None:
+    with pytest.raises(ValueError, match=r"^(unknown release in|reversed range)"):
+        SHORT_AXIS.parse_reads(reads)

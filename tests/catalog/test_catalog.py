@@ -57,8 +57,6 @@ def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
         "default_since",
         "deprecated_since",
         "meanings_since",
-        "missing_in",
-        "removed_in",
     }
     records = [row for page in build.PAGES for row in toml(f"options/{page}.toml").items()]
     assert len(records) == len(catalog.record_names())
@@ -125,10 +123,6 @@ PROSE = {
     "ge_option",
     "ge_level",
     "meanings_since",
-    "since",
-    "absent_in",
-    "missing_in",
-    "removed_in",
     "product_notes",
     "format",
     "precedence",
@@ -153,7 +147,6 @@ PROSE = {
     "deprecated_unless",
     "empty_unless",
     "unread_while",
-    "born_on",
     "read_by",
     "overwritten_by",
     "why_unread",
@@ -223,22 +216,14 @@ def test_the_releases_and_products_of_an_option_exist(name: str) -> None:
     record = option(name)
     assert len(record.states) == len(RELEASES)
     assert set(record.states) <= set("Y.?")
-    assert ("Y" in record.states) >= bool(
-        record.field and "removed_in" not in catalog.find_record_texts("options", name)
-    ), "read, but nowhere"
-    if record.field is None and "removed_in" not in catalog.find_record_texts("options", name):
-        assert "Y" not in record.states
+    assert bool(record.field) == ("Y" in record.states), "read, but nowhere"
     named = [*record.default_since, *record.choices_since.values(), *record.choices_until.values()]
     for letters in filter(None, (record.deprecated, record.no_effect)):
         assert len(letters) == len(RELEASES)
         assert "Y" in letters
         assert set(letters) <= set("Y.")
     text = catalog.find_record_texts("options", name)
-    named += [
-        *text.get("meanings_since", {}),
-        *(text[key] for key in ("since", "absent_in", "removed_in") if key in text),
-    ]
-    named += text.get("missing_in", ())
+    named += text.get("meanings_since", {})
     assert [release for release in named if release not in RELEASES] == []
     families = [
         *record.products,
