@@ -356,8 +356,45 @@ def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(
 
 
 def test_github_keeps_its_own_names() -> None:
-    assert FORMATS["github"].refuses("GITHUB_TOKEN", "a")
-    assert FORMATS["github"].refuses("NODE_OPTIONS", "a")
+    refuses = FORMATS["github"].refuses
+    assert all(refuses(name, "a") for name in ("GITHUB_TOKEN", "RUNNER_TEMP", "NODE_OPTIONS"))
+    assert not any(refuses(name, "a") for name in ("MY_GITHUB_TOKEN", "NODE_OPTION"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_refused"),
+    [
+        # systemd before 248 drops what has a control character, which env_value_is_valid looks for
+        ("systemd", "a\x7f", True),
+        ("systemd", "a\x1f", True),
+        ("systemd", "a\r", True),
+        ("systemd", "a ~\t\n", False),
+        ("systemd", "\ufdcf\ufdf0\ufffd\U0001fffd", False),
+        ("systemd", "\ufdd0", True),
+        ("systemd", "\ufdef", True),
+        ("systemd", "\ufffe", True),
+        ("systemd", "\U0001ffff", True),
+        ("docker", "a\tb", False),
+        ("docker", "a\nb", True),
+        ("docker", "a\rb", True),
+        pytest.param("docker", "x" * 64_998, False, id="a line of 65 kB"),
+        pytest.param("docker", "x" * 64_999, True, id="a line of a byte more"),
+        pytest.param("docker", "é" * 32_500, True, id="a line of 65 kB of two-byte characters"),
+        ("github", "a\nb", False),
+        ("github", "a\rb", True),
+        ("dotenv", "${A}", True),
+        ("dotenv", "${A:-b}", True),
+        ("dotenv", "${A:b}", False),
+        ("dotenv", "a b\\", False),
+        ("dotenv", "a\nb\\", True),
+        ("dotenv", "'a\\", True),
+        ("dotenv", "a #b\\", True),
+        ("dotenv", "#a\\", True),
+        ("dotenv", "\u3000a\\", True),
+    ],
+)
+def test_a_file_refuses_only_what_its_readers_lose(name: str, text: str, is_refused: bool) -> None:
+    assert bool(FORMATS[name].refuses("A", text)) is is_refused
 
 
 # -- which variables ------------------------------------------------------------------------------
