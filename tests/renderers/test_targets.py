@@ -343,6 +343,12 @@ def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_noth
     assert "DynamicInputConfig" not in rendered.text
 
 
+def test_a_value_that_the_estimator_always_writes_goes_through_session_config() -> None:
+    source = render_unchecked(config("options.use_off_line = true\n"), "estimator")
+    assert 'custom_op.parameter_map["use_off_line"].b = True' in source
+    assert "use_off_line=" not in source
+
+
 @pytest.mark.parametrize(
     ("options", "key"),
     [
