@@ -89,6 +89,12 @@ def test_a_preset_is_for_what_all_it_builds_on_leaves_over(
     [
         ('scenario = "training"', 'scenario = "online-inference"', "two scenarios"),
         ('cann = "<8.0"', 'cann = ">=9.0"', "no CANN release"),
+        ('versions.cann = "<8.0"', 'cann = ">=9.0"', "no CANN release"),
+        (
+            'versions.torch_npu = "<7.0"',
+            'versions.torch_npu = ">=7.2"',
+            "no release of torch_npu",
+        ),
         ('products = ["atlas-a2"]', 'products = ["atlas-a3"]', "no product"),
     ],
 )
