@@ -50,7 +50,7 @@ def load_trusted(identity: str) -> Trusted:
     return _read_stores(find_trust_file()).get(identity, Trusted())
 
 
-def store_trusted(identity: str, trusted: Trusted, adding: bool = False) -> None:
+def store_trusted(identity: str, trusted: Trusted, *, adding: bool) -> None:
     """Set the trust entry of a store, or extend it if ``adding``; an empty one is removed.
 
     Raises NpuprofError.

@@ -47,7 +47,7 @@ def trust(tmp_path: Path) -> None:
         | set(string.ascii_uppercase)
         | {*OWN_NAMES}
     )
-    store_trusted(os.path.realpath(tmp_path / "profiles"), Trusted(frozenset(names)))
+    store_trusted(os.path.realpath(tmp_path / "profiles"), Trusted(frozenset(names)), adding=False)
 
 
 @pytest.fixture

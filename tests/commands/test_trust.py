@@ -483,7 +483,7 @@ def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(
     assert run("env", "a", "--no-check").code == 0
     assert run("trust", "profiles", "--revoke").code == 0
     if name == "MY_SWITCH":
-        store_trusted(os.path.realpath("profiles"), Trusted(frozenset([name])))
+        store_trusted(os.path.realpath("profiles"), Trusted(frozenset([name])), adding=False)
     refused = run("env", "b", "--no-check")
     assert refused.code == 2, refused.err
     assert "NP930" in refused.err, refused.err
