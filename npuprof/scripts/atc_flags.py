@@ -12,6 +12,7 @@ from npuprof.catalog.readers import is_taken
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.script_records import (
     EMPTY,
+    NO_VALUE,
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
@@ -60,11 +61,7 @@ def _build_flag_setting(
         catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None
     )  # else part of the conversion
     reason = (
-        "the flag has no value"
-        if value is None
-        else f"depends on {value.open_part}"
-        if value.open_part
-        else ""
+        NO_VALUE if value is None else f"depends on {value.open_part}" if value.open_part else ""
     )
     text, relative = remove_script_folder(None if reason or value is None else value.text)
     got = _read_as_option(option, flag, text) if option is not None and text is not None else None

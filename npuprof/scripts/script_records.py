@@ -16,6 +16,9 @@ UNSET = "None leaves it unset"
 #: The reason for a setting that the script removes again: earlier values do not apply.
 TAKEN_BACK = "the script takes it back"
 
+#: The reason for an ``atc`` flag without a value.
+NO_VALUE = "the flag has no value"
+
 #: The reason for an ``atc`` flag with an empty text, which has no effect.
 EMPTY = "empty, which atc takes as not given"
 
@@ -231,9 +234,15 @@ class BrokenExport(LocatedRecord):
 
 
 class SourcedEnvironment(LocatedRecord):
-    """A ``set_env.sh`` that a script sources, by its path."""
+    """A ``set_env.sh`` that a script sources, by its path, in a function under conditions.
+
+    ``left`` are the branches that exit before it.
+    """
 
     path: str
+    function: str
+    branches: Branches
+    left: frozenset[tuple[int, int]]
 
 
 class VariableRead(LocatedRecord):

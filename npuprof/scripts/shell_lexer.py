@@ -15,8 +15,15 @@ from npuprof.scripts.script_records import find_line_starts
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
     |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<plain>[\w.-]+))
-    |(?P<redirection>&>|<<<|[<>][&|]?)|(?P<separator>&&|\|\||[;&|()])""",
+    |(?P<redirection>&>>?|<<<|<[&>]?(?!\()|>[>&|]?(?!\())
+    |(?P<separator>;;&?|;&|&&|\|[|&]|[;&|()])""",
     re.VERBOSE,
+)
+#: The file descriptor before a redirection.
+_DESCRIPTOR = re.compile(r"[0-9]+|\{\w+\}")
+#: The patterns of a case arm, after blanks and comments.
+_ARM = re.compile(
+    r"""(?:\s|\\\n|\#[^\n]*\n)*(?=[^\s\#])(?!esac\b)\(?(?:[^()\n'"]|'[^']*'|"[^"]*")*\)"""
 )
 #: The first characters of tokens other than words.
 _SPECIAL = frozenset(" \t\r\\#\n<>&;|()")
@@ -36,10 +43,11 @@ _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 _MAY_HOLD_INNER = re.compile(r"(?:sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: The closing delimiter of an expansion or quote, and the delimiters inside it.
-_CLOSING = {"(": ")", "{": "}", '"': '"'}
+_CLOSING = {"(": ")", "{": "}", "[": "]", '"': '"'}
 _INSIDE = {
     ")": re.compile(r"""\\.|'[^']*'?|["()]|\$\{""", re.DOTALL),
     "}": re.compile(r"\\.|[{}]|\$\(", re.DOTALL),
+    "]": re.compile(r"\\.|[\[\]]|\$[({]", re.DOTALL),
     '"': re.compile(r"""\\.|"|\$[({]""", re.DOTALL),
 }
 _ESCAPED = re.compile(r'\\([$`"\\])')
@@ -107,14 +115,19 @@ class Word:
 class Command(list[Word]):
     """The words of one simple command; ``join`` is a preceding ``&&`` or ``||``.
 
-    ``parentheses`` counts those around it, ``function`` is the name of the function that it begins.
+    ``shells`` are the offsets of the parentheses around it, ``function`` names the function that it
+    begins. An ``is_forked`` command is part of a pipe or runs in the background, an
+    ``opens_arm`` one is the first of a case arm. ``redirected`` are the targets of redirections.
     ``text`` is the script, or the text of a separate shell for an ``is_inner`` command. For sourced
     files, ``files`` are the files around the command and ``call`` is the line and column of the
     source command in the script.
     """
 
     join = ""
-    parentheses = 0
+    shells: tuple[int, ...] = ()
+    is_forked = False
+    opens_arm = False
+    redirected: tuple[Word, ...] = ()
     is_inner = False
     function = ""
     text = ""
@@ -175,7 +188,7 @@ def _add_inner(command: Command) -> Iterator[Command]:
         line, column, span = argument.line, argument.column, argument.span
         yield command.copy_with([Word(line, column, ("{",), span=span)])
         for inner in parse_shell_commands(text, line, column + 1):
-            inner.parentheses, inner.is_inner = 1, True
+            inner.shells, inner.is_inner = (*command.shells, -argument.span[0]), True
             yield inner
         yield command.copy_with([Word(line, column, ("}",), span=span)])
 
@@ -189,7 +202,8 @@ class _Lexer:
         self.delimiters: list[str] = []  #: of the here-documents that begin on the next line
         self.command = Command()
         self.join = ""
-        self.parentheses = 0
+        self.shells: tuple[int, ...] = ()
+        self.is_piped = self.opens_arm = self.is_target = False
 
     def iterate_commands(self) -> Iterator[Command]:
         text, size = self.text, len(self.text)
@@ -200,7 +214,9 @@ class _Lexer:
             token = _TOKEN.match(text, self.at) if text[self.at] in _SPECIAL else None
             if token is None or (token[0] == "(" and self._begins_array()):
                 self._add_word()
-                ended = bool(self.command.function)
+                texts = [word.keyword for word in self.command[-3:]]
+                is_case = texts[-1:] == ["in"] and texts[0] == "case" and self._skip_patterns()
+                ended = is_case or bool(self.command.function)
             else:
                 self.at = token.end()
                 ended = self._read_token(token)
@@ -216,17 +232,31 @@ class _Lexer:
     def _read_token(self, token: re.Match[str]) -> bool:
         """Return whether a token ends the command before it."""
         kind, text = token.lastgroup, token[0]
+        self.is_target = kind == "redirection" or (kind == "blank" and self.is_target)
         if kind in ("raw", "quoted", "plain"):
             self.delimiters.append(token[kind])
         elif kind == "newline":
             self._skip_documents()
-            # a line may end after "&&": the next command still has it
-            self.join = "" if self.command else self.join
+            if self.command:  # a line may end after "&&" or "|": the next command still has it
+                self.join, self.is_piped = "", False
         elif kind == "separator":
             self.join = text if text in ("&&", "||") else ""
-            # case arms close parentheses that nothing has opened
-            self.parentheses = max(0, self.parentheses + (text == "(") - (text == ")"))
+            self.is_piped = text in ("|", "|&")
+            self.command.is_forked |= self.is_piped or text == "&"
+            if text == "(":
+                self.shells = (*self.shells, token.start())
+            elif text == ")":
+                self.shells = self.shells[:-1]
+            elif text in (";;", ";&", ";;&"):
+                self._skip_patterns()
         return kind in ("newline", "separator")
+
+    def _skip_patterns(self) -> bool:
+        """Return whether a case arm begins here, and pass over its patterns."""
+        match = None if self.delimiters else _ARM.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        self.opens_arm |= match is not None
+        return match is not None
 
     def _begins_array(self) -> bool:
         """Return whether the bracket here directly follows ``NAME=``."""
@@ -242,9 +272,18 @@ class _Lexer:
                 name.line, name.column, name.parts, name.quoted, (name.span[0], self.at), items
             )
             return
+        word = self._parse_word()
+        start, end = word.span
+        is_number = self.text[end : end + 1] in ("<", ">")
+        if self.is_target or (is_number and _DESCRIPTOR.fullmatch(self.text[start:end])):
+            command.redirected = (*command.redirected, word)
+            self.is_target = False
+            return
         if not command:
-            command.join, command.parentheses, command.text = self.join, self.parentheses, self.text
-        command.append(self._parse_word())
+            command.join, command.shells, command.text = self.join, self.shells, self.text
+            command.is_forked, command.opens_arm = self.is_piped, self.opens_arm
+            self.opens_arm = False
+        command.append(word)
         is_named = len(command) == 2 and command[0].keyword == "function"
         brackets = _FUNCTION.match(self.text, self.at) if is_named or len(command) == 1 else None
         if is_named or brackets:
@@ -278,7 +317,7 @@ class _Lexer:
         pieces: list[Part] = []
         while self.at < len(self.text):
             char = self.text[self.at]
-            if char in "$`" and self._parse_expansion(pieces):
+            if char in "$`<>" and self._parse_expansion(pieces):
                 continue
             if char == '"':
                 quoted = True
@@ -314,12 +353,12 @@ class _Lexer:
         self.at += 1
 
     def _parse_expansion(self, pieces: list[Part]) -> bool:
-        """Add the expansion that begins here with ``$`` or a backtick.
+        """Add the expansion that begins here with ``$``, a backtick, ``<(`` or ``>(``.
 
         Return whether there is one.
         """
         first = self.at
-        if self.text.startswith(("$(", "${"), first):
+        if self.text.startswith(("$(", "${", "$[", "<(", ">("), first):
             self.at = self._find_closing(first + 1)
         elif match := _EXPANSION.match(self.text, first):
             self.at = match.end() + (match["end"] == "")

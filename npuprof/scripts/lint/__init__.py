@@ -196,7 +196,7 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
             severity="warning" if is_flag else "error",
         )
         for fault in find_script_faults(with_default, context)
-        if fault.code == "NP203" and fault.severity == "error"
+        if fault.code in ("NP203", "" if is_flag else "NP202") and fault.severity == "error"
     ]
 
 
@@ -337,6 +337,12 @@ def _find_overwritten(
     for setting in exports:
         variable = catalog.find_variable(setting.name)
         if variable is None or setting.name in repeated or setting.unused or setting.dead:
+            continue
+        arms = {(branch.number, branch.arm) for branch in setting.branches}
+        # an export of another branch, or of a function that may run later, is not overwritten
+        around, other = setting.branches, sourced.branches
+        may_follow = around[: len(other)] == other or other[: len(around)] == around
+        if not may_follow or arms & sourced.left or setting.function not in ("", sourced.function):
             continue
         if any(part in folder for part in variable.overwritten_in):
             what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"

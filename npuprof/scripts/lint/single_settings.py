@@ -26,7 +26,7 @@ from npuprof.scripts.lint.run_config_faults import find_argument_faults, is_befo
 from npuprof.scripts.lint.torch_faults import find_torch_faults
 from npuprof.scripts.python.environ import has_slip, is_ascend_variable
 from npuprof.scripts.reading.program_arguments import NO_TABLE
-from npuprof.scripts.script_records import EMPTY, ScriptSetting
+from npuprof.scripts.script_records import EMPTY, NO_VALUE, ScriptSetting
 
 #: Minimum similarity of misspelt names: keys of the adapter, and variables.
 _ALIKE, _SLIP = 0.8, 0.93
@@ -247,6 +247,9 @@ def find_script_flag_faults(setting: ScriptSetting) -> list[Fault]:
     flag = catalog.find_flag(setting.name.removeprefix("--"))
     if flag is None:
         return [_build_unknown_flag_fault(setting.name)]
+    if setting.reason == NO_VALUE and flag.kind != "bool":
+        what = f"{setting.name} has no value"
+        return [Fault("NP203", what, _STOPS, f"write {setting.name}=VALUE")]
     text = setting.assigned.written
     if setting.reason or text is None:
         return []

@@ -23,6 +23,7 @@ from npuprof.system import group_pairs
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_FLAG = re.compile("--|-[A-Za-z]")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
 
 
@@ -143,7 +144,7 @@ def _read_command_line(
         elif name:
             most = len(remaining) if name in program.several else 1
             # a value may begin with one dash, as a negative number does
-            while remaining and len(values) < most and not remaining[-1].text.startswith("--"):
+            while remaining and len(values) < most and not _FLAG.match(remaining[-1].text):
                 values.append(remaining.pop())
         if name in program.tables and values:
             yield from _read_table_argument(path, program, name, values[0], source)

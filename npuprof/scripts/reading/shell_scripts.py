@@ -139,8 +139,9 @@ def import_shell_script(
     problems = []
     commands = list(parse_shell_commands(text))
     # the lexer places the end of an unclosed word beyond the text
-    if commands and commands[-1][-1].span[1] > len(text):
-        last = commands[-1][-1]
+    words = [*commands[-1], *commands[-1].redirected] if commands else []
+    last = max(words, key=lambda word: word.span[1], default=None)
+    if last is not None and last.span[1] > len(text):
         what = "a quote or bracket of this word is never closed"
         why = "A shell treats the rest of the file as part of it, so settings there were not read."
         where = Place(path, last.line, last.column)
@@ -243,6 +244,7 @@ class _ShellReader:
         self.test = ""
         #: where a file has ended; the script itself has an empty name
         self.ended: dict[str, str] = {}
+        self.left: set[tuple[int, int]] = set()  #: numbers and arms of the blocks that exit
         #: settings that count as soon as their variable is exported
         self.pending: dict[str, list[ScriptSetting]] = {}
         self.exported: set[str] = set()
@@ -347,6 +349,8 @@ class _ShellReader:
         if self.command.function:
             self.defined = self.command.function
             return
+        if self.command.opens_arm and self.blocks and self.blocks[-1].kind == "case":
+            self.blocks[-1].arm += 1
         words, block = self._follow_blocks(self.command)
         if words and words[0].keyword in ("exit", "return"):
             self._record_end(words[0])
@@ -357,6 +361,7 @@ class _ShellReader:
     def _record_end(self, word: Word) -> None:
         """Record where the script, a sourced file or a function may be left."""
         line = self._name_line(word)
+        self.left.update((block.number, block.arm) for block in self.blocks[-1:])
         if word.text == "return" and self.function:
             block = next(block for block in reversed(self.blocks) if block.function)
             test = f"{self.function}() is not left in {line}"
@@ -369,7 +374,7 @@ class _ShellReader:
         blocks_around = [
             block for block in self.blocks if block.kind != "{" or block.text or block.function
         ]
-        return not (blocks_around or self.test or self.command.join or self.command.parentheses)
+        return not (blocks_around or self.test or self.command.join or self.command.shells)
 
     def _name_file(self) -> str:
         return self.command.file or self.path
@@ -460,7 +465,11 @@ class _ShellReader:
             # CANN's environment script overwrites exports above it
             if arguments and arguments[0].text.endswith("set_env.sh"):
                 where = self._name_file(), words[0].line, words[0].column
-                self.other_records.append(SourcedEnvironment(*where, arguments[0].text))
+                around = self.function, self.branches, frozenset(self.left)
+                if not self.idle:
+                    self.other_records.append(
+                        SourcedEnvironment(*where, arguments[0].text, *around)
+                    )
         elif name == ":":
             self._assign_defaults(arguments)
         elif name == "set":
@@ -564,10 +573,10 @@ class _ShellReader:
         position = word.line, word.column
         setting = build_variable_setting(self._name_file(), position, name, filled.parts, reason)
         setting = self._complete(setting, self.function, of_command)
-        if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
+        if len(self.command.shells) == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
         text = setting.assigned.written
-        is_certain = not setting.unused and not setting.branches and not self.command.parentheses
+        is_certain = not setting.unused and not setting.branches and not self.command.shells
         # X=$X$X would double the text with each line
         if text and len(text) <= _LONGEST and not setting.reason and is_certain:
             self.last[name] = text

@@ -33,7 +33,7 @@ from npuprof.scripts.script_records import (
 Parts = tuple[str | tuple[str], ...]
 #: Placeholders of templates: ``{RANK_ID}``, ``<ip>``, ``x.x.x.x``.
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}|<[^<>]+>|^(?:[xX]{3,}|[xX]+(?:\.[xX]+)+)$")
-_DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
+_DEFAULT = re.compile(r"\$\{\w+:?[-=]([^$`\\{}'\"]*)\}")
 
 
 def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:

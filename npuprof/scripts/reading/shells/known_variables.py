@@ -79,7 +79,7 @@ def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
     for command in commands:
         if command.files:
             continue
-        for word in command:
+        for word in (*command, *command.redirected):
             if not word.open_part and not word.items:
                 continue
             written = command.text[slice(*word.span)]

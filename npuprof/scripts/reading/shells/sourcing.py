@@ -59,7 +59,7 @@ class Sourcing:
             start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
             first = command[start].keyword
             # in parentheses, only the subshell moves
-            has_moved |= first in ("cd", "pushd", "popd") and not command.parentheses
+            has_moved |= first in ("cd", "pushd", "popd") and not command.shells
             body = None
             if first in ("source", ".") and len(command) > start + 1:
                 body = self._read_file(command, command[start + 1], known, has_moved)
@@ -87,6 +87,7 @@ class Sourcing:
             inner = list(parse_shell_commands(body))
             for inner_command in inner:
                 inner_command.files, inner_command.call = (*command.files, file), call
+                inner_command.shells = (*command.shells, *inner_command.shells)
             return inner
         if not _VENDORS.search(named.text.rstrip("\"'")):
             where = command.file or self.path, named.line
