@@ -15,17 +15,21 @@ _SHOWN = 5
 
 
 class Coverage(Record):
-    """Counts of settings; ``unchecked`` ones are passed through, ``unknown`` are names."""
+    """Counts of settings; ``unknown`` are names.
+
+    ``unchecked`` ones are passed through, no program gets ``lost`` ones.
+    """
 
     checked: int = 0
     dynamic: int = 0
     unknown: Sequence[str] = ()
     unchecked: int = 0
+    lost: int = 0
 
     @property
     def settings(self) -> int:
         """The number of settings found."""
-        return self.checked + self.dynamic + len(self.unknown) + self.unchecked
+        return self.checked + self.dynamic + len(self.unknown) + self.unchecked + self.lost
 
     def format_fields(self) -> dict[str, Any]:
         """Return the counts as fields of a JSON answer."""
@@ -37,6 +41,8 @@ class Coverage(Record):
         }
         if self.unchecked:
             fields["unchecked"] = self.unchecked
+        if self.lost:
+            fields["lost"] = self.lost
         return {**fields, "names": sorted(set(self.unknown))}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:
@@ -56,4 +62,6 @@ class Coverage(Record):
             parts.append(f"{len(self.unknown)} unknown ({count_rest(names, shown)}){hint}")
         if self.unchecked:
             parts.append(f"{self.unchecked} passed through unchecked")
+        if self.lost:
+            parts.append(f"{self.lost} lost")
         return f"{format_count(self.settings, 'setting')}: {', '.join(parts)}"

@@ -9,21 +9,21 @@ from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
 from npuprof.document.keys import split_section_and_name
 from npuprof.report.coverage import Coverage
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import LOST, ImportedFile, ScriptSetting
 
 
 class CoverageCount:
     """Counts the settings of files; one that several files have by a call counts once."""
 
     def __init__(self) -> None:
-        self._checked = self._dynamic = self._unchecked = 0
+        self._checked = self._dynamic = self._unchecked = self._lost = 0
         self._unknown: list[str] = []
         self._places: set[tuple[str, int, int, str]] = set()
 
     @property
     def coverage(self) -> Coverage:
         """The counts."""
-        return Coverage(self._checked, self._dynamic, self._unknown, self._unchecked)
+        return Coverage(self._checked, self._dynamic, self._unknown, self._unchecked, self._lost)
 
     def add_file(self, imported: ImportedFile) -> None:
         """Count the settings of a file."""
@@ -41,6 +41,9 @@ class CoverageCount:
             ):
                 continue
             self._places.add(place)
+            if setting.unused.startswith(LOST):
+                self._lost += 1
+                continue
             is_passed = catalog.is_passed_through(setting.key)
             if not is_passed and not _is_known(setting):
                 self._unknown.append(setting.name)

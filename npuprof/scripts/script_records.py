@@ -16,6 +16,12 @@ UNSET = "None leaves it unset"
 #: The reason for a setting that the script removes again: earlier values do not apply.
 TAKEN_BACK = "the script takes it back"
 
+#: The start of the reason for a variable of a shell script that none of its programs gets.
+LOST = "does not reach a program as written: "
+
+#: The end of the reason for a setting in a function that is never called.
+NEVER_CALLED = " is called nowhere, so this never runs"
+
 #: The reason for an ``atc`` flag without a value.
 NO_VALUE = "the flag has no value"
 

@@ -116,15 +116,16 @@ class Command(list[Word]):
     """The words of one simple command; ``join`` is a preceding ``&&`` or ``||``.
 
     ``shells`` are the offsets of the parentheses around it, ``function`` names the function that it
-    begins. An ``is_forked`` command is part of a pipe or runs in the background, an
-    ``opens_arm`` one is the first of a case arm. ``redirected`` are the targets of redirections.
-    ``text`` is the script, or the text of a separate shell for an ``is_inner`` command. For sourced
-    files, ``files`` are the files around the command and ``call`` is the line and column of the
-    source command in the script.
+    begins. An ``is_piped`` command gets the output of another, an ``is_forked`` one is before a
+    pipe or in the background, an ``opens_arm`` one is the first of a case arm. ``redirected`` are
+    the targets of redirections. ``text`` is the script, or the text of a separate shell for an
+    ``is_inner`` command. For sourced files, ``files`` are the files around the command and ``call``
+    is the line and column of the source command in the script.
     """
 
     join = ""
     shells: tuple[int, ...] = ()
+    is_piped = False
     is_forked = False
     opens_arm = False
     redirected: tuple[Word, ...] = ()
@@ -281,7 +282,7 @@ class _Lexer:
             return
         if not command:
             command.join, command.shells, command.text = self.join, self.shells, self.text
-            command.is_forked, command.opens_arm = self.is_piped, self.opens_arm
+            command.is_piped, command.opens_arm = self.is_piped, self.opens_arm
             self.opens_arm = False
         command.append(word)
         is_named = len(command) == 2 and command[0].keyword == "function"

@@ -16,6 +16,13 @@ from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading.shells.arrival import (
+    PREFIXES,
+    WRAPPERS,
+    Step,
+    mark_lost,
+    name_program,
+)
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     VARIABLE,
@@ -37,6 +44,7 @@ from npuprof.scripts.reading.variable_files import (
     settle,
 )
 from npuprof.scripts.script_records import (
+    NEVER_CALLED,
     TAKEN_BACK,
     Branch,
     Branches,
@@ -55,7 +63,6 @@ _NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
-_PREFIXES = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The supported commands, and commands that can precede them.
 _READ = frozenset(
     (
@@ -75,8 +82,6 @@ _READ = frozenset(
         *program_arguments.list_starts(),
     )
 )
-#: Programs that run another program after their own arguments.
-_WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^${}`]*)\}")
 #: Commands that may export a variable.
 _EXPORTS = frozenset(("export", "declare", "typeset"))
@@ -206,6 +211,7 @@ class _Block:
         self.kind = kind
         self.number = number
         self.arm = 0
+        self.is_piped = False  #: whether a pipe runs it in a subshell
         self.text = text
         self.function = function
         self.after_exit: Branches = ()  #: the condition after a command that leaves the function
@@ -251,6 +257,7 @@ class _ShellReader:
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain
         self.flags: dict[str, _Flags] = {}  #: by variable
+        self.steps: list[Step] = []
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
         """Return the settings of all commands, in the order of commands."""
@@ -266,8 +273,15 @@ class _ShellReader:
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
+        unexported = [
+            setting
+            for name, several in self.pending.items()
+            if name not in self.names_in_exports and not self.exports_all
+            for setting in several
+        ]
+        settings = mark_lost(self.text, self.steps, self.settings, unexported)
         settings = sorted(
-            self.settings, key=lambda setting: (setting.order, setting.line, setting.column)
+            settings, key=lambda setting: (setting.order, setting.line, setting.column)
         )
         return tuple(setting._replace(order=0) for setting in settle(settings))
 
@@ -322,7 +336,7 @@ class _ShellReader:
         """Why the command never runs, empty if it may."""
         for block in self.blocks:
             if block.function and block.function not in self.used_names:
-                return f"{block.function}() is called nowhere, so this never runs"
+                return f"{block.function}(){NEVER_CALLED}"
         if self.function:  # it may be called before the end
             return ""
         for file in ("", *self.command.files):
@@ -348,15 +362,35 @@ class _ShellReader:
         """Record the settings of the command, and the blocks that it opens and closes."""
         if self.command.function:
             self.defined = self.command.function
+            self._record_step(())
             return
         if self.command.opens_arm and self.blocks and self.blocks[-1].kind == "case":
             self.blocks[-1].arm += 1
         words, block = self._follow_blocks(self.command)
+        self._record_step(words)
         if words and words[0].keyword in ("exit", "return"):
             self._record_end(words[0])
         self._read_words(words)
         if block:
+            block.is_piped = self.command.is_piped
             self.blocks.append(block)
+
+    def _record_step(self, words: Sequence[Word]) -> None:
+        shells = {-block.number for block in self.blocks if block.is_piped}
+        if self.command.is_piped or self.command.is_forked:
+            shells.add(-self.number)
+        self.steps.append(
+            Step(
+                self.command,
+                words,
+                self.branches,
+                shells.union(self.command.shells),
+                self.function,
+                any(block.kind in _LOOPS for block in self.blocks),
+                bool(self.idle),
+                self._is_certain(),
+            )
+        )
 
     def _record_end(self, word: Word) -> None:
         """Record where the script, a sourced file or a function may be left."""
@@ -393,6 +427,11 @@ class _ShellReader:
         rest = words[1:]
         if first in _CLOSING:
             # a slice: the closing keyword may have no open block
+            for block in self.blocks[-1:] if self.command.is_forked else ():
+                inside = range(block.number - 1, self.number - 1)
+                for number in inside:
+                    step = self.steps[number]
+                    self.steps[number] = step._replace(shells=step.shells | {-block.number})
             self.blocks[-1:] = []
             return [], None
         if first in ("then", "do"):
@@ -413,6 +452,7 @@ class _ShellReader:
         test, self.test = self.test, ""
         block = _Block(first, self.number, test, self.defined)
         self.defined = ""
+        block.is_piped = self.command.is_piped
         self.blocks.append(block)
         return self._follow_blocks(rest)
 
@@ -430,13 +470,13 @@ class _ShellReader:
     def _read_words(self, words: list[Word]) -> None:
         """Record the settings of a command's words after the keywords of blocks."""
         # which arguments belong to the wrapper is unknown: only after env, the command is certain
-        if words and _name_program(words[0]) in _WRAPPERS:
+        if words and name_program(words[0]) in WRAPPERS:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
-        first = _name_program(words[0])
+        first = name_program(words[0])
         # most commands end here
-        if first not in _READ and first not in _PREFIXES and not ASSIGNMENT.match(words[0].text):
+        if first not in _READ and first not in PREFIXES and not ASSIGNMENT.match(words[0].text):
             return
         words = _strip_prefix(words)
         assigned = list(list_assignments(words))
@@ -447,7 +487,7 @@ class _ShellReader:
             elif words[0].keyword != "read":  # a builtin: its IFS is local
                 self._add_variable(variable, word, word.value, exported=True, of_command=True)
         if words:
-            self._read_program(_name_program(words[0]), words)
+            self._read_program(name_program(words[0]), words)
 
     def _read_program(self, name: str, words: list[Word]) -> None:
         """Record the settings of a command by its name; ``words`` begin with it."""
@@ -660,13 +700,8 @@ class _ShellReader:
         )
 
 
-def _name_program(word: Word) -> str:
-    """Return the name of a program without its folder."""
-    return word.text.rpartition("/")[2]
-
-
 def _strip_prefix(words: list[Word]) -> list[Word]:
-    return list(dropwhile(lambda word: word.keyword in _PREFIXES, words))
+    return list(dropwhile(lambda word: word.keyword in PREFIXES, words))
 
 
 def _format_words(words: Sequence[Word]) -> str:

@@ -22,7 +22,7 @@ MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 _CURRENT_FOLDER = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
 #: Environment scripts of CANN, or of a Python installation, which contain no settings of the user.
-_VENDORS = re.compile(
+VENDORS = re.compile(
     r"(?:^|/)(?:set_?env(?:\.bash|\.sh)|setvars\.sh|env_npu\.sh|bin/activate|conda\.sh"
     r"|\.bash_?(?:rc|profile)|\.profile|etc/profile)$"
 )
@@ -89,7 +89,7 @@ class Sourcing:
                 inner_command.files, inner_command.call = (*command.files, file), call
                 inner_command.shells = (*command.shells, *inner_command.shells)
             return inner
-        if not _VENDORS.search(named.text.rstrip("\"'")):
+        if not VENDORS.search(named.text.rstrip("\"'")):
             where = command.file or self.path, named.line
             self.unread.setdefault(where, (named.text, reason or "cannot be read"))
         return None
