@@ -9,6 +9,7 @@ from itertools import dropwhile
 
 from npuprof import catalog
 from npuprof.model import Record
+from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.reading.shells.known_variables import ASSIGNMENT
 from npuprof.scripts.reading.shells.sourcing import VENDORS
 from npuprof.scripts.script_records import (
@@ -96,11 +97,13 @@ def mark_lost(
 
 
 def _is_judged(setting: ScriptSetting) -> bool:
-    return bool(
-        setting.order
-        and catalog.find_variable(setting.name)
-        and not (setting.command or setting.location.call or setting.reason == TAKEN_BACK)
-    )
+    """Return whether a setting is a variable of the whole script, and meant for programs."""
+    variable = catalog.find_variable(setting.name)
+    if variable is None or not setting.order or setting.command or setting.location.call:
+        return False
+    # scripts use names such as RANK_ID for themselves
+    is_own = variable.common_name or variable.freeze in ("launcher", "never")
+    return setting.reason != TAKEN_BACK and (not is_own or is_of_ascend_family(setting.name))
 
 
 class _Script:
@@ -114,7 +117,7 @@ class _Script:
         self.runs = [
             number
             for number, step in enumerate(steps, 1)
-            if _starts_program(step.command, step.words)
+            if not step.is_idle and _starts_program(step.command, step.words)
         ]
         if "trap " in self.text:
             self.runs.append(len(steps) + 1)
@@ -188,14 +191,11 @@ class _Script:
 
     def is_unexported(self, setting: ScriptSetting) -> bool:
         """Return whether the script only assigns a variable, and nothing else names it."""
-        variable = catalog.find_variable(setting.name)
-        if variable is None or not _is_judged(setting) or setting.unused or not self.launches:
-            return False
-        if variable.freeze == "launcher" or variable.common_name:
-            return False
         # a sourced file may export it
         is_sourcing = any(step.words and _sources(step.words) for step in self.steps)
-        return not is_sourcing and not re.search(rf"\b{setting.name}\b(?!=)", self.text)
+        if is_sourcing or setting.unused or not self.launches or not _is_judged(setting):
+            return False
+        return not re.search(rf"\b{setting.name}\b(?!=)", self.text)
 
 
 def _sources(words: Sequence[Word]) -> bool:
