@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
 from npuprof.document.keys import split_section_and_name
 from npuprof.report.coverage import Coverage
-from npuprof.scripts.script_records import LOST, ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 
 
 class CoverageCount:
@@ -41,7 +41,7 @@ class CoverageCount:
             ):
                 continue
             self._places.add(place)
-            if setting.unused.startswith(LOST):
+            if setting.is_lost:
                 self._lost += 1
                 continue
             is_passed = catalog.is_passed_through(setting.key)

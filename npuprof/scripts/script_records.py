@@ -19,9 +19,6 @@ TAKEN_BACK = "the script takes it back"
 #: The start of the reason for a variable of a shell script that none of its programs gets.
 LOST = "does not reach a program as written: "
 
-#: The end of the reason for a setting in a function that is never called.
-NEVER_CALLED = " is called nowhere, so this never runs"
-
 #: The reason for an ``atc`` flag without a value.
 NO_VALUE = "the flag has no value"
 
@@ -198,6 +195,11 @@ class ScriptSetting(Record):
     def reason(self) -> str:
         """Why its value is unknown; empty if it is known."""
         return self.assigned.reason
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is a variable that reaches no program."""
+        return (self.reason or self.unused).startswith(LOST)
 
     @property
     def condition(self) -> str:

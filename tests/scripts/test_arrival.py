@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from npuprof.scripts.script_coverage import CoverageCount
-from npuprof.scripts.script_records import LOST
 from support.importing import findings, imported
 
 PROGRAM = "torchrun train.py\n"
@@ -123,7 +122,7 @@ def test_a_variable_is_lost_exactly_if_real_bash_passes_it_to_no_program(
     )
     arrived = set(given.read_text().splitlines())
     script = imported(text, "run.sh")
-    lost = [setting for setting in script.settings if setting.unused.startswith(LOST)]
+    lost = [setting for setting in script.settings if setting.is_lost]
     assert len(lost) == count
     assert not arrived.intersection(
         f"{setting.name}={setting.assigned.written}" for setting in lost
@@ -181,5 +180,5 @@ SOURCED = [
 @pytest.mark.parametrize("text", SOURCED)
 def test_what_a_file_sets_for_others_is_not_lost(text: str) -> None:
     settings = imported(text, "a.sh").settings
-    assert not any(setting.unused.startswith(LOST) for setting in settings)
+    assert not any(setting.is_lost for setting in settings)
     assert findings(text, "a.sh") == []

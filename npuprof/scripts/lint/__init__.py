@@ -40,7 +40,6 @@ from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
-    LOST,
     TOO_LATE,
     UNSET,
     BrokenExport,
@@ -151,11 +150,9 @@ def _check_launch(
     }
     complete = ScriptView(imported.file, by_key, {}, requested, launch.surface, False)
     for setting in launch.settings:
-        if setting.unused.startswith(LOST):
-            what, _, hint = setting.unused.partition("; ")
-            why = "A program gets what its shell exports before it starts."
-            fault = Fault("NP834", f"{setting.name} {what}", why, hint)
-            yield place_fault(fault, setting)
+        if setting.is_lost:
+            what, _, hint = (setting.reason or setting.unused).partition("; ")
+            yield place_fault(Fault("NP834", f"{setting.name} {what}", "", hint), setting)
         for fault in () if setting.dead else _find_single_faults(setting, complete):
             if fault.code == "NP209" and launch.sets_unknown_keys:
                 # a wrapper of atc may have its own flags

@@ -16,13 +16,7 @@ from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import program_arguments
-from npuprof.scripts.reading.shells.arrival import (
-    PREFIXES,
-    WRAPPERS,
-    Step,
-    mark_lost,
-    name_program,
-)
+from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     VARIABLE,
@@ -44,7 +38,6 @@ from npuprof.scripts.reading.variable_files import (
     settle,
 )
 from npuprof.scripts.script_records import (
-    NEVER_CALLED,
     TAKEN_BACK,
     Branch,
     Branches,
@@ -82,6 +75,8 @@ _READ = frozenset(
         *program_arguments.list_starts(),
     )
 )
+#: Programs that run another program after their own arguments.
+_WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^${}`]*)\}")
 #: Commands that may export a variable.
 _EXPORTS = frozenset(("export", "declare", "typeset"))
@@ -336,7 +331,7 @@ class _ShellReader:
         """Why the command never runs, empty if it may."""
         for block in self.blocks:
             if block.function and block.function not in self.used_names:
-                return f"{block.function}(){NEVER_CALLED}"
+                return f"{block.function}() is called nowhere, so this never runs"
         if self.function:  # it may be called before the end
             return ""
         for file in ("", *self.command.files):
@@ -383,7 +378,6 @@ class _ShellReader:
             Step(
                 self.command,
                 words,
-                self.branches,
                 shells.union(self.command.shells),
                 self.function,
                 any(block.kind in _LOOPS for block in self.blocks),
@@ -470,11 +464,11 @@ class _ShellReader:
     def _read_words(self, words: list[Word]) -> None:
         """Record the settings of a command's words after the keywords of blocks."""
         # which arguments belong to the wrapper is unknown: only after env, the command is certain
-        if words and name_program(words[0]) in WRAPPERS:
+        if words and _name_program(words[0]) in _WRAPPERS:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
-        first = name_program(words[0])
+        first = _name_program(words[0])
         # most commands end here
         if first not in _READ and first not in PREFIXES and not ASSIGNMENT.match(words[0].text):
             return
@@ -487,7 +481,7 @@ class _ShellReader:
             elif words[0].keyword != "read":  # a builtin: its IFS is local
                 self._add_variable(variable, word, word.value, exported=True, of_command=True)
         if words:
-            self._read_program(name_program(words[0]), words)
+            self._read_program(_name_program(words[0]), words)
 
     def _read_program(self, name: str, words: list[Word]) -> None:
         """Record the settings of a command by its name; ``words`` begin with it."""
@@ -572,7 +566,10 @@ class _ShellReader:
             has_dash = "-" in name and "=" in argument.text
             self._record_export(name, is_exported)
             if list(list_assignments([argument])):
-                self._add_variable(name, argument, argument.value, is_exported)
+                rest = () if following is None else [following]
+                after, *_ = *self.commands[self.number : self.number + 1], ()
+                why = explain_cut(self.text, argument, rest, after)
+                self._add_variable(name, argument, argument.value, is_exported, why)
             elif (has_blank or has_dash) and environ.is_ascend_variable(valid_name):
                 if not self.command.file:
                     where = self.path, argument.line, argument.column
@@ -698,6 +695,11 @@ class _ShellReader:
             unused=self.idle or setting.unused,
             order=self.number,
         )
+
+
+def _name_program(word: Word) -> str:
+    """Return the name of a program without its folder."""
+    return word.text.rpartition("/")[2]
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:
