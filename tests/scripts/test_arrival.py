@@ -79,10 +79,6 @@ SCRIPTS = {
         0,
     ),
     "overwritten in a subshell": ("export HCCL_BUFFSIZE=1\n(export HCCL_BUFFSIZE=2)\n", 1),
-    "after a trap is set": (
-        "trap 'torchrun a.py' EXIT\ntorchrun b.py\nexport HCCL_BUFFSIZE=1\n",
-        0,
-    ),
     "in a loop of programs": (
         "for x in 1 2; do\n  torchrun a.py\n  export HCCL_BUFFSIZE=1\ndone\nexit\n",
         0,

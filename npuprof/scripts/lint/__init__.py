@@ -343,9 +343,9 @@ def _find_overwritten(
             continue
         arms = {(branch.number, branch.arm) for branch in setting.branches}
         # an export of another branch, or of a function that may run later, is not overwritten
-        around, other = setting.branches, sourced.branches
-        may_follow = around[: len(other)] == other or other[: len(around)] == around
-        if not may_follow or arms & sourced.left or setting.function not in ("", sourced.function):
+        around = zip(setting.branches, sourced.branches, strict=False)
+        is_apart = arms & sourced.left or any(one != other for one, other in around)
+        if is_apart or setting.function not in ("", sourced.function):
             continue
         if any(part in folder for part in variable.overwritten_in):
             what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"

@@ -57,24 +57,8 @@ _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
 #: The supported commands, and commands that can precede them.
-_READ = frozenset(
-    (
-        ":",
-        ".",
-        "source",
-        "export",
-        "declare",
-        "typeset",
-        "unset",
-        "set",
-        "atc",
-        "atc.bin",
-        "python",
-        "python3",
-        *LAUNCHERS,
-        *program_arguments.list_starts(),
-    )
-)
+_READ = frozenset((*LAUNCHERS, *program_arguments.list_starts()))
+_BUILTINS = re.compile(r"[:.]|source|export|declare|typeset|unset|set|atc(?:\.bin)?|python3?")
 #: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^${}`]*)\}")
@@ -91,20 +75,7 @@ _MOST_BLOCKS = 200
 #: Limits: the length of a variable that is used in its own new value, and of a condition.
 _LONGEST, _LONGEST_TEST = 4096, 200
 #: Commands that are run for their exit code.
-_TESTS = {
-    "[",
-    "[[",
-    "test",
-    "grep",
-    "which",
-    "command",
-    "type",
-    "!",
-    "false",
-    "diff",
-    "cmp",
-    "pgrep",
-}
+_TESTS = re.compile(r"\[\[?|test|grep|which|command|type|!|false|diff|cmp|pgrep")
 
 
 def mentions_setting(data: bytes) -> bool:
@@ -348,7 +319,7 @@ class _ShellReader:
         if self.command.join == "||":
             self.test = f"not ({test})"
         # any other command is expected to succeed
-        elif before and before[0].text in _TESTS:
+        elif before and _TESTS.fullmatch(before[0].text):
             if self.test:
                 test = cut_text(f"({self.test}) and ({test})", _LONGEST_TEST)
             self.test = test
@@ -422,10 +393,8 @@ class _ShellReader:
         if first in _CLOSING:
             # a slice: the closing keyword may have no open block
             for block in self.blocks[-1:] if self.command.is_forked else ():
-                inside = range(block.number - 1, self.number - 1)
-                for number in inside:
-                    step = self.steps[number]
-                    self.steps[number] = step._replace(shells=step.shells | {-block.number})
+                for step in self.steps[block.number - 1 :]:
+                    step.shells.add(-block.number)
             self.blocks[-1:] = []
             return [], None
         if first in ("then", "do"):
@@ -470,7 +439,8 @@ class _ShellReader:
             return
         first = _name_program(words[0])
         # most commands end here
-        if first not in _READ and first not in PREFIXES and not ASSIGNMENT.match(words[0].text):
+        is_read = first in _READ or first in PREFIXES or _BUILTINS.fullmatch(first)
+        if not is_read and not ASSIGNMENT.match(words[0].text):
             return
         words = _strip_prefix(words)
         assigned = list(list_assignments(words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import dropwhile, islice
 
@@ -18,7 +18,6 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
-from npuprof.system import group_pairs
 
 PREFIXES = frozenset(("nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"))
 #: Commands that start no program for which a variable may be meant.
@@ -103,7 +102,7 @@ class _Script:
     def __init__(self, text: str, steps: Sequence[Step]) -> None:
         self.text = _COMMENT.sub("", text)
         self.steps = steps
-        #: numbers of the steps that may pass the environment on; a trap runs at the end
+        #: numbers of the steps that may pass the environment on
         self.runs = [
             number
             for number, step in enumerate(steps, 1)
@@ -114,14 +113,7 @@ class _Script:
             for step in (steps[number - 1] for number in self.runs)
             if _LAUNCH.match(" ".join(word.text for word in _strip(step.words)[:20]))
         ]
-        if "trap " in self.text:
-            self.runs.append(len(steps) + 1)
-        #: lines that read a variable, by its name
-        self.reads = group_pairs(
-            (name, number)
-            for number, line in enumerate(text.split("\n"), 1)
-            for name in _READ.findall(line)
-        )
+        self.reads = frozenset(_READ.findall(text))
         #: whether a command is named by a variable, which may be any function
         self.is_open = any(step.words and step.words[0].open_part for step in steps)
 
@@ -136,31 +128,23 @@ class _Script:
         at = bisect_right(self.runs, setting.order)
         if step.shells:
             may_arrive = any(
-                number > len(self.steps) or self.steps[number - 1].shells >= step.shells
+                self.steps[number - 1].shells >= step.shells
                 for number in islice(self.runs, 0 if step.is_looped else at, None)
             )
             return "" if may_arrive else "its subshell starts no program; set it outside"
-        if step.function or setting.unused or step.is_looped:
+        if step.function or step.is_looped or setting.unused or setting.name in self.reads:
             return ""
-        if at == len(self.runs) and not self._is_read(setting, len(self.text)):
+        if at == len(self.runs):
             last = self.launches[-1].command
             line, *_ = last.call or (last[0].line,)
             return f"nothing starts after it; set it before line {line}"
-        if following is None:
+        if following is None or self.runs[at] <= following.order:
             return ""
-        other = self.steps[following.order - 1]
-        is_between = at < len(self.runs) and self.runs[at] <= following.order
         is_same = (setting.value, setting.reason) == (following.value, following.reason)
-        is_used = is_same or is_between or self._is_read(setting, following.line)
-        if is_used or not (step.is_certain and other.is_certain):
+        is_certain = step.is_certain and self.steps[following.order - 1].is_certain
+        if is_same or not is_certain:
             return ""
         return f"line {following.line} overwrites it before a program starts; delete one of them"
-
-    def _is_read(self, setting: ScriptSetting, last: int) -> bool:
-        """Return whether the script reads a variable from its line to another one."""
-        lines = self.reads.get(setting.name, [])
-        at = bisect_left(lines, setting.line)
-        return at < len(lines) and lines[at] <= last
 
     def is_unexported(self, setting: ScriptSetting) -> bool:
         """Return whether the script only assigns a variable, and nothing else names it."""
