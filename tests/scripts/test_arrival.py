@@ -145,6 +145,7 @@ WHOLE = [
     "HCCL_SOCKET_IFNAME=a\nexport HCCL_BUFFSIZE=1 HCCL_SOCKET_IFNAME",
     "nic=eth1; export HCCL_SOCKET_IFNAME=eth0 nic",
     "export HCCL_SOCKET_IFNAME=eth0 $MORE",
+    "export HCCL_SOCKET_IFNAME=<nic name>",
     "export HCCL_BUFFSIZE=1; wait",
     "export HCCL_BUFFSIZE=1 # eth1",
     "export HCCL_BUFFSIZE=1 && torchrun a.py",

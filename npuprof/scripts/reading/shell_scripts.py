@@ -536,7 +536,7 @@ class _ShellReader:
             has_dash = "-" in name and "=" in argument.text
             self._record_export(name, is_exported)
             if list(list_assignments([argument])):
-                rest = () if following is None else [following]
+                rest = () if following is None or self.command.redirected else [following]
                 after, *_ = *self.commands[self.number : self.number + 1], ()
                 why = explain_cut(self.text, argument, rest, after)
                 self._add_variable(name, argument, argument.value, is_exported, why)
