@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from npuprof.scripts.script_records import find_line_starts
 
@@ -33,7 +33,10 @@ _QUOTED_PIECE = re.compile(r"\\(?:\n|(?P<escaped>[$`\"\\]))|(?P<plain>\\|\$|[^\"
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 #: Where a text may name one; patterns that begin with a letter are searched for faster.
-_MAY_HOLD_INNER = re.compile(r"(?:sh\s+-\w*c|su\s+-c|ssh|eval)\s")
+_MAY_HOLD_INNER = re.compile(r"(?:sh\s+-\w*c|su\s+-c|ssh|eval)\s|sh\b[^\n]*<<")
+_SHELL = re.compile(r"(?:ba|z|k|da)?sh")
+#: A flag of ssh with a value.
+_SSH_FLAG = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: The closing delimiter of an expansion or quote, and the delimiters inside it.
 _CLOSING = {"(": ")", "{": "}", '"': '"'}
@@ -108,7 +111,8 @@ class Command(list[Word]):
     """The words of one simple command; ``join`` is a preceding ``&&`` or ``||``.
 
     ``parentheses`` counts those around it, ``function`` is the name of the function that it begins.
-    ``text`` is the script, or the text of a separate shell for an ``is_inner`` command. For sourced
+    ``text`` is the script, or the text of a separate shell for an ``is_inner`` command.
+    ``document`` is its here-document, quoted if the shell expands nothing in it. For sourced
     files, ``files`` are the files around the command and ``call`` is the line and column of the
     source command in the script.
     """
@@ -118,6 +122,7 @@ class Command(list[Word]):
     is_inner = False
     function = ""
     text = ""
+    document: Word | None = None
     files: tuple[str, ...] = ()
     call: tuple[int, int] | tuple[()] = ()
 
@@ -125,6 +130,15 @@ class Command(list[Word]):
     def file(self) -> str:
         """The sourced file of the command, empty for the script itself."""
         return self.files[-1] if self.files else ""
+
+    def read_text(self, word: Word) -> tuple[str, int]:
+        """Return a word or the here-document as another program receives it, and its column."""
+        written = self.text[slice(*word.span)]
+        if word is self.document:
+            return written if word.quoted else _ESCAPED.sub(r"\1", written), word.column
+        # the shell takes these backslashes away before it passes the text on
+        text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
+        return text, word.column + 1
 
     def copy_with(self, words: list[Word]) -> Command:
         """Return the command with other words."""
@@ -145,10 +159,10 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
     return (inner for command in commands for inner in _add_inner(command))
 
 
-def _add_inner(command: Command) -> Iterator[Command]:
+def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command]:
     """Yield a command, and the commands of a nested shell's text, as in parentheses.
 
-    Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT`` and their like.
+    Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT``, ``bash <<EOF`` and their like.
     """
     yield command
     if command and command[0].keyword == "eval":
@@ -156,6 +170,8 @@ def _add_inner(command: Command) -> Iterator[Command]:
             if not argument.open_part:  # the shell itself runs it
                 column = argument.column + argument.quoted
                 yield from parse_shell_commands(argument.text, argument.line, column)
+    if with_document and command.document is not None and _runs_document(command):
+        yield from _enclose(command, command.document)
     is_remote = False
     for shell, flag, argument in zip(command, command[1:], command[2:], strict=False):
         _, _, name = shell.text.rpartition("/")
@@ -167,17 +183,34 @@ def _add_inner(command: Command) -> Iterator[Command]:
             # one quoted word of ssh, such as a host or a path, is not a command line
             and _SEVERAL_WORDS.search(argument.text)
         )
-        if not is_remote_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
-            continue
-        written = command.text[slice(*argument.span)]
-        # the outer shell takes these backslashes away before it passes the text on
-        text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
-        line, column, span = argument.line, argument.column, argument.span
-        yield command.copy_with([Word(line, column, ("{",), span=span)])
-        for inner in parse_shell_commands(text, line, column + 1):
+        if is_remote_text or _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
+            yield from _enclose(command, argument)
+
+
+def _enclose(command: Command, word: Word) -> Iterator[Command]:
+    """Yield the commands of a nested shell's text between braces."""
+    text, column = command.read_text(word)
+    yield command.copy_with([Word(word.line, word.column, ("{",), span=word.span)])
+    for outer in _Lexer(text, word.line, column).iterate_commands():
+        # one level: each document may contain the next one
+        for inner in _add_inner(outer, with_document=word is not command.document):
             inner.parentheses, inner.is_inner = 1, True
             yield inner
-        yield command.copy_with([Word(line, column, ("}",), span=span)])
+    yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
+
+
+def _runs_document(command: Command) -> bool:
+    """Return whether a shell, here or on another host, runs the here-document of a command."""
+    names = " ".join([word.text.rpartition("/")[2] for word in command]).split()
+    shells = [at for at, name in enumerate(names, 1) if _SHELL.fullmatch(name)]
+    if shells:
+        rest = names[shells[-1] :]
+        return "-s" in rest or all(name[0] == "-" for name in rest)
+    after = names[names.index("ssh") :] if "ssh" in names else []
+    hosts = [
+        name for flag, name in pairwise(after) if name[0] != "-" and not _SSH_FLAG.fullmatch(flag)
+    ]
+    return len(hosts) == 1
 
 
 class _Lexer:
@@ -186,7 +219,8 @@ class _Lexer:
         self.at = 0
         self.first = line, column
         self.lines = find_line_starts(text)
-        self.delimiters: list[str] = []  #: of the here-documents that begin on the next line
+        #: the here-documents that begin on the next line: commands, delimiters, quoted or not
+        self.delimiters: list[tuple[Command, str, bool]] = []
         self.command = Command()
         self.join = ""
         self.parentheses = 0
@@ -217,7 +251,8 @@ class _Lexer:
         """Return whether a token ends the command before it."""
         kind, text = token.lastgroup, token[0]
         if kind in ("raw", "quoted", "plain"):
-            self.delimiters.append(token[kind])
+            is_quoted = kind != "plain" or "\\" in text
+            self.delimiters.append((self.command, token[kind], is_quoted))
         elif kind == "newline":
             self._skip_documents()
             # a line may end after "&&": the next command still has it
@@ -263,11 +298,14 @@ class _Lexer:
         return tuple(items)
 
     def _skip_documents(self) -> None:
-        for delimiter in self.delimiters:
+        for command, delimiter, is_quoted in self.delimiters:
             last_line = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE)
             end = last_line.search(self.text, self.at)
+            first = self.at
             # a shell also takes the rest of the file if the delimiter is missing
             self.at = end.end() if end else len(self.text)
+            command.document = self._place_word((), is_quoted, first)
+            command.document.span = first, end.start() if end else self.at
         self.delimiters = []
 
     def _parse_word(self) -> Word:

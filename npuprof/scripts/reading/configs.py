@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from npuprof import catalog
-from npuprof.catalog.programs import load_programs
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading.command_lists import read_command_list
 from npuprof.scripts.reading.kubernetes import find_container_settings
-from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
-from npuprof.scripts.reading.variable_files import build_variable_setting, split_references
+from npuprof.scripts.reading.variable_files import build_variable_setting
 from npuprof.scripts.script_records import ImportedFile, ScriptLocation, ScriptSetting, ScriptValue
-from npuprof.scripts.shell_lexer import Word
 
-_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
 _INSIDE_SHELL = "applies to this command only"
 
 
@@ -86,7 +82,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         settings, handled = find_container_settings(path, documents)
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            settings += _read_command_lines(path, table)
+            settings += _read_command_lines(path, text, table)
         programs = ((program_arguments.find_file_program(table), table) for table in documents)
         settings += [
             setting
@@ -98,35 +94,13 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
-def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the arguments of programs in a container's command: a list of words, or shell text."""
+def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
+    """Return the settings of a container's command."""
     nodes = [
         node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None
     ]
-    words = [
-        item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)
-    ]
-    settings, started = [], {program.section for program in load_programs()}
-    for node in words:
-        if " " in node.value and program_arguments.mentions_program(
-            node.value.encode(errors="replace")
-        ):
-            found, _ = find_shell_settings(
-                path, node.value, (node.line, node.column), _INSIDE_SHELL
-            )
-            settings += [setting for setting in found if setting.surface in started]
-    return settings or list(
-        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
-    )
-
-
-def _build_word(node: Node) -> Word:
-    """Return a text of a list as a word, with its placeholders separated."""
-    return Word(
-        node.line,
-        node.column,
-        tuple(filter(None, split_references(str(node.value), _VARIABLE))) or ("",),
-    )
+    words = [item for node in nodes for item in (node.items or [node])]
+    return read_command_list(path, words, text, _INSIDE_SHELL)
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 from npuprof.model import Record
+from npuprof.scripts.reading.command_lists import read_command_list
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.shells.known_variables import fill_word, list_reads
 from npuprof.scripts.reading.shells.launcher_options import PassedVariable, split_assignment
+from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.reading.variable_files import build_variable_setting, leave_out
 from npuprof.scripts.script_records import (
     ImportedFile,
@@ -26,6 +28,7 @@ _INSTRUCTION = re.compile(
     r"(?P<arguments>(?:[^\\\n]|\\(?![ \t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)",
     re.MULTILINE,
 )
+_CONTINUED = re.compile(r"\\(?=[ \t]*\n)")
 _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
 #: Characters with a special meaning.
 _SPECIAL = frozenset("$\\'\"\n")
@@ -36,25 +39,28 @@ _FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(?P<base>\S+)(?:[ \t]+[Aa][Ss][ \t]+(
 class _Stage(Record):
     """One ``FROM``: the known texts of its variables, and the positions of all that apply.
 
-    Both include the variables of its base stage.
+    Both include the variables of its base stage. ``commands`` are the words of ``ENTRYPOINT`` and
+    ``CMD``.
     """
 
     texts: dict[str, str]
     positions: set[Position]
+    commands: dict[str, list[Node]]
 
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
     """Return the settings of the last stage's image, and its other settings."""
     settings: list[ScriptSetting] = []
     sites: list[Site] = []
-    stage = _Stage({}, set())
+    stage = _Stage({}, set(), {})
     stages: dict[str, _Stage] = {}  # by name, or by number
     for match in _INSTRUCTION.finditer(text):
         instruction, begin = match["name"].upper(), match.start("arguments")
         if instruction == "FROM" and (image := _FROM.match(match["arguments"])):
             # an image from outside the file is an empty stage: its variables are unknown
-            base = stages.get(image["base"].lower(), _Stage({}, set()))
-            stage = _Stage({**base.texts}, {*base.positions})
+            base = stages.get(image["base"].lower(), _Stage({}, set(), {}))
+            settings += _read_commands(path, text, stage)
+            stage = _Stage({**base.texts}, {*base.positions}, {})
             stages[(image["name"] or str(len(stages))).lower()] = stage
         elif instruction == "ENV":
             position = find_position(text, begin)
@@ -65,11 +71,18 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             # --mount and other flags of RUN are not part of the command
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
             reason = f"applies to this {instruction} line only, not to other commands in the image"
+            if words := _read_exec_form(text[begin : match.end()], find_position(text, begin)):
+                if instruction == "RUN":
+                    settings += read_command_list(path, words, text, reason)
+                else:  # of several in a stage, the last one counts
+                    stage.commands[instruction] = words
+                continue
             of_shell, conversions = find_shell_settings(
                 path, text[begin : match.end()], find_position(text, begin), reason
             )
             settings += of_shell
             sites += conversions
+    settings += _read_commands(path, text, stage)
     settings = [
         setting
         if setting.surface != "env" or (setting.line, setting.column) in stage.positions
@@ -83,6 +96,25 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
         text=text,
         other_records=tuple(list_reads(path, list(parse_shell_commands(text)))),
     )
+
+
+def _read_exec_form(text: str, position: Position) -> list[Node]:
+    """Return the words of a command that is a JSON list at a position; none for a shell's text."""
+    line, column = position
+    # a list may have continuation lines
+    tree = parse_json("", _CONTINUED.sub(" ", text), []) if text.lstrip()[:1] == "[" else None
+    words = [*(tree.items or ())] if tree is not None else []
+    for word in words:
+        word.column += column - 1 if word.line == 1 else 0
+        word.line += line - 1
+    return words
+
+
+def _read_commands(path: str, text: str, stage: _Stage) -> list[ScriptSetting]:
+    """Return the settings of a stage's command: ``CMD`` has the arguments of ``ENTRYPOINT``."""
+    words = [*stage.commands.get("ENTRYPOINT", ()), *stage.commands.get("CMD", ())]
+    reason = "applies to the command of the image only"
+    return read_command_list(path, words, text, reason) if words else []
 
 
 def _read_env(

@@ -6,7 +6,7 @@ import re
 from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import dropwhile, zip_longest
+from itertools import dropwhile, takewhile, zip_longest
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -15,7 +15,9 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.reader import mentions_python_setting
 from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading.python_code import find_code_settings
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     VARIABLE,
@@ -112,6 +114,8 @@ def mentions_setting(data: bytes) -> bool:
     if environ.mentions_variable(data) or _ATC.search(data):
         return True
     if program_arguments.mentions_program(data):
+        return True
+    if b"python" in data and mentions_python_setting(data):
         return True
     return any(catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
 
@@ -475,6 +479,8 @@ class _ShellReader:
                     exported=True,
                     of_command=True,
                 )
+        elif name.startswith("python"):
+            self._read_code(arguments)
         # the text of a nested shell cannot contain a block
         elif name in ("atc", "atc.bin") and not self.command.is_inner:
             self._add_conversion(words)
@@ -484,6 +490,26 @@ class _ShellReader:
                 self._name_file(), program, self._fill_words(program_words), self.command.text
             )
             self.settings += map(self._complete, settings)
+
+    def _read_code(self, arguments: Sequence[Word]) -> None:
+        """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
+        code = self.command.document
+        flags = list(takewhile(lambda word: word.text[:1] == "-" != word.text, arguments))
+        if flags and flags[-1].text == "-c" and len(arguments) > len(flags):
+            code = arguments[len(flags)]
+        elif len(flags) < len(arguments) and arguments[len(flags)].text != "-":
+            return  # a script or a module
+        if code is None:
+            return
+        text, column = self.command.read_text(code)
+        is_expanded = not code.quoted or bool(code.open_part)
+        settings, sites = find_code_settings(
+            self._name_file(), text, (code.line, column), is_expanded
+        )
+        for setting in settings:
+            whole = self._complete(setting, setting.function)
+            self.settings.append(whole._replace(branches=(*self.branches, *setting.branches)))
+        self.sites += [site._replace(branches=(*self.branches, *site.branches)) for site in sites]
 
     def _assign(self, name: str, word: Word) -> None:
         self._record_flags(name, word)
