@@ -11,7 +11,7 @@ from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
 from npuprof.model import Finding, Record
-from npuprof.system import join_boxes
+from npuprof.system import join_boxes, lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,9 +263,37 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
         )
 
 
+def check_container_devices(view: View) -> Iterator[Finding]:
+    """Compare the devices of a process with the number of devices in its container."""
+    texts = [str(view.settings.get(name)) for name in _COUNTING_CHECKS[check_container_devices]]
+    if all(map(_DEVICES.fullmatch, texts)):
+        inside, given = (
+            {
+                number
+                for part in text.split(",")
+                for first, _, last in [part.partition("-")]
+                for number in range(int(first), int(last or first) + 1)
+            }
+            for text in texts
+        )
+        if max(inside) >= len(given):
+            what = (
+                f"ASCEND_RT_VISIBLE_DEVICES = {texts[0]} in a container with {len(given)} devices"
+            )
+            why = "In a container, devices are numbered from 0, whatever their numbers outside are."
+            hint = f'unset it, or write "{",".join(map(str, range(len(given))))}"'
+            yield view.build_finding(
+                Fault("NP3112", what, why, hint, severity="warning"),
+                "env.ASCEND_RT_VISIBLE_DEVICES",
+            )
+
+
+#: Lists and ranges of device numbers.
+_DEVICES = lazy_pattern(r"[0-9]{1,3}(?:-[0-9]{1,3})?(?:,[0-9]{1,3}(?:-[0-9]{1,3})?)*")
 #: Checks with arithmetic, with the settings they read; without the first one there is nothing to
 #: check.
 _COUNTING_CHECKS = {
     check_size_profiles: ("dynamic_dims", "input_shape", "dynamic_node_type"),
     check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),
+    check_container_devices: ("env.ASCEND_RT_VISIBLE_DEVICES", "env.ASCEND_VISIBLE_DEVICES"),
 }

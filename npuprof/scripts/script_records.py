@@ -16,6 +16,9 @@ UNSET = "None leaves it unset"
 #: The reason for a setting that the script removes again: earlier values do not apply.
 TAKEN_BACK = "the script takes it back"
 
+#: The reason for a variable of a script that no program reads.
+OF_CONTAINER = "it is read when a container is created"
+
 #: The reason for an ``atc`` flag with an empty text, which has no effect.
 EMPTY = "empty, which atc takes as not given"
 

@@ -40,6 +40,7 @@ from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
+    OF_CONTAINER,
     TOO_LATE,
     UNSET,
     BrokenExport,
@@ -50,6 +51,16 @@ from npuprof.scripts.script_records import (
 #: A variable that a script reads, and one that it sets or has a default for.
 _READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
 _OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
+#: Programs that create containers, and programs that use devices.
+_CONTAINERS = re.compile(
+    r"\b(?:docker|podman|nerdctl|ctr|crictl|isula|kubectl|helm|compose|singularity|apptainer"
+    r"|envsubst|container)\b",
+    re.IGNORECASE,
+)
+_PROGRAMS = re.compile(
+    r"\.py\b|\b(?:python[\d.]*|torchrun|vllm|msrun|mpirun|accelerate|deepspeed|swift|sglang|lmdeploy"
+    r"|llamafactory-cli|mindieservice_daemon)\b"
+)
 #: Why a setting has no effect: the call that used its object, and its line.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (?P<line>\d+)\)")
 #: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
@@ -81,6 +92,7 @@ def check_script(
         *_check_surroundings(imported, launches),
         *check_rewrites(imported),
         *_check_names(imported),
+        *_find_container_variables(imported),
     ]
     lost = list(_check_estimator_sessions(imported, launches))
     # the age of an ineffective setting does not matter
@@ -308,6 +320,25 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
         if variable.name not in named:
             why = "The script reads it, but sets it nowhere."
             yield place_fault(fault._replace(why=why, severity="warning"), variable)
+
+
+def _find_container_variables(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield a finding for a variable of containers that a script sets for a program."""
+    names = {setting.name for setting in imported.settings}
+    found: dict[str, ScriptSetting] = {}
+    for setting in imported.settings:
+        if setting.unused == OF_CONTAINER and not setting.commented:
+            found.setdefault(setting.name, setting)
+    if not found or _CONTAINERS.search(imported.text) or not _PROGRAMS.search(imported.text):
+        return
+    read = frozenset(_READ_NAME.findall(imported.text))
+    for name, setting in found.items():
+        variable = catalog.find_variable(name)
+        assert variable is not None
+        if name not in read and variable.in_container not in names:
+            what = f"programs do not read {name}"
+            why = f"{OF_CONTAINER.capitalize()}; the program sees all devices."
+            yield place_fault(Fault("NP841", what, why, f"set {variable.in_container}"), setting)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

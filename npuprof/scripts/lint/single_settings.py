@@ -184,7 +184,8 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
     faults = find_plain_value_faults(setting)
     # the job continues if another reader accepts the value, or the list is for the script itself
     has_other_reader = variable.otherwise and variable.framework == "cann"
-    is_list_of_script = variable.per_process and _IDS.fullmatch(str(setting.value))
+    is_one = variable.per_process and not variable.ascending
+    is_list_of_script = is_one and _IDS.fullmatch(str(setting.value))
     if has_other_reader or is_list_of_script:
         return [fault._replace(severity="warning") for fault in faults]
     return faults

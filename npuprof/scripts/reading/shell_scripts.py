@@ -39,6 +39,7 @@ from npuprof.scripts.reading.variable_files import (
     settle,
 )
 from npuprof.scripts.script_records import (
+    OF_CONTAINER,
     TAKEN_BACK,
     Branch,
     Branches,
@@ -592,6 +593,13 @@ class _ShellReader:
         setting = self._complete(setting, self.function, of_command)
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
+        variable = catalog.find_variable(name)
+        if (
+            variable
+            and variable.in_container
+            and LAUNCHERS.keys().isdisjoint(map(_name_program, self.command))
+        ):
+            setting = leave_out(setting, OF_CONTAINER)
         text = setting.assigned.written
         is_certain = not setting.unused and not setting.branches and not self.command.parentheses
         # X=$X$X would double the text with each line
