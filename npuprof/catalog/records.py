@@ -182,6 +182,8 @@ class Variable(Record):
     share a ``common_name``. A text that fits the pattern ``form`` needs no trust, although a shell
     would act on its characters. ``ascending`` is what its reader does with other lists of numbers.
     Programs read ``in_container`` in place of a variable that is read when a container is created.
+    ``cuda_names`` are its counterparts for CUDA. After a call named in ``read_by_calls``, a Python
+    process does not read it again.
     """
 
     name: str
@@ -233,6 +235,8 @@ class Variable(Record):
     first: tuple[str, ...] = ()
     ascending: str = ""
     in_container: str = ""
+    cuda_names: tuple[str, ...] = ()
+    read_by_calls: tuple[str, ...] = ()
     first_name: str = ""
     unknown: str = ""
     common_name: bool = False

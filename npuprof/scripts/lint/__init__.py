@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import releases
@@ -34,6 +35,7 @@ from npuprof.scripts.lint.single_settings import (
     find_misspelt_variable,
     find_script_faults,
 )
+from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
@@ -61,6 +63,9 @@ _PROGRAMS = re.compile(
     r"\.py\b|\b(?:python[\d.]*|torchrun|vllm|msrun|mpirun|accelerate|deepspeed|swift|sglang|lmdeploy"
     r"|llamafactory-cli|mindieservice_daemon)\b"
 )
+#: What shows that a file runs on NPUs, or also on CUDA.
+_NPUS = re.compile(r"\btorch_npu\b|transfer_to_npu|vllm-ascend")
+_CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGNORECASE)
 #: Why a setting has no effect: the call that used its object, and its line.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (?P<line>\d+)\)")
 #: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
@@ -93,6 +98,7 @@ def check_script(
         *check_rewrites(imported),
         *_check_names(imported),
         *_find_container_variables(imported),
+        *_find_cuda_names(imported),
     ]
     lost = list(_check_estimator_sessions(imported, launches))
     # the age of an ineffective setting does not matter
@@ -339,6 +345,32 @@ def _find_container_variables(imported: ImportedFile) -> Iterator[Finding]:
             what = f"programs do not read {name}"
             why = f"{OF_CONTAINER.capitalize()}; the program sees all devices."
             yield place_fault(Fault("NP841", what, why, f"set {variable.in_container}"), setting)
+
+
+@cache
+def _list_counterparts() -> dict[str, str]:
+    """Return the variables of torch_npu and HCCL by their names for CUDA."""
+    variables = catalog.list_records(catalog.Variable, "env")
+    return {name: variable.name for variable in variables for name in variable.cuda_names}
+
+
+def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield a note for variables of CUDA in a file that certainly runs on NPUs only."""
+    set_names = {setting.name for setting in imported.settings}
+    found = {
+        setting.name: setting
+        for setting in imported.other_variables[::-1]
+        if _list_counterparts().get(setting.name, "") not in ("", *set_names)
+        and not (setting.branches or setting.dead or setting.function)
+    }
+    is_for_npus = found and (
+        any(map(is_of_ascend_family, set_names)) or _NPUS.search(imported.text)
+    )
+    if is_for_npus and not _CUDA.search(imported.text):
+        *_, first = found.values()
+        what = f"torch_npu does not read {', '.join(reversed(found))}"
+        hint = f"its names are {', '.join(_list_counterparts()[name] for name in reversed(found))}"
+        yield place_fault(Fault("NP842", what, "", hint, severity="info"), first)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:
