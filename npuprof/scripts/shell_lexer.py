@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from npuprof.scripts.script_records import find_line_starts
 
@@ -34,9 +34,12 @@ _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 #: Where a text may name one; patterns that begin with a letter are searched for faster.
 _MAY_HOLD_INNER = re.compile(r"(?:sh\s+-\w*c|su\s+-c|ssh|eval)\s|sh\b[^\n]*<<")
-_SHELL = re.compile(r"(?:ba|z|k|da)?sh")
-#: A flag of ssh with a value.
-_SSH_FLAG = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
+#: Commands that run their here-document: a shell, or ssh with a host alone.
+_RUNS_DOCUMENT = re.compile(
+    r"(?:.*[ /])?(?:(?:ba|z|k|da)?sh(?: [-+]\S*)*(?: -s .*)?"
+    r"|ssh(?: -[bcDEeFIiJLlmOopQRSWw] \S+| -\S+)* [^- ]\S*)",
+    re.DOTALL,
+)
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: The closing delimiter of an expansion or quote, and the delimiters inside it.
 _CLOSING = {"(": ")", "{": "}", '"': '"'}
@@ -170,8 +173,9 @@ def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command
             if not argument.open_part:  # the shell itself runs it
                 column = argument.column + argument.quoted
                 yield from parse_shell_commands(argument.text, argument.line, column)
-    if with_document and command.document is not None and _runs_document(command):
-        yield from _enclose(command, command.document)
+    document = command.document if with_document else None
+    if document is not None and _RUNS_DOCUMENT.fullmatch(" ".join(word.text for word in command)):
+        yield from _enclose(command, document)
     is_remote = False
     for shell, flag, argument in zip(command, command[1:], command[2:], strict=False):
         _, _, name = shell.text.rpartition("/")
@@ -197,20 +201,6 @@ def _enclose(command: Command, word: Word) -> Iterator[Command]:
             inner.parentheses, inner.is_inner = 1, True
             yield inner
     yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
-
-
-def _runs_document(command: Command) -> bool:
-    """Return whether a shell, here or on another host, runs the here-document of a command."""
-    names = " ".join([word.text.rpartition("/")[2] for word in command]).split()
-    shells = [at for at, name in enumerate(names, 1) if _SHELL.fullmatch(name)]
-    if shells:
-        rest = names[shells[-1] :]
-        return "-s" in rest or all(name[0] == "-" for name in rest)
-    after = names[names.index("ssh") :] if "ssh" in names else []
-    hosts = [
-        name for flag, name in pairwise(after) if name[0] != "-" and not _SSH_FLAG.fullmatch(flag)
-    ]
-    return len(hosts) == 1
 
 
 class _Lexer:

@@ -21,7 +21,7 @@ def test_a_device_list_must_ascend(text: str, right: str) -> None:
 
 COMPOSE = (
     "services:\n  a:\n    environment:\n"
-    "      ASCEND_VISIBLE_DEVICES: 4-5\n      ASCEND_RT_VISIBLE_DEVICES: {}\n"
+    "      ASCEND_VISIBLE_DEVICES: 4,5\n      ASCEND_RT_VISIBLE_DEVICES: {}\n"
 )
 
 

@@ -330,21 +330,16 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
 
 def _find_container_variables(imported: ImportedFile) -> Iterator[Finding]:
     """Yield a finding for a variable of containers that a script sets for a program."""
-    names = {setting.name for setting in imported.settings}
-    found: dict[str, ScriptSetting] = {}
-    for setting in imported.settings:
-        if setting.unused == OF_CONTAINER and not setting.commented:
-            found.setdefault(setting.name, setting)
-    if not found or _CONTAINERS.search(imported.text) or not _PROGRAMS.search(imported.text):
+    text, settings = imported.text, imported.settings
+    setting = next((setting for setting in settings if setting.unused == OF_CONTAINER), None)
+    variable = catalog.find_variable(setting.name) if setting else None
+    if setting is None or variable is None or setting.name in _READ_NAME.findall(text):
         return
-    read = frozenset(_READ_NAME.findall(imported.text))
-    for name, setting in found.items():
-        variable = catalog.find_variable(name)
-        assert variable is not None
-        if name not in read and variable.in_container not in names:
-            what = f"programs do not read {name}"
-            why = f"{OF_CONTAINER.capitalize()}; the program sees all devices."
-            yield place_fault(Fault("NP841", what, why, f"set {variable.in_container}"), setting)
+    is_replaced = any(setting.name == variable.in_container for setting in settings)
+    if not is_replaced and _PROGRAMS.search(text) and not _CONTAINERS.search(text):
+        why = f"{OF_CONTAINER.capitalize()}; the program sees all devices."
+        what, hint = f"programs do not read {setting.name}", f"set {variable.in_container}"
+        yield place_fault(Fault("NP841", what, why, hint), setting)
 
 
 @cache
@@ -356,21 +351,19 @@ def _list_counterparts() -> dict[str, str]:
 
 def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
     """Yield a note for variables of CUDA in a file that certainly runs on NPUs only."""
-    set_names = {setting.name for setting in imported.settings}
+    names = {setting.name for setting in imported.settings}
     found = {
-        setting.name: setting
+        setting.name: (own, setting)
         for setting in imported.other_variables[::-1]
-        if _list_counterparts().get(setting.name, "") not in ("", *set_names)
-        and not (setting.branches or setting.dead or setting.function)
+        if (own := _list_counterparts().get(setting.name)) and own not in names
+        if not (setting.branches or setting.dead or setting.function)
     }
-    is_for_npus = found and (
-        any(map(is_of_ascend_family, set_names)) or _NPUS.search(imported.text)
-    )
-    if is_for_npus and not _CUDA.search(imported.text):
-        *_, first = found.values()
+    is_for_npus = any(map(is_of_ascend_family, names)) or _NPUS.search(imported.text)
+    if found and is_for_npus and not _CUDA.search(imported.text):
+        own_names, settings = zip(*reversed(found.values()), strict=True)
         what = f"torch_npu does not read {', '.join(reversed(found))}"
-        hint = f"its names are {', '.join(_list_counterparts()[name] for name in reversed(found))}"
-        yield place_fault(Fault("NP842", what, "", hint, severity="info"), first)
+        hint = f"its names are {', '.join(own_names)}"
+        yield place_fault(Fault("NP842", what, "", hint, severity="info"), settings[0])
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from npuprof.scripts.reading.python_code import find_code_settings
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.trees import Node
 from npuprof.scripts.reading.variable_files import split_references
-from npuprof.scripts.script_records import ScriptSetting
+from npuprof.scripts.script_records import Position, ScriptSetting
 from npuprof.scripts.shell_lexer import Word
 
 _VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
@@ -27,33 +27,33 @@ def read_command_list(
     """
     words = [node for node in nodes if isinstance(node.value, str)]
     settings: list[ScriptSetting] = []
-    for before, node in pairwise([Node(0, 0, ""), *words]):
+    for before, node in pairwise([Node(0, 0), *words]):
+        source, position = _find_source(node, text)
         data = node.value.encode(errors="replace")
-        names_setting = program_arguments.mentions_program(data) or environ.mentions_variable(data)
         if before.value == "-c" and "python" in words[0].value:
-            settings += _place(find_code_settings(path, *_find_source(node, text))[0], node, text)
-        elif " " in node.value and names_setting:
-            found, _ = find_shell_settings(path, *_find_source(node, text), reason)
-            settings += _place(found, node, text)
+            found = find_code_settings(path, source, position)
+        elif " " in source and (
+            program_arguments.mentions_program(data) or environ.mentions_variable(data)
+        ):
+            found, _ = find_shell_settings(path, source, position, reason)
+        else:
+            continue
+        if "\n" in source and position[0] == node.line:  # its line ends are escaped
+            at = {"line": node.line, "column": node.column}
+            found = [setting.with_location(**at) for setting in found]
+        settings += found
     return settings or list(
         program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
     )
 
 
-def _find_source(node: Node, text: str) -> tuple[str, tuple[int, int]]:
+def _find_source(node: Node, text: str) -> tuple[str, Position]:
     """Return the text of a node and its position: the lines of a YAML block as they are written."""
     lines = node.value.rstrip("\n").split("\n")
     block = text.split("\n")[node.line : node.line + len(lines)]
     if list(map(str.strip, block)) == list(map(str.strip, lines)):
         return "\n".join(block), (node.line + 1, 1)
     return node.value, (node.line, node.column)
-
-
-def _place(settings: list[ScriptSetting], node: Node, text: str) -> list[ScriptSetting]:
-    """Return the settings of a node; escaped line ends leave them at the node's position."""
-    if "\n" not in node.value or _find_source(node, text)[1][1] == 1:
-        return settings
-    return [setting.with_location(line=node.line, column=node.column) for setting in settings]
 
 
 def _build_word(node: Node) -> Word:

@@ -39,28 +39,27 @@ _FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(?P<base>\S+)(?:[ \t]+[Aa][Ss][ \t]+(
 class _Stage(Record):
     """One ``FROM``: the known texts of its variables, and the positions of all that apply.
 
-    Both include the variables of its base stage. ``commands`` are the words of ``ENTRYPOINT`` and
-    ``CMD``.
+    Both include the variables of its base stage.
     """
 
     texts: dict[str, str]
     positions: set[Position]
-    commands: dict[str, list[Node]]
 
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
     """Return the settings of the last stage's image, and its other settings."""
     settings: list[ScriptSetting] = []
     sites: list[Site] = []
-    stage = _Stage({}, set(), {})
+    stage = _Stage({}, set())
     stages: dict[str, _Stage] = {}  # by name, or by number
+    commands: list[dict[str, list[Node]]] = [{}]  # of each stage
     for match in _INSTRUCTION.finditer(text):
         instruction, begin = match["name"].upper(), match.start("arguments")
         if instruction == "FROM" and (image := _FROM.match(match["arguments"])):
             # an image from outside the file is an empty stage: its variables are unknown
-            base = stages.get(image["base"].lower(), _Stage({}, set(), {}))
-            settings += _read_commands(path, text, stage)
-            stage = _Stage({**base.texts}, {*base.positions}, {})
+            base = stages.get(image["base"].lower(), _Stage({}, set()))
+            commands.append({})
+            stage = _Stage({**base.texts}, {*base.positions})
             stages[(image["name"] or str(len(stages))).lower()] = stage
         elif instruction == "ENV":
             position = find_position(text, begin)
@@ -75,14 +74,16 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
                 if instruction == "RUN":
                     settings += read_command_list(path, words, text, reason)
                 else:  # of several in a stage, the last one counts
-                    stage.commands[instruction] = words
+                    commands[-1][instruction] = words
                 continue
             of_shell, conversions = find_shell_settings(
                 path, text[begin : match.end()], find_position(text, begin), reason
             )
             settings += of_shell
             sites += conversions
-    settings += _read_commands(path, text, stage)
+    for parts in commands:  # CMD has the arguments of ENTRYPOINT
+        words = [*parts.get("ENTRYPOINT", ()), *parts.get("CMD", ())]
+        settings += read_command_list(path, words, text, "applies to the command of the image only")
     settings = [
         setting
         if setting.surface != "env" or (setting.line, setting.column) in stage.positions
@@ -108,13 +109,6 @@ def _read_exec_form(text: str, position: Position) -> list[Node]:
         word.column += column - 1 if word.line == 1 else 0
         word.line += line - 1
     return words
-
-
-def _read_commands(path: str, text: str, stage: _Stage) -> list[ScriptSetting]:
-    """Return the settings of a stage's command: ``CMD`` has the arguments of ``ENTRYPOINT``."""
-    words = [*stage.commands.get("ENTRYPOINT", ()), *stage.commands.get("CMD", ())]
-    reason = "applies to the command of the image only"
-    return read_command_list(path, words, text, reason) if words else []
 
 
 def _read_env(

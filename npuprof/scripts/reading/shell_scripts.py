@@ -504,13 +504,12 @@ class _ShellReader:
             return
         text, column = self.command.read_text(code)
         is_expanded = not code.quoted or bool(code.open_part)
-        settings, sites = find_code_settings(
+        for setting in find_code_settings(
             self._name_file(), text, (code.line, column), is_expanded
-        )
-        for setting in settings:
+        ):
+            branches = (*self.branches, *setting.branches)
             whole = self._complete(setting, setting.function)
-            self.settings.append(whole._replace(branches=(*self.branches, *setting.branches)))
-        self.sites += [site._replace(branches=(*self.branches, *site.branches)) for site in sites]
+            self.settings.append(whole._replace(branches=branches))
 
     def _assign(self, name: str, word: Word) -> None:
         self._record_flags(name, word)
