@@ -350,20 +350,18 @@ def _list_counterparts() -> dict[str, str]:
 
 
 def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield a note for variables of CUDA in a file that certainly runs on NPUs only."""
+    """Yield a note for each variable of CUDA in a file that certainly runs on NPUs only."""
     names = {setting.name for setting in imported.settings}
-    found = {
-        setting.name: (own, setting)
-        for setting in imported.other_variables[::-1]
-        if (own := _list_counterparts().get(setting.name)) and own not in names
-        if not (setting.branches or setting.dead or setting.function)
-    }
     is_for_npus = any(map(is_of_ascend_family, names)) or _NPUS.search(imported.text)
-    if found and is_for_npus and not _CUDA.search(imported.text):
-        own_names, settings = zip(*reversed(found.values()), strict=True)
-        what = f"torch_npu does not read {', '.join(reversed(found))}"
-        hint = f"its names are {', '.join(own_names)}"
-        yield place_fault(Fault("NP842", what, "", hint, severity="info"), settings[0])
+    if not is_for_npus or _CUDA.search(imported.text):
+        return
+    for setting in imported.other_variables:
+        own_name = _list_counterparts().get(setting.name)
+        is_certain = not (setting.branches or setting.dead or setting.function)
+        if own_name and is_certain and own_name not in names:
+            names.add(own_name)  # one note for each name
+            what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
+            yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

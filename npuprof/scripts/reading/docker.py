@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from npuprof.model import Record
-from npuprof.scripts.reading.command_lists import read_command_list
+from npuprof.scripts.reading.configs import read_command_list
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.shells.known_variables import fill_word, list_reads
 from npuprof.scripts.reading.shells.launcher_options import PassedVariable, split_assignment

@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import dropwhile, takewhile, zip_longest
+from textwrap import dedent
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -15,9 +16,8 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.reader import mentions_python_setting
+from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.reading import program_arguments
-from npuprof.scripts.reading.python_code import find_code_settings
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     VARIABLE,
@@ -40,6 +40,7 @@ from npuprof.scripts.reading.variable_files import (
 )
 from npuprof.scripts.script_records import (
     OF_CONTAINER,
+    OTHER,
     TAKEN_BACK,
     Branch,
     Branches,
@@ -54,6 +55,8 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[@\]\}")
+#: What a shell replaces in double quotes.
+_EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
@@ -198,6 +201,34 @@ def find_shell_settings(
         for setting in reader.collect_settings()
     ]
     return settings, reader.sites
+
+
+def find_code_settings(
+    path: str, text: str, position: Position, is_expanded: bool = False
+) -> list[ScriptSetting]:
+    """Return the settings of Python code in a file, which begins at a position.
+
+    A shell expands variables in ``is_expanded`` code.
+    """
+    code = dedent(text)
+    if not mentions_python_setting(code.encode(errors="replace")):
+        return []
+    line, column = position
+    indent = text.partition("\n")[0].find(code.partition("\n")[0])
+    settings = []
+    for setting in import_python(
+        path, ("\n" * (line - 1) + code).encode(errors="replace")
+    ).settings:
+        shift = indent + (column - 1 if setting.line == line else 0)
+        setting = setting.with_location(column=setting.column + shift)
+        # each process has its own <module> and <process>
+        setting = setting._replace(scope=setting.scope.replace("<", f"<{line} ", 1))
+        if is_expanded and _EXPANDED.search(str(setting.assigned.written)):
+            setting = setting.with_value(value=None, reason="depends on the shell")
+        if setting.surface in ("env", OTHER):
+            setting = leave_out(setting, "applies to this Python process only")
+        settings.append(setting)
+    return settings
 
 
 class _Block:
