@@ -180,7 +180,10 @@ class Variable(Record):
     separated by ``pair``; it may begin with one of the words in ``first``, whose key in the table
     form is ``first_name``. ``unknown`` is what the reader does with an unknown key. Other programs
     share a ``common_name``. A text that fits the pattern ``form`` needs no trust, although a shell
-    would act on its characters.
+    would act on its characters. ``ascending`` is what its reader does with other lists of numbers.
+    Programs read ``in_container`` in place of a variable that is read when a container is created.
+    ``cuda_names`` are its counterparts for CUDA. After a call named in ``read_by_calls``, a Python
+    process does not read it again.
     """
 
     name: str
@@ -230,6 +233,10 @@ class Variable(Record):
     pair: str = ""
     items: dict[str, Any] = {}
     first: tuple[str, ...] = ()
+    ascending: str = ""
+    in_container: str = ""
+    cuda_names: tuple[str, ...] = ()
+    read_by_calls: tuple[str, ...] = ()
     first_name: str = ""
     unknown: str = ""
     common_name: bool = False

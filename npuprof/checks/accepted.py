@@ -157,6 +157,7 @@ def _list_catalogue_reads() -> dict[str, tuple[str, ...]]:
         **reads,
         **dict.fromkeys(("NP381", "NP382", "NP383"), shapes),
         "NP384": ("iterations_per_loop", "estimator.save_checkpoints_steps"),
+        "NP3112": ("env.ASCEND_RT_VISIBLE_DEVICES", "env.ASCEND_VISIBLE_DEVICES"),
     }
 
 

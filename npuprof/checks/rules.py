@@ -11,7 +11,7 @@ from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
 from npuprof.model import Finding, Record
-from npuprof.system import join_boxes
+from npuprof.system import join_boxes, lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,9 +263,24 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
         )
 
 
+def check_container_devices(view: View) -> Iterator[Finding]:
+    """Compare the devices of a process with the number of devices in its container."""
+    inside, given = (str(view.settings.get(name)) for name in _DEVICES_READ)
+    count = given.count(",") + 1
+    if _DEVICES.fullmatch(f"{inside},{given}") and max(map(int, inside.split(","))) >= count:
+        what = f"ASCEND_RT_VISIBLE_DEVICES = {inside} in a container with {count} devices"
+        why = "In a container, devices are numbered from 0, whatever their numbers outside are."
+        hint = f'unset it, or write "{",".join(map(str, range(count)))}"'
+        fault = Fault("NP3112", what, why, hint, severity="warning")
+        yield view.build_finding(fault, _DEVICES_READ[0])
+
+
+_DEVICES = lazy_pattern(r"[0-9]{1,3}(?:,[0-9]{1,3})*")
+_DEVICES_READ = ("env.ASCEND_RT_VISIBLE_DEVICES", "env.ASCEND_VISIBLE_DEVICES")
 #: Checks with arithmetic, with the settings they read; without the first one there is nothing to
 #: check.
 _COUNTING_CHECKS = {
     check_size_profiles: ("dynamic_dims", "input_shape", "dynamic_node_type"),
     check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),
+    check_container_devices: _DEVICES_READ,
 }

@@ -169,6 +169,12 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
         return [fault._replace(severity="info") if may_be_taken(variable, text) else fault]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
+    if variable.ascending and text:
+        numbers = list(map(int, text.split(",")))
+        if (ordered := sorted(set(numbers))) != numbers:
+            what = f"env.{name} = {format_short_value(text)} does not ascend"
+            hint = f'write "{",".join(map(str, ordered))}"'
+            return [Fault("NP203", what, variable.ascending, hint)]
     if variable.kind in ("path", "pathlist"):
         from npuprof.checks.plain_values import find_path_faults
 

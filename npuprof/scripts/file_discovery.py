@@ -1,4 +1,4 @@
-"""Finds the files of a scan: those not ignored by git, else all except hidden ones.
+"""Finds the files of a scan: those not ignored by git, else all but hidden ones and ``.env``.
 
 Link cycles end.
 """
@@ -13,7 +13,7 @@ from functools import partial
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import track_items
-from npuprof.scripts.reading.file_kinds import is_script_candidate
+from npuprof.scripts.reading.file_kinds import detect_named_kind, is_script_candidate
 from npuprof.store import spec
 from npuprof.store.gitstore.objects import Git
 from npuprof.system.files import (
@@ -161,7 +161,8 @@ class _Search:
                     if folder != "."
                     else os.path.normpath(os.path.join(here, name))
                 )
-                if not name.startswith(".") and self._is_candidate(path):
+                is_read = name[0] != "." or detect_named_kind(name) == "env"
+                if is_read and self._is_candidate(path):
                     if os.path.isfile(path):
                         yield path
                     else:

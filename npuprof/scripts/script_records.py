@@ -22,6 +22,9 @@ LOST = "does not reach a program as written: "
 #: The reason for an ``atc`` flag without a value.
 NO_VALUE = "the flag has no value"
 
+#: The reason for a variable of a script that no program reads.
+OF_CONTAINER = "it is read when a container is created"
+
 #: The reason for an ``atc`` flag with an empty text, which has no effect.
 EMPTY = "empty, which atc takes as not given"
 

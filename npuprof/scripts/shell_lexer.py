@@ -40,7 +40,13 @@ _QUOTED_PIECE = re.compile(r"\\(?:\n|(?P<escaped>[$`\"\\]))|(?P<plain>\\|\$|[^\"
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 #: Where a text may name one; patterns that begin with a letter are searched for faster.
-_MAY_HOLD_INNER = re.compile(r"(?:sh\s+-\w*c|su\s+-c|ssh|eval)\s")
+_MAY_HOLD_INNER = re.compile(r"(?:sh\s+-\w*c|su\s+-c|ssh|eval)\s|sh\b[^\n]*<<")
+#: Commands that run their here-document: a shell, or ssh with a host alone.
+_RUNS_DOCUMENT = re.compile(
+    r"(?:.*[ /])?(?:(?:ba|z|k|da)?sh(?: [-+]\S*)*(?: -s .*)?"
+    r"|ssh(?: -[bcDEeFIiJLlmOopQRSWw] \S+| -\S+)* [^- ]\S*)",
+    re.DOTALL,
+)
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: The closing delimiter of an expansion or quote, and the delimiters inside it.
 _CLOSING = {"(": ")", "{": "}", "[": "]", '"': '"'}
@@ -119,8 +125,9 @@ class Command(list[Word]):
     begins. An ``is_piped`` command gets the output of another, an ``is_forked`` one is before a
     pipe or in the background, an ``opens_arm`` one is the first of a case arm. ``redirected`` are
     the targets of redirections. ``text`` is the script, or the text of a separate shell for an
-    ``is_inner`` command. For sourced files, ``files`` are the files around the command and ``call``
-    is the line and column of the source command in the script.
+    ``is_inner`` command. ``document`` is its here-document, quoted if the shell expands nothing in
+    it. For sourced files, ``files`` are the files around the command and ``call`` is the line and
+    column of the source command in the script.
     """
 
     join = ""
@@ -132,6 +139,7 @@ class Command(list[Word]):
     is_inner = False
     function = ""
     text = ""
+    document: Word | None = None
     files: tuple[str, ...] = ()
     call: tuple[int, int] | tuple[()] = ()
 
@@ -139,6 +147,15 @@ class Command(list[Word]):
     def file(self) -> str:
         """The sourced file of the command, empty for the script itself."""
         return self.files[-1] if self.files else ""
+
+    def read_text(self, word: Word) -> tuple[str, int]:
+        """Return a word or the here-document as another program receives it, and its column."""
+        written = self.text[slice(*word.span)]
+        if word is self.document:
+            return written if word.quoted else _ESCAPED.sub(r"\1", written), word.column
+        # the shell takes these backslashes away before it passes the text on
+        text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
+        return text, word.column + 1
 
     def copy_with(self, words: list[Word]) -> Command:
         """Return the command with other words."""
@@ -159,10 +176,10 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
     return (inner for command in commands for inner in _add_inner(command))
 
 
-def _add_inner(command: Command) -> Iterator[Command]:
+def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command]:
     """Yield a command, and the commands of a nested shell's text, as in parentheses.
 
-    Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT`` and their like.
+    Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT``, ``bash <<EOF`` and their like.
     """
     yield command
     if command and command[0].keyword == "eval":
@@ -170,6 +187,9 @@ def _add_inner(command: Command) -> Iterator[Command]:
             if not argument.open_part:  # the shell itself runs it
                 column = argument.column + argument.quoted
                 yield from parse_shell_commands(argument.text, argument.line, column)
+    document = command.document if with_document else None
+    if document is not None and _RUNS_DOCUMENT.fullmatch(" ".join(word.text for word in command)):
+        yield from _enclose(command, document)
     is_remote = False
     for shell, flag, argument in zip(command, command[1:], command[2:], strict=False):
         _, _, name = shell.text.rpartition("/")
@@ -181,17 +201,20 @@ def _add_inner(command: Command) -> Iterator[Command]:
             # one quoted word of ssh, such as a host or a path, is not a command line
             and _SEVERAL_WORDS.search(argument.text)
         )
-        if not is_remote_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
-            continue
-        written = command.text[slice(*argument.span)]
-        # the outer shell takes these backslashes away before it passes the text on
-        text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
-        line, column, span = argument.line, argument.column, argument.span
-        yield command.copy_with([Word(line, column, ("{",), span=span)])
-        for inner in parse_shell_commands(text, line, column + 1):
-            inner.shells, inner.is_inner = (*command.shells, -argument.span[0]), True
+        if is_remote_text or _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
+            yield from _enclose(command, argument)
+
+
+def _enclose(command: Command, word: Word) -> Iterator[Command]:
+    """Yield the commands of a nested shell's text between braces."""
+    text, column = command.read_text(word)
+    yield command.copy_with([Word(word.line, word.column, ("{",), span=word.span)])
+    for outer in _Lexer(text, word.line, column).iterate_commands():
+        # one level: each document may contain the next one
+        for inner in _add_inner(outer, with_document=word is not command.document):
+            inner.shells, inner.is_inner = (*command.shells, -word.span[0]), True
             yield inner
-        yield command.copy_with([Word(line, column, ("}",), span=span)])
+    yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
 
 
 class _Lexer:
@@ -200,7 +223,8 @@ class _Lexer:
         self.at = 0
         self.first = line, column
         self.lines = find_line_starts(text)
-        self.delimiters: list[str] = []  #: of the here-documents that begin on the next line
+        #: the here-documents that begin on the next line: commands, delimiters, quoted or not
+        self.delimiters: list[tuple[Command, str, bool]] = []
         self.command = Command()
         self.join = ""
         self.shells: tuple[int, ...] = ()
@@ -235,7 +259,8 @@ class _Lexer:
         kind, text = token.lastgroup, token[0]
         self.is_target = kind == "redirection" or (kind == "blank" and self.is_target)
         if kind in ("raw", "quoted", "plain"):
-            self.delimiters.append(token[kind])
+            is_quoted = kind != "plain" or "\\" in text
+            self.delimiters.append((self.command, token[kind], is_quoted))
         elif kind == "newline":
             self._skip_documents()
             if self.command:  # a line may end after "&&" or "|": the next command still has it
@@ -303,11 +328,14 @@ class _Lexer:
         return tuple(items)
 
     def _skip_documents(self) -> None:
-        for delimiter in self.delimiters:
+        for command, delimiter, is_quoted in self.delimiters:
             last_line = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE)
             end = last_line.search(self.text, self.at)
+            first = self.at
             # a shell also takes the rest of the file if the delimiter is missing
             self.at = end.end() if end else len(self.text)
+            command.document = self._place_word((), is_quoted, first)
+            command.document.span = first, end.start() if end else self.at
         self.delimiters = []
 
     def _parse_word(self) -> Word:

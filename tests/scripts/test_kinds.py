@@ -211,3 +211,34 @@ def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: s
         value = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
     assume(not str(value).startswith("<") and not as_script.called)
     assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == value
+
+
+@pytest.mark.parametrize("value", ["900", "true", "1.5"])
+def test_a_number_as_a_variable_of_a_container_is_an_error(value: str) -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    env:\n"
+        f"    - name: HCCL_CONNECT_TIMEOUT\n      value: {value}\n"
+    )
+    (finding,) = findings(text, "a.yaml")
+    assert finding.code == "NP814"
+    assert finding.severity == "error"
+    assert finding.hint == f'write "{value}"'
+    assert not findings(text.replace(value, '"900"'), "a.yaml")
+    # values of a template, and an empty value
+    assert not findings(text.replace("kind: Pod\n", ""), "a.yaml")
+    assert not findings(text.replace(value, ""), "a.yaml")
+
+
+def test_a_comment_behind_a_value_of_an_env_file_is_reported() -> None:
+    text = "# a\nHCCL_BUFFSIZE=200 # MB\nHCCL_IF_IP=1.2.3.4\nOTHER=1 # x\n"
+    (finding,) = findings(text, "prod.env")
+    assert finding.code == "NP840"
+    assert finding.line == 2
+    assert "docker" in finding.why
+
+
+def test_env_files_below_a_folder_are_read(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, {".env": "HCCL_BUFFSIZE=a\n", "x/.env.local": "HCCL_BUFFSIZE=b\n"})
+    write(tmp_path, {".hidden.sh": "export HCCL_BUFFSIZE=c\n", ".git2/.env": "HCCL_BUFFSIZE=d\n"})
+    out = run("scan", str(tmp_path)).out
+    assert out.count("NP202") == 2

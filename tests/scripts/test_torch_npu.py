@@ -233,3 +233,32 @@ def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(
     assert "6 settings: 4 checked, 1 dynamic, 1 unknown (speed)" in answer.err
     assert "[torch_npu]\n" in preset
     assert "matmul.allow_hf32 = true\n" in preset
+
+
+WITH_OS = "import os\nimport torch\nimport torch_npu\n"
+#: What comes before a variable is set, and whether torch_npu has read it then.
+STARTS = {
+    "device": ("torch.npu.set_device(0)\n", "ASCEND_RT_VISIBLE_DEVICES", True),
+    "tensor": ("x = torch.zeros(1).npu()\n", "TASK_QUEUE_ENABLE", True),
+    "allocator": ("x = torch.zeros(1).npu()\n", "PYTORCH_NPU_ALLOC_CONF", True),
+    "not read by the device": ("torch.npu.set_device(0)\n", "TASK_QUEUE_ENABLE", False),
+    "a branch": ("if x:\n    torch.npu.set_device(0)\n", "ASCEND_RT_VISIBLE_DEVICES", False),
+    "CUDA": ("torch.cuda.set_device(0)\n", "ASCEND_RT_VISIBLE_DEVICES", False),
+    "another process": (
+        "torch.npu.set_device(0)\nsubprocess.run(['a'])\n",
+        "ASCEND_RT_VISIBLE_DEVICES",
+        False,
+    ),
+    "nothing": ("", "TASK_QUEUE_ENABLE", False),
+}
+
+
+@pytest.mark.parametrize("case", STARTS)
+def test_a_variable_that_torch_npu_has_read_before_comes_too_late(case: str) -> None:
+    before, name, is_late = STARTS[case]
+    value = "expandable_segments:True" if name.endswith("CONF") else "1"
+    text = f'{WITH_OS}{before}os.environ["{name}"] = "{value}"\n'
+    assert [finding.code for finding in findings(text)] == ["NP822"] * is_late
+    body = "".join(f"    {line}\n" for line in text.split("\n")[3:-1])
+    in_function = f"{WITH_OS}def f(x):\n{body}f(1)\n"
+    assert [finding.code for finding in findings(in_function)] == ["NP822"] * is_late

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import releases
@@ -34,12 +35,14 @@ from npuprof.scripts.lint.single_settings import (
     find_misspelt_variable,
     find_script_faults,
 )
+from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
+    OF_CONTAINER,
     TOO_LATE,
     UNSET,
     BrokenExport,
@@ -50,6 +53,19 @@ from npuprof.scripts.script_records import (
 #: A variable that a script reads, and one that it sets or has a default for.
 _READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
 _OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
+#: Programs that create containers, and programs that use devices.
+_CONTAINERS = re.compile(
+    r"\b(?:docker|podman|nerdctl|ctr|crictl|isula|kubectl|helm|compose|singularity|apptainer"
+    r"|envsubst|container)\b",
+    re.IGNORECASE,
+)
+_PROGRAMS = re.compile(
+    r"\.py\b|\b(?:python[\d.]*|torchrun|vllm|msrun|mpirun|accelerate|deepspeed|swift|sglang|lmdeploy"
+    r"|llamafactory-cli|mindieservice_daemon)\b"
+)
+#: What shows that a file runs on NPUs, or also on CUDA.
+_NPUS = re.compile(r"\btorch_npu\b|transfer_to_npu|vllm-ascend")
+_CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGNORECASE)
 #: Why a setting has no effect: the call that used its object, and its line.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (?P<line>\d+)\)")
 #: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
@@ -81,6 +97,8 @@ def check_script(
         *_check_surroundings(imported, launches),
         *check_rewrites(imported),
         *_check_names(imported),
+        *_find_container_variables(imported),
+        *_find_cuda_names(imported),
     ]
     lost = list(_check_estimator_sessions(imported, launches))
     # the age of an ineffective setting does not matter
@@ -311,6 +329,42 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
         if variable.name not in named:
             why = "The script reads it, but sets it nowhere."
             yield place_fault(fault._replace(why=why, severity="warning"), variable)
+
+
+def _find_container_variables(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield a finding for a variable of containers that a script sets for a program."""
+    text, settings = imported.text, imported.settings
+    setting = next((setting for setting in settings if setting.unused == OF_CONTAINER), None)
+    variable = catalog.find_variable(setting.name) if setting else None
+    if setting is None or variable is None or setting.name in _READ_NAME.findall(text):
+        return
+    is_replaced = any(setting.name == variable.in_container for setting in settings)
+    if not is_replaced and _PROGRAMS.search(text) and not _CONTAINERS.search(text):
+        why = f"{OF_CONTAINER.capitalize()}; the program sees all devices."
+        what, hint = f"programs do not read {setting.name}", f"set {variable.in_container}"
+        yield place_fault(Fault("NP841", what, why, hint), setting)
+
+
+@cache
+def _list_counterparts() -> dict[str, str]:
+    """Return the variables of torch_npu and HCCL by their names for CUDA."""
+    variables = catalog.list_records(catalog.Variable, "env")
+    return {name: variable.name for variable in variables for name in variable.cuda_names}
+
+
+def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield a note for each variable of CUDA in a file that certainly runs on NPUs only."""
+    names = {setting.name for setting in imported.settings}
+    is_for_npus = any(map(is_of_ascend_family, names)) or _NPUS.search(imported.text)
+    if not is_for_npus or _CUDA.search(imported.text):
+        return
+    for setting in imported.other_variables:
+        own_name = _list_counterparts().get(setting.name)
+        is_certain = not (setting.branches or setting.dead or setting.function)
+        if own_name and is_certain and own_name not in names:
+            names.add(own_name)  # one note for each name
+            what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
+            yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_va
 from npuprof.scripts.lint.run_config_faults import find_argument_faults, is_before
 from npuprof.scripts.lint.torch_faults import find_torch_faults
 from npuprof.scripts.python.environ import has_slip, is_ascend_variable
+from npuprof.scripts.reading.kubernetes import NO_STRING
 from npuprof.scripts.reading.program_arguments import NO_TABLE
 from npuprof.scripts.script_records import EMPTY, NO_VALUE, ScriptSetting
 
@@ -174,12 +175,17 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
     if setting.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: environment variables are strings."
         return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]
+    if setting.reason == NO_STRING:
+        what = f"{name} = {setting.assigned.written} {NO_STRING.partition(':')[0]}"
+        why = "The API server of Kubernetes rejects the manifest: values of variables are strings."
+        return [Fault("NP814", what, why, f'write "{setting.assigned.written}"')]
     if setting.reason or setting.value in variable.tolerated or setting.value == "":
         return []
     faults = find_plain_value_faults(setting)
     # the job continues if another reader accepts the value, or the list is for the script itself
     has_other_reader = variable.otherwise and variable.framework == "cann"
-    is_list_of_script = variable.per_process and _IDS.fullmatch(str(setting.value))
+    is_one = variable.per_process and not variable.ascending
+    is_list_of_script = is_one and _IDS.fullmatch(str(setting.value))
     if has_other_reader or is_list_of_script:
         return [fault._replace(severity="warning") for fault in faults]
     return faults

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from npuprof import catalog
 from npuprof.model import Record
 from npuprof.scripts.python.expressions import get_last_name, list_nodes, name_callee, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
@@ -189,6 +190,11 @@ def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
 
     Empty if that is not certain, or if a later call uses it.
     """
+    around = calls.list_around(setting.position)
+    variable = catalog.find_variable(setting.name) if setting.surface == "env" else None
+    for call in calls.list_named(variable.read_by_calls if variable else ()):
+        if calls.has_run(call, around):
+            return f"{TOO_LATE}{name_callee(call)}() ran (line {call.lineno})"
     uses = calls.uses.get(setting.scope)
     if setting.surface == "global_options":
         takers = calls.openings
@@ -200,7 +206,6 @@ def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
     line, _ = setting.position
     if last is None or last.lineno > line:
         return ""
-    around = calls.list_around(setting.position)
     creation_line = uses.line if uses is not None else 0
     for node in around:
         if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):

@@ -49,6 +49,9 @@ _CONTAINERS = frozenset(
     )
 )
 _OPENING = re.compile(r"\w*npu\w*\.open")
+#: Calls of torch_npu, and calls that may pass variables to another process.
+_OF_TORCH = re.compile(r"(?:torch|torch_npu)\.npu\.set_device|[\w.()\[\]]+\.npu")
+_STARTERS = frozenset(("run", "Popen", "system", "call", "check_call", "spawn", "Process", "init"))
 _WITH = (ast.With, ast.AsyncWith)
 #: Expressions whose parts may not run.
 _MAYBE = (
@@ -187,6 +190,16 @@ class Calls:
                     known[key] = Uses(home, entry.config, self._parents)
                 self.uses[entry.site] = known[key]
                 known[key].sites.append(entry.site)
+
+    def list_named(self, names: tuple[str, ...]) -> list[ast.Call]:
+        """Return the calls of torch_npu with these names, unless the script starts processes."""
+        if not names or any(name_callee(call) in _STARTERS for call in self._index.calls):
+            return []
+        return [
+            call
+            for call in self._index.calls
+            if name_callee(call) in names and _OF_TORCH.fullmatch(write_source(call.func))
+        ]
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:

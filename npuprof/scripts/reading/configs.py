@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
 
 from npuprof import catalog
-from npuprof.catalog.programs import load_programs
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
-from npuprof.scripts.reading.shell_scripts import find_shell_settings
+from npuprof.scripts.reading.shell_scripts import find_code_settings, find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variable_files import build_variable_setting, split_references
-from npuprof.scripts.script_records import ImportedFile, ScriptLocation, ScriptSetting, ScriptValue
+from npuprof.scripts.script_records import (
+    ImportedFile,
+    Position,
+    ScriptLocation,
+    ScriptSetting,
+    ScriptValue,
+)
 from npuprof.scripts.shell_lexer import Word
 
 _VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
@@ -86,7 +93,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         settings, handled = find_container_settings(path, documents)
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            settings += _read_command_lines(path, table)
+            settings += _read_command_lines(path, text, table)
         programs = ((program_arguments.find_file_program(table), table) for table in documents)
         settings += [
             setting
@@ -98,26 +105,55 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
-def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the arguments of programs in a container's command: a list of words, or shell text."""
+def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
+    """Return the settings of a container's command."""
     nodes = [
         node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None
     ]
-    words = [
-        item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)
-    ]
-    settings, started = [], {program.section for program in load_programs()}
-    for node in words:
-        if " " in node.value and program_arguments.mentions_program(
-            node.value.encode(errors="replace")
+    words = [item for node in nodes for item in (node.items or [node])]
+    return read_command_list(path, words, text, _INSIDE_SHELL)
+
+
+def read_command_list(
+    path: str, nodes: Sequence[Node], text: str, reason: str
+) -> list[ScriptSetting]:
+    """Return the settings of a command: of its shell text or Python code, or of its arguments.
+
+    ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
+    """
+    words = [node for node in nodes if isinstance(node.value, str)]
+    settings: list[ScriptSetting] = []
+    for before, node in pairwise([Node(0, 0), *words]):
+        source, position = _find_source(node, text)
+        data = node.value.encode(errors="replace")
+        if before.value == "-c" and "python" in words[0].value:
+            found = find_code_settings(path, source, position)
+        elif " " in source and (
+            program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
-            found, _ = find_shell_settings(
-                path, node.value, (node.line, node.column), _INSIDE_SHELL
-            )
-            settings += [setting for setting in found if setting.surface in started]
+            found, _ = find_shell_settings(path, source, position, reason)
+        else:
+            continue
+        if "\n" in source and position[0] == node.line:  # its line ends are escaped
+            at = {"line": node.line, "column": node.column}
+            found = [setting.with_location(**at) for setting in found]
+        settings += found
     return settings or list(
         program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
     )
+
+
+#: The lines of a file, which may have many commands.
+_split_lines = lru_cache(1)(lambda text: text.split("\n"))
+
+
+def _find_source(node: Node, text: str) -> tuple[str, Position]:
+    """Return the text of a node and its position: the lines of a YAML block as they are written."""
+    lines = node.value.rstrip("\n").split("\n")
+    block = _split_lines(text)[node.line : node.line + len(lines)]
+    if list(map(str.strip, block)) == list(map(str.strip, lines)):
+        return "\n".join(block), (node.line + 1, 1)
+    return node.value, (node.line, node.column)
 
 
 def _build_word(node: Node) -> Word:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 from npuprof.model import Record
+from npuprof.scripts.reading.configs import read_command_list
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.shells.known_variables import fill_word, list_reads
 from npuprof.scripts.reading.shells.launcher_options import PassedVariable, split_assignment
+from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.reading.variable_files import build_variable_setting, leave_out
 from npuprof.scripts.script_records import (
     ImportedFile,
@@ -26,6 +28,7 @@ _INSTRUCTION = re.compile(
     r"(?P<arguments>(?:[^\\\n]|\\(?![ \t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)",
     re.MULTILINE,
 )
+_CONTINUED = re.compile(r"\\(?=[ \t]*\n)")
 _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
 #: Characters with a special meaning.
 _SPECIAL = frozenset("$\\'\"\n")
@@ -49,11 +52,13 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
     sites: list[Site] = []
     stage = _Stage({}, set())
     stages: dict[str, _Stage] = {}  # by name, or by number
+    commands: list[dict[str, list[Node]]] = [{}]  # of each stage
     for match in _INSTRUCTION.finditer(text):
         instruction, begin = match["name"].upper(), match.start("arguments")
         if instruction == "FROM" and (image := _FROM.match(match["arguments"])):
             # an image from outside the file is an empty stage: its variables are unknown
             base = stages.get(image["base"].lower(), _Stage({}, set()))
+            commands.append({})
             stage = _Stage({**base.texts}, {*base.positions})
             stages[(image["name"] or str(len(stages))).lower()] = stage
         elif instruction == "ENV":
@@ -65,11 +70,20 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             # --mount and other flags of RUN are not part of the command
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
             reason = f"applies to this {instruction} line only, not to other commands in the image"
+            if words := _read_exec_form(text[begin : match.end()], find_position(text, begin)):
+                if instruction == "RUN":
+                    settings += read_command_list(path, words, text, reason)
+                else:  # of several in a stage, the last one counts
+                    commands[-1][instruction] = words
+                continue
             of_shell, conversions = find_shell_settings(
                 path, text[begin : match.end()], find_position(text, begin), reason
             )
             settings += of_shell
             sites += conversions
+    for parts in commands:  # CMD has the arguments of ENTRYPOINT
+        words = [*parts.get("ENTRYPOINT", ()), *parts.get("CMD", ())]
+        settings += read_command_list(path, words, text, "applies to the command of the image only")
     settings = [
         setting
         if setting.surface != "env" or (setting.line, setting.column) in stage.positions
@@ -83,6 +97,18 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
         text=text,
         other_records=tuple(list_reads(path, list(parse_shell_commands(text)))),
     )
+
+
+def _read_exec_form(text: str, position: Position) -> list[Node]:
+    """Return the words of a command that is a JSON list at a position; none for a shell's text."""
+    line, column = position
+    # a list may have continuation lines
+    tree = parse_json("", _CONTINUED.sub(" ", text), []) if text.lstrip()[:1] == "[" else None
+    words = [*(tree.items or ())] if tree is not None else []
+    for word in words:
+        word.column += column - 1 if word.line == 1 else 0
+        word.line += line - 1
+    return words
 
 
 def _read_env(

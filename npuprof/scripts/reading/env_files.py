@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from npuprof.model import Record
+from npuprof.catalog import build_finding
+from npuprof.model import Place, Record
 from npuprof.scripts.reading.shell_scripts import import_shell_script
 from npuprof.scripts.reading.variable_files import build_variable_setting
 from npuprof.scripts.script_records import ImportedFile
@@ -17,7 +18,7 @@ from npuprof.scripts.script_records import ImportedFile
 class _Entry(Record):
     """One variable of a file: its name, at ``start``, its value, and the end of its line.
 
-    ``reason`` is why the value is uncertain.
+    ``reason`` is why the value is uncertain. Some readers take its ``comment`` for a part of it.
     """
 
     name: str
@@ -25,6 +26,7 @@ class _Entry(Record):
     value: str
     end: int
     reason: str = ""
+    comment: str = ""
 
 
 class Quotes(Record):
@@ -64,6 +66,7 @@ def import_env_file(path: str, text: str) -> ImportedFile:
     export = _EXPORT.search(text)
     quote = export["quote"] if export else ""
     settings = []
+    problems = []
     at, line, counted = 0, 1, 0  # lines are counted up to an offset, once
     while at < len(text):
         if (blank := _BLANK.match(text, at)) and blank.end() > at:
@@ -84,7 +87,14 @@ def import_env_file(path: str, text: str) -> ImportedFile:
         settings.append(
             build_variable_setting(path, position, entry.name, (entry.value,), entry.reason)
         )
-    return ImportedFile(path, tuple(settings), text=text)
+        if entry.comment and settings[-1].surface == "env":
+            what = (
+                f"{entry.name}: the comment {entry.comment} is a part of the value for some readers"
+            )
+            why = "docker --env-file and systemd keep it; dotenv, Compose and shells remove it."
+            where, hint = Place(path, *position), "write it on a line of its own"
+            problems.append(build_finding("NP840", what, why, hint, where=where))
+    return ImportedFile(path, tuple(settings), problems=tuple(problems), text=text)
 
 
 def _find_line_end(text: str, at: int) -> int:
@@ -108,10 +118,11 @@ def _read_quoted_entry(
     quoted = quotes[quote].pattern.match(text, begin) if quote in quotes else None
     if quoted is None:
         end = _find_line_end(text, begin)
-        value = _COMMENT.sub("", text[begin:end])
+        comment = _COMMENT.search(text, begin, end)
+        value = text[begin : comment.start() if comment else end]
         is_open = quote in quotes
         caveat = "its quotes are not closed" if is_open else _find_caveat(value, quotes, is_export)
-        return _Entry(name, start, value, end, caveat)
+        return _Entry(name, start, value, end, caveat, comment[0].strip() if comment else "")
     end = _find_line_end(text, quoted.end())
     # a shell would join the text after a closing quote to the value
     if text[quoted.end() : end].strip()[:1] not in ("", "#"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -18,7 +19,8 @@ from npuprof.scripts.script_records import OTHER, ScriptSetting
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _COMPOSE_REFERENCE = re.compile(r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}))")
-_NO_TEXT = "is not a string: Kubernetes rejects it without quotes"
+#: The reason for a number or a switch.
+NO_STRING = "is not a string: Kubernetes rejects it without quotes"
 
 #: Settings with the name of their container or ConfigMap, empty if they do not apply to the file.
 Group = tuple[str, list[ScriptSetting]]
@@ -54,7 +56,15 @@ def find_container_settings(
         if variables and variables.pairs:
             groups.append(_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars"))
             handled.add(id(variables))
-    return _compare_groups(groups), handled
+    settings = _compare_groups(groups)
+    if not any(document.text("kind") for document in documents):  # a template may quote values
+        settings = [
+            setting.with_value(reason=NO_STRING.partition(":")[0])
+            if setting.reason == NO_STRING
+            else setting
+            for setting in settings
+        ]
+    return settings, handled
 
 
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:
@@ -107,8 +117,10 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
     if source is not None:
         # the file does not contain it: a field, a secret or a key of a ConfigMap
         return (), "is filled in when the container starts"
-    if value is None or not value.is_text:
-        return ("",), _NO_TEXT if value is not None and value.is_plain else ""
+    if value is None or value.value is None:
+        return ("",), ""
+    if not value.is_text:
+        return (json.dumps(value.value, default=str),), NO_STRING
     return split_references(value.value, _REFERENCE), ""
 
 
@@ -146,9 +158,9 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     for key, value in (data.pairs or ()) if data is not None else ():
         # other keys are names of files
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
-            reason = "" if value.is_text else _NO_TEXT
+            reason = "" if value.is_text or value.value is None else NO_STRING
             position = key.line, key.column
-            parts = (str(value.value),)
+            parts = (value.value if value.is_text else json.dumps(value.value, default=str),)
             settings.append(build_variable_setting(path, position, key.value, parts, reason))
     if used_maps is None or name in used_maps:
         return f"the ConfigMap {name}", settings

@@ -6,7 +6,8 @@ import re
 from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import dropwhile, zip_longest
+from itertools import dropwhile, takewhile, zip_longest
+from textwrap import dedent
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -15,6 +16,7 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
 from npuprof.scripts.reading.shells.known_variables import (
@@ -38,6 +40,8 @@ from npuprof.scripts.reading.variable_files import (
     settle,
 )
 from npuprof.scripts.script_records import (
+    OF_CONTAINER,
+    OTHER,
     TAKEN_BACK,
     Branch,
     Branches,
@@ -52,6 +56,8 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[@\]\}")
+#: What a shell replaces in double quotes.
+_EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
@@ -83,6 +89,8 @@ def mentions_setting(data: bytes) -> bool:
     if environ.mentions_variable(data) or _ATC.search(data):
         return True
     if program_arguments.mentions_program(data):
+        return True
+    if b"python" in data and mentions_python_setting(data):
         return True
     return any(catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
 
@@ -165,6 +173,34 @@ def find_shell_settings(
         for setting in reader.collect_settings()
     ]
     return settings, reader.sites
+
+
+def find_code_settings(
+    path: str, text: str, position: Position, is_expanded: bool = False
+) -> list[ScriptSetting]:
+    """Return the settings of Python code in a file, which begins at a position.
+
+    A shell expands variables in ``is_expanded`` code.
+    """
+    code = dedent(text)
+    if not mentions_python_setting(code.encode(errors="replace")):
+        return []
+    line, column = position
+    indent = text.partition("\n")[0].find(code.partition("\n")[0])
+    settings = []
+    for setting in import_python(
+        path, ("\n" * (line - 1) + code).encode(errors="replace")
+    ).settings:
+        shift = indent + (column - 1 if setting.line == line else 0)
+        setting = setting.with_location(column=setting.column + shift)
+        # each process has its own <module> and <process>
+        setting = setting._replace(scope=setting.scope.replace("<", f"<{line} ", 1))
+        if is_expanded and _EXPANDED.search(str(setting.assigned.written)):
+            setting = setting.with_value(value=None, reason="depends on the shell")
+        if setting.surface in ("env", OTHER):
+            setting = leave_out(setting, "applies to this Python process only")
+        settings.append(setting)
+    return settings
 
 
 class _Block:
@@ -488,6 +524,8 @@ class _ShellReader:
                     exported=True,
                     of_command=True,
                 )
+        elif name.startswith("python"):
+            self._read_code(arguments)
         # the text of a nested shell cannot contain a block
         elif name in ("atc", "atc.bin") and not self.command.is_inner:
             self._add_conversion(words)
@@ -497,6 +535,25 @@ class _ShellReader:
                 self._name_file(), program, self._fill_words(program_words), self.command.text
             )
             self.settings += map(self._complete, settings)
+
+    def _read_code(self, arguments: Sequence[Word]) -> None:
+        """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
+        code = self.command.document
+        flags = list(takewhile(lambda word: word.text[:1] == "-" != word.text, arguments))
+        if flags and flags[-1].text == "-c" and len(arguments) > len(flags):
+            code = arguments[len(flags)]
+        elif len(flags) < len(arguments) and arguments[len(flags)].text != "-":
+            return  # a script or a module
+        if code is None:
+            return
+        text, column = self.command.read_text(code)
+        is_expanded = not code.quoted or bool(code.open_part)
+        for setting in find_code_settings(
+            self._name_file(), text, (code.line, column), is_expanded
+        ):
+            branches = (*self.branches, *setting.branches)
+            whole = self._complete(setting, setting.function)
+            self.settings.append(whole._replace(branches=branches))
 
     def _assign(self, name: str, word: Word) -> None:
         self._record_flags(name, word)
@@ -582,6 +639,13 @@ class _ShellReader:
         setting = self._complete(setting, self.function, of_command)
         if len(self.command.shells) == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
+        variable = catalog.find_variable(name)
+        if (
+            variable
+            and variable.in_container
+            and LAUNCHERS.keys().isdisjoint(map(_name_program, self.command))
+        ):
+            setting = leave_out(setting, OF_CONTAINER)
         text = setting.assigned.written
         is_certain = not setting.unused and not setting.branches and not self.command.shells
         # X=$X$X would double the text with each line
