@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuprof.model import Context
-from npuprof.scripts import scanning
+from npuprof.scripts import scanning, steps
 from support.importing import write
 
 if TYPE_CHECKING:
@@ -68,3 +68,39 @@ def test_batches_change_no_result(tree: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_order_of_files_changes_no_result(tree: Path) -> None:
     files = sorted(tree.rglob("*.py"))
     assert _scan(*files) == _scan(*reversed(files))
+
+
+VALUES = "[" + "'1'," * 100 + "]"
+#: Short texts that take more steps than there are.
+ENDLESS = {
+    "nested loops": (
+        f"for a in {VALUES}:\n for b in {VALUES}:\n  for c in {VALUES}:\n"
+        "   os.environ['HCCL_BUFFSIZE'] = a\n"
+    ),
+    "doubled names": (
+        "v0 = q\n"
+        + "".join(f"v{n} = v{n - 1} if q else v{n - 1}\n" for n in range(1, 25))
+        + "os.environ['HCCL_BUFFSIZE'] = v24\n" * 100
+    ),
+    "assigned attributes": (
+        "import npu_device as npu\nop.a0 = npu.global_options()\n"
+        + "".join(f"op.a{n} = op.a{n - 1}\n" * 20 for n in range(1, 10))
+        + "op.a9.precision_mode = 'x'\n"
+    ),
+    "many settings": "os.environ['HCCL_BUFFSIZE'] = '1'\n" * 2_000,
+}
+
+
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_file_beyond_its_steps_is_one_finding_and_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(steps, "MOST_STEPS", 100_000)
+    wrong = "import os\nos.environ['HCCL_BUFFSIZE'] = 'x'\n"
+    write(tmp_path, {"a.py": f"import os\n{text}", "b.py": wrong})
+    result = scanning.scan_scripts([str(tmp_path)], Context(), None, None)
+    beyond, other = sorted(result.findings, key=lambda finding: finding.path)
+    assert beyond.code == "NP801"
+    assert beyond.path.endswith("a.py")
+    assert "steps" in beyond.message
+    assert other.path.endswith("b.py")

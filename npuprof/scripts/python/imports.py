@@ -19,6 +19,7 @@ from npuprof.scripts.python.expressions import find_root, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
+from npuprof.scripts.steps import count_steps
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_CACHED = 24
@@ -114,6 +115,8 @@ class Modules:
         #: Returns the names of a module's functions and classes.
         self.list_defined = cache(lambda path: _list_defined_names(self.read(path)))
         self._supplied: dict[str, frozenset[bytes]] = {}
+        #: the modules of the current script
+        self._used: dict[str, Module | None] = {}
         self.requested: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
@@ -140,11 +143,20 @@ class Modules:
 
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
-        data = self.read(path)
-        if (path, data) not in self._loaded:
-            self._add_module(Script(path, data), data)
-        self._loaded.move_to_end((path, data))
-        return self._loaded[path, data]
+        # whether another script has it in the cache changes neither its nodes nor the steps
+        if path not in self._used:
+            data = self.read(path)
+            count_steps(len(data) // 4)
+            if (path, data) not in self._loaded:
+                self._add_module(Script(path, data), data)
+            self._loaded.move_to_end((path, data))
+            self._used[path] = self._loaded[path, data]
+        return self._used[path]
+
+    def begin_script(self, index: NodeIndex) -> None:
+        """Start reading another script."""
+        self.index = index
+        self._used.clear()
 
     def _add_module(self, script: Script, data: bytes) -> None:
         self._loaded[script.path, data] = (
@@ -436,6 +448,7 @@ class Home:
         request = path, name
         if not path or request in modules.requested or len(modules.requested) > _DEEPEST:
             return None  # outside the tree, an import cycle, or a long chain
+        count_steps(10)  # the file is searched
         # the script may assign the name in that module
         if modules.index is not None and name in modules.index.stored:
             return None
