@@ -78,7 +78,7 @@ ENDLESS = {
         "   os.environ['HCCL_BUFFSIZE'] = a\n"
     ),
     "doubled names": (
-        "v0 = q\n"
+        "v0 = '1'\n"
         + "".join(f"v{n} = v{n - 1} if q else v{n - 1}\n" for n in range(1, 25))
         + "os.environ['HCCL_BUFFSIZE'] = v24\n" * 100
     ),
@@ -99,8 +99,8 @@ def test_a_file_beyond_its_steps_is_one_finding_and_others_are_read(
     wrong = "import os\nos.environ['HCCL_BUFFSIZE'] = 'x'\n"
     write(tmp_path, {"a.py": f"import os\n{text}", "b.py": wrong})
     result = scanning.scan_scripts([str(tmp_path)], Context(), None, None)
-    beyond, other = sorted(result.findings, key=lambda finding: finding.path)
+    beyond, other = sorted(result.findings, key=lambda finding: str(finding.where))
     assert beyond.code == "NP801"
-    assert beyond.path.endswith("a.py")
+    assert "a.py" in str(beyond.where)
     assert "steps" in beyond.message
-    assert other.path.endswith("b.py")
+    assert "b.py" in str(other.where)

@@ -444,11 +444,11 @@ class Home:
         return None
 
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> Resolved | None:
+        count_steps(10)  # locating and searching the file takes longer than other steps
         modules = self.modules
         request = path, name
         if not path or request in modules.requested or len(modules.requested) > _DEEPEST:
             return None  # outside the tree, an import cycle, or a long chain
-        count_steps(10)  # the file is searched
         # the script may assign the name in that module
         if modules.index is not None and name in modules.index.stored:
             return None
