@@ -159,7 +159,7 @@ class Visitor:
         module: The script.
         choose_surfaces: Returns the surfaces for a file.
         load_module: Returns another file of the tree.
-        reached: Whether calls into a file are followed.
+        supplied: Returns the functions and classes of a file that are followed.
 
     """
 
@@ -168,7 +168,7 @@ class Visitor:
         module: Module,
         choose_surfaces: ChooseSurfaces,
         load_module: LoadModule = lambda path: None,
-        reached: Reached = lambda path: False,
+        supplied: Callable[[str], frozenset[bytes]] = lambda path: frozenset(),
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
         self.settings: list[ScriptSetting] = []
@@ -195,7 +195,8 @@ class Visitor:
         self._list_flags = cache(Module.list_flags)
         self._format_test = cache(_format_test)
         self._load_module = load_module
-        self._reached = reached
+        self._supplied = supplied
+        self._reached: Reached = lambda path: bool(supplied(path))
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
         #: added to the lines of conditions, which differ for calls into other files only
@@ -406,6 +407,8 @@ class Visitor:
         module = self._find_module(entered.scope)
         if module is None or function in self._without_settings:
             return
+        if module is not self.module and not self._may_set(module.path, entered):
+            return
         is_recursive = function in self._stack
         is_too_deep = len(self._stack) >= _DEEPEST
         if is_recursive or is_too_deep or self._entered >= _MOST_ENTERED:
@@ -417,6 +420,14 @@ class Visitor:
             self.skips = True
         else:
             self._enter(call, entered, module, scope, conditions)
+
+    def _may_set(self, path: str, entered: Entered) -> bool:
+        """Return whether a function of another file, or its class, may set something."""
+        outermost: str = entered.function.name
+        scope: Scope | None = entered.scope
+        while scope is not None and isinstance(scope.node, ast.ClassDef):
+            outermost, scope = scope.node.name, scope.outer
+        return outermost.encode() in self._supplied(path)
 
     def _find_module(self, scope: Scope) -> Module | None:
         """Return the file that a scope belongs to; None if calls into it are not followed."""
