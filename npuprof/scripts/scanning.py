@@ -137,7 +137,6 @@ class _Scanner:
             yield from scans
 
     def _scan_batch(self, batch: Sequence[str], among_others: bool) -> list[_Scan]:
-        self.modules.forget_supplied()  # so that a batch gives the same results in any process
         return [self._scan_file(file, among_others) for file in batch]
 
     def _scan_file(self, file: str, among_others: bool) -> _Scan:

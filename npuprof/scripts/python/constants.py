@@ -27,6 +27,7 @@ from npuprof.scripts.python.loops import collect_parameter_defaults
 from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
 from npuprof.scripts.script_records import COMMAND_LINE, remove_script_folder
+from npuprof.scripts.steps import count_steps
 
 #: Limits of one expression: nesting, operators in a chain, and folded parts.
 _DEEPEST, _LONGEST_CHAIN, _MOST_STEPS = 60, 5_000, 20_000
@@ -110,6 +111,7 @@ def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str
 
 def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     """Return the constant value of an expression. Raises Unknown."""
+    count_steps()
     if isinstance(node, ast.Constant):
         return reject_large_value(node.value)
     # parts share the steps: names that each occur twice in the next would double the work each time

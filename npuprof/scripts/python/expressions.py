@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from npuprof.scripts.steps import count_steps
+
 #: The maximum size of a folded string, list or table.
 LONGEST_VALUE = 1_000_000
 #: Endings of reasons that concern npuprof's limits rather than the run.
@@ -107,7 +109,9 @@ def find_root(node: ast.expr) -> ast.expr:
 
 def format_expression(node: ast.AST) -> str:
     """Return an expression as text, cut if it is long."""
-    return cut_text(write_source(node)) or "a long expression"
+    text = write_source(node)
+    count_steps(len(text) // 100)
+    return cut_text(text) or "a long expression"
 
 
 def cut_text(text: str, most: int = 80) -> str:

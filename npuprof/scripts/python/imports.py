@@ -19,6 +19,7 @@ from npuprof.scripts.python.expressions import find_root, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
+from npuprof.scripts.steps import count_steps
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_CACHED = 24
@@ -114,8 +115,8 @@ class Modules:
         #: Returns the names of a module's functions and classes.
         self.list_defined = cache(lambda path: _list_defined_names(self.read(path)))
         self._supplied: dict[str, frozenset[bytes]] = {}
-        #: whether modules can set something, by their whole text
-        self._can_set: dict[str, bool] = {}
+        #: the modules of the current script
+        self._used: dict[str, Module | None] = {}
         self.requested: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
@@ -142,11 +143,20 @@ class Modules:
 
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
-        data = self.read(path)
-        if (path, data) not in self._loaded:
-            self._add_module(Script(path, data), data)
-        self._loaded.move_to_end((path, data))
-        return self._loaded[path, data]
+        # whether another script has it in the cache changes neither its nodes nor the steps
+        if path not in self._used:
+            data = self.read(path)
+            count_steps(len(data) // 4)
+            if (path, data) not in self._loaded:
+                self._add_module(Script(path, data), data)
+            self._loaded.move_to_end((path, data))
+            self._used[path] = self._loaded[path, data]
+        return self._used[path]
+
+    def begin_script(self, index: NodeIndex) -> None:
+        """Start reading another script."""
+        self.index = index
+        self._used.clear()
 
     def _add_module(self, script: Script, data: bytes) -> None:
         self._loaded[script.path, data] = (
@@ -246,73 +256,98 @@ class Modules:
 
         Without parsing it.
         """
-        supplied = self._list_imported_names(path, data, can_set, 0)
+        supplied = frozenset().union(
+            *(self.list_supplied(file, can_set) for file in self.list_imported(path, data))
+        )
         return bool(supplied) and not supplied.isdisjoint(split_words(data))
 
-    def forget_supplied(self) -> None:
-        """Drop the answers of ``list_supplied``.
-
-        In an import cycle, they depend on the file that was asked about first.
-        """
-        self._supplied.clear()
-
-    def _list_imported_names(
-        self, path: str, data: bytes | None, can_set: CanSet, depth: int
-    ) -> frozenset[bytes]:
-        imported = self.list_imported(path, data) if depth < _DEEPEST else ()
-        return frozenset().union(
-            *(self.list_supplied(file, can_set, depth + 1) for file in imported)
-        )
-
-    def list_supplied(self, path: str, can_set: CanSet, depth: int = 0) -> frozenset[bytes]:
+    def list_supplied(self, path: str, can_set: CanSet) -> frozenset[bytes]:
         """Return the functions and classes of a module that may set something, by text.
 
         Including re-exported ones. All its words if it shares the options of TensorFlow 2, as any
         of them may denote these.
         """
         if path not in self._supplied:
-            self._supplied[path] = frozenset()  # import cycles add nothing
-            names = self._list_imported_names(path, None, can_set, depth)
-            self._supplied[path] = names.union(self._list_own_names(path, can_set, names))
+            for cycle in self._iterate_cycles(path):
+                # modules of a cycle re-export each other's names, so they all have the same
+                imported = {file for member in cycle for file in self.list_imported(member)}
+                names = frozenset().union(
+                    *(self._supplied[file] for file in imported.difference(cycle))
+                )
+                supplied = frozenset(self._list_own_names(cycle, can_set, names))
+                self._supplied.update(dict.fromkeys(cycle, supplied))
         return self._supplied[path]
 
+    def _iterate_cycles(self, start: str) -> Iterator[list[str]]:
+        """Yield each import cycle that a module reaches, and each module without one.
+
+        These are the strongly connected components (Tarjan) of the import graph that have no names
+        yet, imported ones first.
+        """
+        waiting = [(start, iter(self.list_imported(start)))]
+        opened = [start]  # modules whose cycle is not complete
+        numbers = {start: 0}
+        lowest = {start: 0}  # by module, the first module of its cycle, as far as it is known
+        while waiting:
+            path, imported = waiting[-1]
+            file = next((file for file in imported if file not in self._supplied), "")
+            if file in numbers:
+                lowest[path] = min(lowest[path], numbers[file])
+            elif file:
+                numbers[file] = lowest[file] = len(numbers)
+                opened.append(file)
+                waiting.append((file, iter(self.list_imported(file))))
+            else:
+                waiting.pop()
+                for importer, _ in waiting[-1:]:
+                    lowest[importer] = min(lowest[importer], lowest[path])
+                if lowest[path] == numbers[path]:
+                    cycle = opened[opened.index(path) :]
+                    del opened[-len(cycle) :]
+                    yield cycle
+
     def _list_own_names(
-        self, path: str, can_set: CanSet, imported: frozenset[bytes]
-    ) -> Iterable[bytes]:
-        data = self.read(path)
-        if path not in self._can_set:
-            self._can_set[path] = can_set(data, data)
-        if self._names_options(path):
-            return split_words(data)
-        if imported or self._can_set[path]:
-            return _list_setting_names(data, can_set, imported)
-        return ()
+        self, paths: list[str], can_set: CanSet, imported: frozenset[bytes]
+    ) -> set[bytes]:
+        """Return the names that modules of a cycle supply, given those from outside the cycle."""
+        names, others = set(imported), []
+        for path in paths:
+            if self._names_options(path):
+                names.update(split_words(self.read(path)))
+            else:
+                others.append(path)
+        if not names and not any(can_set(data, data) for data in map(self.read, others)):
+            return names
+        return _list_setting_names(map(self.read, others), can_set, names)
 
 
 def _list_defined_names(data: bytes) -> frozenset[str]:
     return frozenset(name.decode(errors="replace") for name in _DEFINED.findall(data))
 
 
-def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) -> set[bytes]:
-    """Return the functions and classes of a text that can set something, or call such others."""
-    heads = list(_iterate_outer_heads(data))
-    ends = [*(head.start() for head in heads[1:]), len(data)]
+def _list_setting_names(texts: Iterable[bytes], can_set: CanSet, called: set[bytes]) -> set[bytes]:
+    """Return the functions and classes of texts that can set something, or call such others."""
     names = set(called)
-    others: list[tuple[bytes, bytes]] = []
-    for head, end in zip(heads, ends, strict=False):
-        name, block = head["name"] or b"", data[head.start() : end]
-        if can_set(data, block):
-            names.add(name)
-        else:
-            others.append((name, block))
-    if not names:
-        return names
-    mentions = [(name, split_words(block)) for name, block in others if name not in names]
-    for _ in range(_DEEPEST):
-        callers = {name for name, mentioned in mentions if not names.isdisjoint(mentioned)}
-        if callers <= names:
-            break
-        names |= callers
+    mentions: list[tuple[bytes, list[bytes]]] = []
+    for data in texts:
+        heads = list(_iterate_outer_heads(data))
+        ends = [*(head.start() for head in heads[1:]), len(data)]
+        for head, end in zip(heads, ends, strict=False):
+            name, block = head["name"] or b"", data[head.start() : end]
+            if can_set(data, block):
+                names.add(name)
+            elif name:
+                mentions.append((name, split_words(block)))
+    callers: dict[bytes, list[bytes]] = {}
+    defined = names.union(name for name, _ in mentions)
+    for name, words in mentions:
+        for word in defined.intersection(words):
+            callers.setdefault(word, []).append(name)
+    waiting = list(names)
+    while waiting:
+        fresh = [name for name in callers.pop(waiting.pop(), ()) if name not in names]
+        names.update(fresh)
+        waiting += fresh
     return names - {b""}
 
 
@@ -409,6 +444,7 @@ class Home:
         return None
 
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> Resolved | None:
+        count_steps(10)  # locating and searching the file takes longer than other steps
         modules = self.modules
         request = path, name
         if not path or request in modules.requested or len(modules.requested) > _DEEPEST:

@@ -17,6 +17,7 @@ from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.statements import Definition, find_start, list_lines
 from npuprof.scripts.script_records import HERE
+from npuprof.scripts.steps import count_steps
 
 _get_line = attrgetter("lineno")
 _get_end = attrgetter("end_lineno", "end_col_offset")
@@ -90,6 +91,7 @@ class NodeIndex:
         near: list[ast.Call] = []
         for line in lines:
             near += self._calls_by_line.get(line, ())
+        count_steps(len(near))
         inside = [call for call in near if begin <= find_start(call) and _get_end(call) <= end]
         # a call ends after its arguments, which run before it
         return sorted(inside, key=_get_end)
@@ -195,10 +197,8 @@ class Module:
             self._callable = imported.union(own, renamed)
         return self._callable
 
-    @cached_property
-    def flags(self) -> dict[str, Any]:
-        """The defaults of the command line flags that it declares."""
-        self.__dict__["flags"] = {}  # a default may be another flag
+    def list_flags(self) -> dict[str, Any]:
+        """Return the defaults of the command line flags that it declares."""
         # most files declare no flags: searching the text costs less than listing all calls
         text = self.script.text
         if "add_argument" not in text and "DEFINE_" not in text:

@@ -169,11 +169,16 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         return bool(modules.list_supplied(path, _can_set))
 
     module = Module(script, modules.open_home(script.path))
-    visitor = Visitor(module, _choose_surfaces, modules.load, can_set)
+    modules.begin_script(module.index)
+    visitor = Visitor(
+        module,
+        _choose_surfaces,
+        modules.load,
+        lambda path: modules.list_supplied(path, _can_set),
+    )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
     visitor.shares_options = any(modules.has_options(path) and can_set(path) for path in imported)
-    modules.index = module.index
     return visitor
 
 

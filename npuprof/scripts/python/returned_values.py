@@ -8,6 +8,7 @@ from functools import lru_cache
 from npuprof.scripts.python.expressions import list_nodes
 from npuprof.scripts.python.loops import Scoped, bind_call_arguments
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.steps import count_steps
 
 _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
 
@@ -21,6 +22,7 @@ def find_returned_value(call: ast.Call, scope: Scope) -> Scoped | None:
     # another function of that name may be called
     if node.name in home.list_rebound():
         return None
+    count_steps((node.end_lineno or node.lineno) - node.lineno)
     value = find_only_return(node)
     if value is None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ from weakref import WeakKeyDictionary
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.expressions import format_expression
 from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS
+from npuprof.scripts.steps import count_steps
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file, given by path, is relevant to the caller.
@@ -115,7 +117,7 @@ class Scope:
         inner = self.with_bound({})
         inner.label = label
         if rebound:
-            inner.list_rebound = lambda: self.list_rebound() | rebound
+            inner.list_rebound = cache(lambda: self.list_rebound() | rebound)
         return inner
 
     def list_bindings(self, name: str) -> list[Binding]:
@@ -140,6 +142,7 @@ class Scope:
 
         None for an unbound name. Imports from the same source tree are followed.
         """
+        count_steps()
         scope, bindings = self.find_binding(name)
         if name in scope.bound:
             return scope, []

@@ -10,7 +10,7 @@ import ast
 import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -50,6 +50,7 @@ from npuprof.scripts.script_records import (
     Site,
     remove_script_folder,
 )
+from npuprof.scripts.steps import SETTING_STEPS, count_steps
 
 #: Returns the surfaces for a file.
 ChooseSurfaces = Callable[[Module], tuple["Surface", ...]]
@@ -158,7 +159,7 @@ class Visitor:
         module: The script.
         choose_surfaces: Returns the surfaces for a file.
         load_module: Returns another file of the tree.
-        reached: Whether calls into a file are followed.
+        supplied: Returns the functions and classes of a file that are followed.
 
     """
 
@@ -167,7 +168,7 @@ class Visitor:
         module: Module,
         choose_surfaces: ChooseSurfaces,
         load_module: LoadModule = lambda path: None,
-        reached: Reached = lambda path: False,
+        supplied: Callable[[str], frozenset[bytes]] = lambda path: frozenset(),
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
         self.settings: list[ScriptSetting] = []
@@ -190,8 +191,12 @@ class Visitor:
         self.dead = 0  #: how many of the enclosing blocks never run
         self.notes: dict[Record, None] = {}  #: other records, for the checks
         self._list_surfaces = cache(choose_surfaces)
+        # for this script: imported files are cached, and its steps must not depend on that
+        self._list_flags = cache(Module.list_flags)
+        self._format_test = cache(_format_test)
         self._load_module = load_module
-        self._reached = reached
+        self._supplied = supplied
+        self._reached: Reached = lambda path: bool(supplied(path))
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
         #: added to the lines of conditions, which differ for calls into other files only
@@ -206,7 +211,7 @@ class Visitor:
     def branches(self) -> Branches:
         """The conditions of the current statement, with their tests as text."""
         return tuple(
-            [Branch(number, arm, _format_test(test)) for number, arm, test in self.conditions]
+            [Branch(number, arm, self._format_test(test)) for number, arm, test in self.conditions]
         )
 
     def visit_module(self) -> None:
@@ -265,6 +270,7 @@ class Visitor:
         return (*conditions, Condition(self._line_offset + statement.lineno, arm, test))
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, conditions: Conditions) -> None:
+        count_steps()
         if not statement_blocks(statement):
             expressions = [part for part in list_parts(statement) if isinstance(part, ast.expr)]
             self._read(statement, expressions, scope, conditions)
@@ -401,6 +407,8 @@ class Visitor:
         module = self._find_module(entered.scope)
         if module is None or function in self._without_settings:
             return
+        if module is not self.module and not self._may_set(module.path, entered):
+            return
         is_recursive = function in self._stack
         is_too_deep = len(self._stack) >= _DEEPEST
         if is_recursive or is_too_deep or self._entered >= _MOST_ENTERED:
@@ -412,6 +420,14 @@ class Visitor:
             self.skips = True
         else:
             self._enter(call, entered, module, scope, conditions)
+
+    def _may_set(self, path: str, entered: Entered) -> bool:
+        """Return whether a function of another file, or its class, may set something."""
+        outermost: str = entered.function.name
+        scope: Scope | None = entered.scope
+        while scope is not None and isinstance(scope.node, ast.ClassDef):
+            outermost, scope = scope.node.name, scope.outer
+        return outermost.encode() in self._supplied(path)
 
     def _find_module(self, scope: Scope) -> Module | None:
         """Return the file that a scope belongs to; None if calls into it are not followed."""
@@ -523,6 +539,7 @@ class Visitor:
 
     def add_read(self, setting: ScriptSetting) -> None:
         """Add a parsed setting, in execution order and under the current conditions."""
+        count_steps(SETTING_STEPS)
         self._order += 1
         self.settings.append(
             setting._replace(
@@ -547,6 +564,7 @@ class Visitor:
         **more: Any,
     ) -> None:
         """Add a setting at the place of a node, with its value or the reason why it is unknown."""
+        count_steps(SETTING_STEPS)
         self._order += 1
         value = value or ScriptValue(reason=reason)
         plain, relative = remove_script_folder(value.value)
@@ -596,7 +614,7 @@ class Visitor:
             kind = type(written).__name__
             return ScriptValue(None if reason else value, reason, kind, written)
         # the flag may be declared in the file of the function, or in the script
-        find_default = ChainMap(self.module.flags, self.main.flags).get
+        find_default = ChainMap(self._list_flags(self.module), self._list_flags(self.main)).get
         fold = partial(fold_with_defaults, find_default=find_default)
         default, _ = self.evaluate_expression(node, scope, fold)
         if default is not None:
@@ -604,7 +622,6 @@ class Visitor:
         return ScriptValue(None, reason, default=default)
 
 
-@lru_cache(64)  # asked for each setting of a branch
 def _format_test(test: Test) -> str:
     if isinstance(test, tuple):
         return " and ".join([f"not ({format_expression(each)})" for each in test])
@@ -703,6 +720,7 @@ def _sort_by_calls(pending: list[PendingFunction], index: NodeIndex) -> Iterator
     while remaining:
         chosen = next(iter(remaining))  # if all are called, the first
         for position, name in remaining.items():
+            count_steps()
             calls_itself = name in calls[position]
             if counts[name] - calls_itself == 0:
                 chosen = position

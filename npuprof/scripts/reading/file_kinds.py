@@ -14,6 +14,13 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.parsing import LARGEST_SCRIPT, find_misfit
 from npuprof.scripts.reading.variable_files import decode_text, set_others_apart, settle_exports
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting
+from npuprof.scripts.steps import (
+    MOST_STEPS,
+    SETTING_STEPS,
+    TooManySteps,
+    begin_steps,
+    count_steps,
+)
 
 
 class Kind(Record):
@@ -249,8 +256,15 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
     imported = ImportedFile(path)
     if text is not None:
         read = _load_function(kind.read)
-        imported = read(path, text, modules) if kind.calls else read(path, text)
-        imported = settle_exports(set_others_apart(imported))
+        begin_steps()
+        try:
+            imported = read(path, text, modules) if kind.calls else read(path, text)
+            count_steps(SETTING_STEPS * (len(imported.settings) + len(imported.sites)))
+            imported = settle_exports(set_others_apart(imported))
+        except TooManySteps:
+            what = f"the file is not read: that takes more than {MOST_STEPS:,} steps"
+            why = "The limit keeps one file, often a generated one, from stopping all others."
+            problems.append(build_finding("NP801", what, why, "split it", where=Place(path)))
     if imported.part_locations is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
