@@ -21,8 +21,9 @@ from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.steps import count_steps
 
-#: The number of cached files: scripts that share a helper are read one after the other.
-_MOST_CACHED = 24
+#: The number of cached files, about half a megabyte each: scripts that share a helper are read one
+#: after the other.
+_MOST_CACHED = 128
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
 _LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
