@@ -40,6 +40,7 @@ from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
+    PLACEHOLDER,
     TOO_LATE,
     UNSET,
     BrokenExport,
@@ -73,6 +74,11 @@ def check_script(
         place_fault(_build_commented_fault(setting), setting)
         for setting in imported.settings
         if setting.commented
+    ]
+    findings += [
+        place_fault(_build_placeholder_fault(setting), setting)
+        for setting in imported.settings
+        if setting.reason == PLACEHOLDER
     ]
     for launch in launches:
         findings += _check_launch(imported, launch, context, team)
@@ -137,6 +143,11 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
         why,
         "make it a mix-in preset, or delete the line",
     )
+
+
+def _build_placeholder_fault(setting: ScriptSetting) -> Fault:
+    what = f"{setting.name} = {format_short_value(setting.assigned.written)} is {PLACEHOLDER}"
+    return Fault("NP203", what, "It was not checked.", "write your own value", severity="info")
 
 
 def _check_launch(

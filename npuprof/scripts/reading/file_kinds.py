@@ -12,7 +12,12 @@ from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.parsing import LARGEST_SCRIPT, find_misfit
-from npuprof.scripts.reading.variable_files import decode_text, set_others_apart, settle_exports
+from npuprof.scripts.reading.variable_files import (
+    decode_text,
+    mark_placeholders,
+    set_others_apart,
+    settle_exports,
+)
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 
 
@@ -251,6 +256,7 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
         read = _load_function(kind.read)
         imported = read(path, text, modules) if kind.calls else read(path, text)
         imported = settle_exports(set_others_apart(imported))
+        imported = imported._replace(settings=tuple(mark_placeholders(imported.settings)))
     if imported.part_locations is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
