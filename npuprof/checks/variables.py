@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from math import isfinite
 
@@ -182,6 +183,14 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
 
 
 def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault:
+    from unicodedata import normalize
+
+    meant = re.sub("['\"\u2018\u2019\u201c\u201d]", "", normalize("NFKC", text))
+    if meant != text and is_documented(variable, find_spelling(variable, meant)):
+        odd = next(char for char in text if char not in meant)
+        what = f"env.{name} = {format_short_value(text)} contains {odd}"
+        why = "Its reader takes the character for a part of the value."
+        return Fault("NP203", what, why, f"write {meant}", fix=Fix(meant))
     if variable.choices:
         # A list of choices is not similar to a single one.
         suggestion = (_describe_expected_text(variable), None) if variable.separator else None
