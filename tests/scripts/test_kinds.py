@@ -211,3 +211,12 @@ def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: s
         value = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
     assume(not str(value).startswith("<") and not as_script.called)
     assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == value
+
+
+def test_a_binary_file_that_only_begins_like_a_dockerfile_is_skipped_below_a_folder(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "Dockerfile.enc"
+    path.write_bytes(b"\0GITCRYPT\0FROM HCCL_ALGO=x\n")
+    assert "no findings" in run("scan", tmp_path).err
+    assert "NP801" in run("scan", path).out

@@ -221,7 +221,8 @@ def may_hold_settings(path: str, data: bytes) -> bool:
     if kind is not None and not kind.read:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        return kind is not None and not kind.data  # reported as unsupported, with any content
+        # reported as unsupported, with any content; Dockerfile.enc may be encrypted
+        return kind not in (None, KINDS["docker"]) and not kind.data
     has_block = b">>> npuprof " in data and (kind is None or kind.holds_blocks)
     return has_block or (kind is not None and _load_function(kind.mentions)(data))
 
