@@ -206,11 +206,12 @@ def find_setting(section: str, name: str) -> Setting | None:
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield the settings in a value with their paths below ``name``.
 
-    They are the leaves of its tables, and tables that are values themselves.
+    They are the leaves of its tables, and tables that are values themselves. An empty table of a
+    group has none.
     """
     if (
         not isinstance(value, dict)
-        or not value
+        or not (value or list_settings_below(section, name))
         or load_sections()[section].is_passed_through
         or find_setting(section, name)
     ):

@@ -101,6 +101,7 @@ def build_parts() -> dict[str, Any]:
     parts["variables"] = {
         **_index_variables(others["variables"]),
         "complete_prefixes": tuple(others["complete_prefixes"]),
+        "misspelt": others["misspelt"],
         "option_calls": _list_option_calls(others["options"], sections, described),
     }
     names = {"product", "scenario"}.union(

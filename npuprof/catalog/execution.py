@@ -13,6 +13,7 @@ from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
     from typing import Any
 
 
@@ -25,6 +26,7 @@ _ACTIVE = frozenset("$`[;|&<>(){}*?~#'\"\\")
 _OPEN_PART = lazy_pattern(r"\\[DSWs]|\[\^|(?<!\\)\.")
 _JSON_STRING = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER = lazy_pattern(r"-?[0-9]+(?:[.,:][0-9]+)*")
+_DIGITS = lazy_pattern(r"[0-9]+")
 
 
 def is_own_variable(name: str) -> bool:
@@ -224,6 +226,12 @@ def list_option_calls() -> dict[str, tuple[str, str]]:
     return calls
 
 
+def list_misspelt_names() -> dict[str, str]:
+    """Return names that scripts and manuals are known to misspell, with those that are read."""
+    names: dict[str, str] = load_built_part("variables")["misspelt"]
+    return names
+
+
 @cache
 def list_ascend_names() -> tuple[str, ...]:
     """Return the variables that Ascend software reads, without names common to other programs."""
@@ -232,24 +240,55 @@ def list_ascend_names() -> tuple[str, ...]:
     )
 
 
-def _sort_name_parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a name with doubled letters merged, sorted if there are three or more."""
-    parts = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
-    return tuple(sorted(parts) if len(parts) > 2 else parts)
+def _list_spellings(name: str) -> Iterator[Hashable]:
+    """Yield what a name shares with others that have a slip: its letters, its parts, all but one.
+
+    Doubled letters count once in longer parts, and parts have any order if there are three or more.
+    """
+    parts = name.split("_")
+    plain = [re.sub(r"([A-Z])\1", r"\1", part) if len(part) > 3 else part for part in parts]
+    if len(name) > 10:
+        yield "".join(plain)
+    if len(parts) > 2:
+        yield tuple(sorted(plain))
+    for index in range(len(parts)):
+        yield index, (*parts[:index], *parts[index + 1 :])
 
 
 @cache
-def _index_sorted_parts() -> dict[tuple[str, ...], str]:
-    return {_sort_name_parts(name): name for name in list_ascend_names() if "_" in name}
+def _index_spellings() -> dict[Hashable, list[str]]:
+    index: dict[Hashable, list[str]] = {}
+    for name in list_ascend_names():
+        for spelling in _list_spellings(name):
+            index.setdefault(spelling, []).append(name)
+    return index
 
 
-def find_rewritten_name(name: str) -> str:
-    """Return the variable that an unknown name misspells by the order of parts or doubled letters.
+@cache
+def find_meant_variable(name: str) -> str:
+    """Return the variable that an unknown name misspells, empty if there is none.
 
-    Empty if there is none.
+    Such names are recorded, or have the same letters, or parts in another order, or one part with a
+    slip. Names of other vendors begin with another letter, and short parts may be intended.
     """
     if is_known_variable(name):
         return ""
-    known = _index_sorted_parts().get(_sort_name_parts(name), "")
-    # with a suffix it is the script's own variable
-    return "" if not known or name.startswith(known) else known
+    if recorded := list_misspelt_names().get(name, ""):
+        return recorded
+    for spelling in _list_spellings(name.upper()):
+        for known in _index_spellings().get(spelling, ()):
+            if not isinstance(spelling, tuple) or not isinstance(spelling[0], int):
+                return known
+            if _is_slip(name.upper().split("_")[spelling[0]], known.split("_")[spelling[0]]):
+                return known
+    return ""
+
+
+def _is_slip(part: str, known: str) -> bool:
+    """Return whether a part of a name is a known one with a wrong, missing or additional letter."""
+    from difflib import SequenceMatcher
+
+    shorter = min(len(part), len(known))
+    if shorter < 4 or part[0] != known[0] or _DIGITS.findall(part) != _DIGITS.findall(known):
+        return False
+    return SequenceMatcher(None, part, known).ratio() >= 1 - 1 / shorter

@@ -126,7 +126,8 @@ def _respell(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
 
 
 def _respell_choices(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
-    parts = _split(record, text)
+    name = habits.get("part_name", "")
+    parts = [re.sub(rf"^{name}", "", part) for part in _split(record, text)]
     if "any_case" in habits:
         by_lower_case = {str(choice).lower(): str(choice) for choice in record.choices}
         parts = [by_lower_case.get(part.lower(), part) for part in parts]

@@ -251,6 +251,7 @@ def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[
     habits = _find_taken_habits(record)
     alternatives = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
     word = f"{'0*' if 'number' in habits else ''}(?:{alternatives})"
+    word = f"(?:{habits['part_name']})?{word}" if "part_name" in habits else word
     word = rf"\s*{word}\s*" if "blanks" in habits else word
     return build_text_schema(
         [word + (f"(?:{_escape(record.separator)}{word})*" if record.separator else "")]

@@ -64,11 +64,8 @@ def check_late_options(view: View) -> Iterator[Finding]:
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
     """Return whether another setting excuses a fault.
 
-    Examples: a deprecated option that is needed, a text that nothing reads, one of two similar
-    names.
+    Examples: a deprecated option that is needed, a text that nothing reads.
     """
-    if fault.meant and f"env.{fault.meant}" in settings:
-        return True
     excuse = catalog.load_excuses().get((key, fault.code))
     if fault.code == "NP203" and "." not in key and settings.get(key) != "":
         return False

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from math import isfinite
 
 from npuprof import catalog
 from npuprof.catalog.execution import (
-    find_rewritten_name,
+    find_meant_variable,
     has_complete_prefix,
-    is_known_variable,
+    list_misspelt_names,
     list_option_calls,
 )
 from npuprof.catalog.readers import (
@@ -34,7 +35,7 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, did_you_mean, find_nearest_names, find_same_name
+from npuprof.model import Fix, did_you_mean
 from npuprof.system import list_items
 
 TYPE_CHECKING = False
@@ -117,9 +118,8 @@ def _find_unknown_faults(name: str, text: str) -> list[Fault]:
                 return [Fault("NP206", what, why, hint)]
     if faults := find_option_faults(name, "it belongs below [options]"):
         return faults
-    hint, fix, meant = _suggest_variable(name)
-    if hint and not is_known_variable(name):
-        return [build_misspelt_fault(name, hint, fix, meant)]
+    if faults := find_misspelt_faults(name):
+        return faults
     is_path = name.endswith(("PATH", "DIR", "HOME", "FILE"))
     return _find_unexpanded_paths(name, text) if is_path else []
 
@@ -188,6 +188,14 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
 
 
 def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault:
+    from unicodedata import normalize
+
+    meant = re.sub("['\"\u2018\u2019\u201c\u201d]", "", normalize("NFKC", text))
+    if meant != text and is_documented(variable, find_spelling(variable, meant)):
+        odd = next(char for char in text if char not in meant)
+        what = f"env.{name} = {format_short_value(text)} contains {odd}"
+        why = "Its reader takes the character for a part of the value."
+        return Fault("NP203", what, why, f"write {meant}", fix=Fix(meant))
     if variable.choices:
         # A list of choices is not similar to a single one.
         suggestion = (_describe_expected_text(variable), None) if variable.separator else None
@@ -247,21 +255,26 @@ def _describe_expected_text(variable: catalog.Variable | None) -> str:
     return f"{hint}, {keys.format_range(variable.minimum, variable.maximum, variable.unit)}"
 
 
-def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: str = "") -> Fault:
-    """Return the fault of a name similar to a known variable.
+def find_misspelt_faults(name: str) -> list[Fault]:
+    """Return the fault of a name that misspells a known variable.
 
-    It is an error if the catalogue is complete for its prefix.
+    It is an error if the name is known to be wrong, or the catalogue is complete for its prefix.
     """
-    severity = "error" if has_complete_prefix(name) else "warning"
-    return Fault(
-        "NP206",
-        f"no known environment variable {name!r}",
-        "The catalogue does not contain it.",
-        hint,
-        severity=severity,
-        fix=fix,
-        meant=meant,
-    )
+    meant = find_meant_variable(name)
+    if not meant:
+        return []
+    is_recorded = name in list_misspelt_names()
+    is_same = meant.replace("_", "") == name.upper().replace("_", "")
+    return [
+        Fault(
+            "NP206",
+            f"no known environment variable {name!r}",
+            f"Programs read {meant}." if is_recorded else "The catalogue does not contain it.",
+            f"did you mean {meant!r}?",
+            severity="error" if is_recorded or has_complete_prefix(name) else "warning",
+            fix=Fix(None, meant) if is_same else None,
+        )
+    ]
 
 
 def find_option_faults(name: str, advice: str) -> list[Fault]:
@@ -283,23 +296,7 @@ def find_option_faults(name: str, advice: str) -> list[Fault]:
 
 def is_misspelt(name: str) -> bool:
     """Return whether an unknown name resembles a known variable, or is that of an option."""
-    return bool(_suggest_variable(name)[0] or find_option_faults(name, ""))
-
-
-@cache
-def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
-    """Return the hint for a misspelt variable, its safe fix if any, and a lookalike.
-
-    All are empty if no name is similar.
-    """
-    if "NCCL" in name:  # names of this library resemble each other
-        return "", None, ""
-    if same := find_same_name(name, catalog.record_names("env")):
-        return f"write {same}", Fix(None, same), ""
-    # JOB_NAME is not a misspelt POD_NAME, so names must be very similar.
-    similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)
-    meant = similar[0] if similar else find_rewritten_name(name)
-    return (f"did you mean {meant!r}?", None, meant) if meant not in ("", name) else ("", None, "")
+    return bool(find_meant_variable(name) or find_option_faults(name, ""))
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:

@@ -39,10 +39,16 @@ def limit_severity(code: str, severity: str, key: str, uncertain: Container[str]
     """Return the severity of a finding: not an error if an unknown release may not have it.
 
     That may read a name which others do not read, or one that the catalogue has in no section.
-    ``uncertain`` are the axes whose release is unknown.
+    A recorded misspelling is one in any release. ``uncertain`` are the axes whose release is
+    unknown.
     """
     if severity != "error" or not uncertain or code not in RELEASE_CODES:
         return severity
+    if code == "NP206":
+        from npuprof.catalog.execution import list_misspelt_names
+
+        if key.removeprefix("env.") in list_misspelt_names():
+            return severity
     plain = key.partition(".")[2] or key
     sections = catalog.load_sections().values()
     is_open = code in ("NP404", "NP812") or all(plain not in each.positions for each in sections)
@@ -64,8 +70,7 @@ class _PageSeverity:
 class Fault(Record):
     """A fault of a value, without its place.
 
-    ``tail`` is the path below the setting, ``fix`` as in a finding, ``meant`` the variable that an
-    unknown one resembles.
+    ``tail`` is the path below the setting, ``fix`` as in a finding.
     """
 
     code: str
@@ -75,7 +80,6 @@ class Fault(Record):
     tail: Path = ()
     severity: str = _PageSeverity()  # type: ignore[assignment]
     fix: Fix | None = None
-    meant: str = ""
 
 
 class SettingFault(Record):

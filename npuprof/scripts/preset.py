@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import list_ascend_names
+from npuprof.catalog.execution import find_meant_variable
 from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.checks.judging import judge_value_alone
 from npuprof.document import keys
@@ -305,7 +305,9 @@ def _find_session_obstacle(setting: ScriptSetting) -> tuple[str, str]:
 def _find_variable_obstacle(name: str) -> tuple[str, str]:
     variable = catalog.find_variable(name)
     if variable is None:
-        return "" if name in list_ascend_names() else "the catalogue does not know the variable", ""
+        meant = find_meant_variable(name)
+        hint = f"did you mean {meant!r}?" if meant else ""
+        return "the catalogue does not know the variable", hint
     if variable.freeze not in ("never", "launcher"):
         return "", ""
     hint = variable.advice

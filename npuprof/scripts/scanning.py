@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from npuprof.catalog.execution import list_misspelt_names
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.coverage import Coverage
@@ -16,7 +19,7 @@ from npuprof.scripts.blocks import Injector, check_file_blocks
 from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
-from npuprof.scripts.lint import check_script
+from npuprof.scripts.lint import ONLY_READ, RECOMMENDED, check_script
 from npuprof.scripts.named_files import Sidecar, attach_contents, check_sidecars, find_sidecars
 from npuprof.scripts.pinned_releases import FilePins, Pin, PinFinder
 from npuprof.scripts.python.imports import Modules
@@ -34,6 +37,9 @@ from npuprof.scripts.summary.setting_counts import Survey
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes
 
+#: Reads of variables in a shell and in Python, and other uses of names: a value, a default.
+_READ = re.compile(rb"(\$\{?|getenv\(\W|environ(?:\.get\(|\[)\W)([A-Za-z_]\w*)\b(?!\W?\]\s*=[^=])")
+_NAMED = re.compile(rb"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?[-=]")
 #: The number of files per process and batch: files of a folder share imports.
 _BATCH = 100
 
@@ -85,12 +91,42 @@ def scan_scripts(
         scans += [scan] if survey is not None else []
     result.coverage = count.coverage
     findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
+    recommended = [finding for finding in findings if finding.code == RECOMMENDED]
+    findings = [finding for finding in findings if finding not in recommended[1:]]
+    findings = _exclude_own_names(findings, files)
     if survey is not None:
         _count_scripts(survey, scans, result, folders)
     result.faults = list(dict.fromkeys(result.faults))
     result.unread += len({fault.path for fault in result.faults})
     result.findings += [*findings, *result.faults]
     return result
+
+
+def _exclude_own_names(findings: list[Finding], files: list[str]) -> list[Finding]:
+    """Return findings without those about names that only the scanned files themselves use.
+
+    One file sets such a name and another one reads it. What a shell reads it may pass on, so a
+    recorded misspelling is such a name only if Python reads it.
+    """
+    names = {_encode_name(finding) for finding in findings if finding.code == "NP206"}
+    read, named = set[bytes](), set[bytes]()
+    for data in map(partial(read_script_file, among_others=True), files if names else ()):
+        if isinstance(data, Finding) or not any(name in data for name in names):
+            continue
+        named.update(*_NAMED.findall(data))
+        for how, name in _READ.findall(data):
+            if how[:1] != b"$" or name.decode() not in list_misspelt_names():
+                read.add(name)
+    return [
+        finding
+        for finding in findings
+        if finding.code != "NP206"
+        or _encode_name(finding) not in (named if finding.why.startswith(ONLY_READ) else read)
+    ]
+
+
+def _encode_name(finding: Finding) -> bytes:
+    return finding.key.removeprefix("env.").encode()
 
 
 class _Scan(NamedTuple):

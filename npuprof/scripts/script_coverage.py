@@ -57,4 +57,6 @@ def _is_known(setting: ScriptSetting) -> bool:
     if setting.surface == "env":
         return not setting.key.startswith("env.") or is_known_variable(setting.name)
     section, name = split_section_and_name(setting.key)
-    return not setting.key or catalog.find_record(section, name) is not None
+    if not setting.key or catalog.find_record(section, name) is not None:
+        return True
+    return bool(catalog.list_settings_below(section, name))  # an empty group

@@ -40,6 +40,9 @@ TOO_LATE = "comes after "
 #: The reason for a text with lone surrogates, which JSON and Python can express but UTF-8 cannot.
 HALF_CHARACTER = "the text contains a lone surrogate, which UTF-8 cannot encode"
 
+#: The reason for a text that is to be replaced.
+PLACEHOLDER = "a placeholder"
+
 #: The surface of a variable that no Ascend software reads, until it is separated from a file's
 #: settings.
 OTHER = "other"

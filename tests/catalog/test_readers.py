@@ -23,6 +23,7 @@ HABITS: dict[str, set[Any]] = {
     "blanks": {"all", "around", "behind"},
     "trailing": {",", ";", ":"},
     "number": {True},
+    "part_name": {r"[^:;\s]+:"},
 }
 
 

@@ -244,6 +244,31 @@ def test_a_boolean_of_a_variable_without_switches_is_answered_with_its_values(
     assert found == [hint]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "odd", "meant"),
+    [
+        pytest.param(
+            "MINDIE_LOG_LEVEL", "llm\uff1adebug", "\uff1a", "llm:debug", id="a full-width colon"
+        ),
+        pytest.param("MINDIE_LOG_TO_FILE", "true'", "'", "true", id="a stray quote"),
+        pytest.param(
+            "HCCL_OP_EXPANSION_MODE", "\u201cAIV\u201d", "\u201c", "AIV", id="typographic quotes"
+        ),
+        pytest.param("ASCEND_GLOBAL_LOG_LEVEL", "\uff11", "\uff11", "1", id="a full-width digit"),
+    ],
+)
+def test_a_character_that_only_looks_right_is_named(
+    name: str, text: str, odd: str, meant: str
+) -> None:
+    (found,) = [
+        item for item in findings(f"[env]\n{name} = {json.dumps(text)}\n") if item.code == "NP203"
+    ]
+    assert found.message == f'env.{name} = "{text}" contains {odd}'
+    assert found.hint == f"write {meant}"
+    assert found.fix is not None
+    assert found.fix.value == meant
+
+
 def test_a_number_is_not_guessed_to_be_a_path() -> None:
     found = [item for item in findings("options.dump_path = 5\n") if item.code == "NP202"]
     assert [item.hint for item in found] == ['write text like "/home/test/output"']

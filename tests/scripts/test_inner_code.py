@@ -52,7 +52,7 @@ SHELLS = {
     "a here-document with arguments": f'python3 - "$X" <<"PY"\n{PYTHON}PY\n',
     "a shell on another host": "ssh -p 22 a bash <<'E'\ncd /x\nexport HCCL_BUFFSIZE=a\nE\n",
     "the login shell of another host": "ssh a@b <<E\ncd /x\nexport HCCL_BUFFSIZE=a\nE\n",
-    "the quoted shell of another host": "ssh a 'bash -s' <<E\n\nexport HCCL_BUFFSIZE=a; python a.py\nE\n",
+    "the quoted shell of another host": "ssh a 'bash -s' <<E\n\nexport HCCL_BUFFSIZE=a;./b.py\nE\n",
     "a shell in a container": "docker exec -i c bash <<E\n\nexport HCCL_BUFFSIZE=a\nE\n",
     "a login shell": "true\nsh -lc '\nexport HCCL_BUFFSIZE=a; python a.py'\n",
     "Python on another host": f"ssh a <<E\npython -c '{PYTHON}'\nE\n",

@@ -242,3 +242,12 @@ def test_env_files_below_a_folder_are_read(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {".hidden.sh": "export HCCL_BUFFSIZE=c\n", ".git2/.env": "HCCL_BUFFSIZE=d\n"})
     out = run("scan", str(tmp_path)).out
     assert out.count("NP202") == 2
+
+
+def test_a_binary_file_that_only_begins_like_a_dockerfile_is_skipped_below_a_folder(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "Dockerfile.enc"
+    path.write_bytes(b"\0GITCRYPT\0FROM HCCL_ALGO=x\n")
+    assert "no findings" in run("scan", tmp_path).err
+    assert "NP801" in run("scan", path).out

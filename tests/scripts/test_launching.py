@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from npuprof.catalog import execution
+from npuprof.catalog.execution import list_ascend_names
 from support.running import Run
 
 WRONG = 'env.TASK_QUEUE_ENABLE = "on" is none of'
@@ -381,6 +383,116 @@ def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(
     assert f"{finding['line']}:{finding['column']}" == position
     assert finding["severity"] == "warning"
     assert finding["hint"] == f"did you mean {meant!r}?"
+
+
+#: Names of scripts and manuals, with the one that is read; empty for a name of the script's own.
+NAMES = {
+    "HCCL_BUFFERSIZE": "HCCL_BUFFSIZE",
+    "HCCL_BUFFER_SIZE": "HCCL_BUFFSIZE",
+    "HCCL_BUFF_SIZE": "HCCL_BUFFSIZE",
+    "HCCL_BUFSIZE": "HCCL_BUFFSIZE",
+    "HCCL_NPU_SOCKET_PORT": "HCCL_NPU_SOCKET_PORT_RANGE",
+    "ASCEND_LAUNCH_BLOCK": "ASCEND_LAUNCH_BLOCKING",
+    "ASCEND_LOG_LEVEL": "ASCEND_GLOBAL_LOG_LEVEL",
+    "ASCEND_RT_VISIBLE_DEVICE": "ASCEND_RT_VISIBLE_DEVICES",
+    "TASK_QUEUE": "TASK_QUEUE_ENABLE",
+    "TASK_QUEUE_ENABLED": "TASK_QUEUE_ENABLE",
+    "CPU_AFFINITY_CONFIG": "CPU_AFFINITY_CONF",
+    "HCLL_IF_IP": "HCCL_IF_IP",
+    # of ModelZoo-PyTorch and MindSpeed-MM
+    "TP_WORLD_SIZE": "",
+    "NPU_WORLD_SIZE": "",
+    "NPU_PER_NODE": "",
+    "NPU_FUSED_ENABLE": "",
+    "RANKSIZE": "",
+    "ASCEND_HOME": "",
+    "ASCEND_ATC_PATH": "",
+    "MGE_INSTALL_PATH": "",
+    "TORCH_UCC_BLOCKING_WAIT": "",
+    # of other vendors
+    "MCCL_BUFFSIZE": "",
+    "NCCL_BUFFSIZE": "",
+    "RCCL_BUFFSIZE": "",
+    "CNCL_BUFFSIZE": "",
+    "AMD_VISIBLE_DEVICES": "",
+}
+
+
+@pytest.mark.parametrize(("name", "meant"), NAMES.items(), ids=NAMES)
+def test_scan_check_and_import_agree_on_which_names_are_misspelt(
+    run: Run, tmp_path: Path, name: str, meant: str
+) -> None:
+    (tmp_path / "a.sh").write_text(f"export {name}=1\n")
+    (tmp_path / "a.toml").write_text(f'[env]\n{name} = "1"\n')
+    for answer in (
+        run("scan", tmp_path / "a.sh").out,
+        run("check", tmp_path / "a.toml").out,
+        run("import", "--format", "text", tmp_path / "a.sh").out if meant else "",
+    ):
+        assert f"did you mean {meant!r}?" in answer if meant else "did you mean" not in answer
+
+
+def test_no_known_variable_looks_like_a_misspelt_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [name for name in list_ascend_names() if name.isupper()]
+    assert len(names) > 600
+    index = execution._index_spellings()
+    monkeypatch.setattr(execution, "is_known_variable", lambda name: False)
+    taken = []
+    for name in names:
+        others = {
+            spelling: [other for other in index.get(spelling, ()) if other != name]
+            for spelling in execution._list_spellings(name)
+        }
+        monkeypatch.setattr(execution, "_index_spellings", lambda others=others: others)
+        taken += [name] if execution.find_meant_variable.__wrapped__(name) else []
+    # the sources of MindSpore have both spellings
+    assert set(taken) <= {
+        "MS_DEV_ENABLE_PASS_CIRCEL_RECOVERY",
+        "MS_DEV_ENABLE_PASS_CIRCLE_RECOVERY",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_own"),
+    [
+        ("a.py", "import os\nx = os.environ.get('{}')\n", True),
+        ("a.py", "import os\nx = os.environ['{}']\n", True),
+        ("a.py", "import os\nx = os.getenv('{}', 1)\n", True),
+        ("a.sh", "python x.py --n ${{}:-8}\n", True),
+        ("a.sh", "python x.py --n ${}\n", True),
+        ("a.sh", "export {}=2\n", False),
+        ("a.py", "import os\nos.environ['{}'] = '2'\n", False),
+    ],
+)
+def test_a_name_that_the_tree_reads_is_its_own(
+    run: Run, tmp_path: Path, name: str, text: str, is_own: bool
+) -> None:
+    (tmp_path / "b.sh").write_text("export HCCL_CONNECT_TIMEOT=600\nexport HCCL_BUFFERSIZE=1\n")
+    (tmp_path / name).write_text(text.replace("{}", "HCCL_CONNECT_TIMEOT"))
+    found = {finding["key"] for finding in scan_json(run, tmp_path) if finding["code"] == "NP206"}
+    assert found == {"env.HCCL_BUFFERSIZE"} | (set() if is_own else {"env.HCCL_CONNECT_TIMEOT"})
+
+
+def test_a_shell_passes_on_a_recorded_misspelling_and_does_not_read_it(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a.sh").write_text("export TASK_QUEUE=1\ndocker run -e TASK_QUEUE=$TASK_QUEUE x\n")
+    assert "NP206" in run("scan", tmp_path).out
+    (tmp_path / "a.py").write_text("import os\nprint(os.environ['TASK_QUEUE'])\n")
+    assert "NP206" not in run("scan", tmp_path).out
+
+
+def test_a_recorded_misspelling_is_an_error_without_a_release(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("export HCCL_BUFFERSIZE=200\nexport TASK_QUEU_ENABLE=1\n")
+    assert [finding["severity"] for finding in scan_json(run, tmp_path)] == ["error", "warning"]
+
+
+def test_a_recommended_pair_is_one_note_for_a_tree(run: Run, tmp_path: Path) -> None:
+    for name in ("a.sh", "b.sh"):
+        (tmp_path / name).write_text("export HCCL_IF_IP=10.0.0.1\nexport HCCL_SOCKET_IFNAME=eth0\n")
+    (finding,) = scan_json(run, tmp_path)
+    assert finding["code"] == "NP391"
+    assert finding["severity"] == "info"
 
 
 SET_OPTION = 'write torch.npu.set_option({"ACL_PRECISION_MODE": ...}) in the script'

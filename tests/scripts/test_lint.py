@@ -1080,3 +1080,59 @@ def test_a_default_of_the_command_line_is_judged(lines: str, message: str) -> No
     assert finding.severity == "warning"
     assert finding.message.startswith(message)
     assert finding.message.endswith("; it is the default of the script")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "141.xx.xx.1",
+        "192.168.x.x",
+        "10.*.*.1",
+        "Your SOCKET IFNAME",
+        "SOCKET IFNAME FOR CURRENT NODE",
+        "your_ip_here",
+        "YOUR_IP",
+        "/path/to/file",
+        "path_to_log",
+        "/home/xxx/log",
+        "<master ip>",
+        "{master_ip}",
+        "TODO",
+        "***",
+        "...",
+        "[卡号]",
+        "本机网卡名称",
+    ],
+)
+def test_a_placeholder_is_a_note_and_no_wrong_value(text: str) -> None:
+    for name, line in (
+        ("x.sh", 'export HCCL_IF_IP="{}"\n'),
+        ("x.py", 'import os\nos.environ["HCCL_IF_IP"] = "{}"\n'),
+        ("x.env", "HCCL_IF_IP='{}'\n"),
+        ("Dockerfile", 'FROM a\nENV HCCL_IF_IP="{}"\n'),
+        ("x.yaml", "services:\n  a:\n    image: b\n    environment:\n      HCCL_IF_IP: '{}'\n"),
+        ("run.sh", 'atc --model=a.onnx --framework=5 --output="{}" --soc_version="{0}"\n'),
+    ):
+        found = findings(line.replace("{}", text).replace("{0}", text), name)
+        noted = [f for f in found if "is a placeholder" in f.message]
+        assert noted, name
+        assert {f.severity for f in found} == {"info"}, name
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("HCCL_IF_IP", "eth0"),
+        ("HCCL_IF_IP", "LOCAL_IP"),
+        ("ASCEND_RT_VISIBLE_DEVICES", "0-3"),
+        ("HCCL_CONNECT_TIMEOUT", "1800s"),
+    ],
+)
+def test_a_value_of_a_wrong_form_is_no_placeholder(name: str, text: str) -> None:
+    assert [f.severity for f in findings(f"export {name}={text}\n", "x.sh")] == ["error"]
+
+
+def test_a_placeholder_is_not_carried_over() -> None:
+    (setting,) = imported("export ASCEND_PROCESS_LOG_PATH=/path/to/log\n", "x.sh").settings
+    assert setting.reason == "a placeholder"
+    assert setting.value is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from typing import Any
 
@@ -23,6 +22,7 @@ from npuprof.renderers.environment_files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile, import_script
+from npuprof.scripts.reading.variable_files import is_placeholder
 from support.building import examples
 from support.importing import imported
 
@@ -89,13 +89,11 @@ PLAIN = {
     "precision_mode_v2": st.sampled_from(catalog.find_option("precision_mode_v2").choices),  # type: ignore[union-attr]
     "dynamic_dims": st.just([[1, 2], [3, 4]]),
 }
+PLAIN_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 VALUES = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(
-            TEXTS,
-            st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1),
-        ),
+        **dict.fromkeys(TEXTS, PLAIN_TEXT.filter(lambda text: not is_placeholder(text))),
         **PLAIN,
         "input_shape": st.just({"data": [1, -1], "label": [-1]}),
         "modify_mixlist": st.just({"black-list": {"to-add": ["MatMul"]}}),
@@ -177,9 +175,7 @@ def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str,
     )
 
 
-AWKWARD = st.text(
-    st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1
-) | st.lists(
+AWKWARD = PLAIN_TEXT | st.lists(
     st.sampled_from(
         [
             "'",
@@ -209,18 +205,17 @@ AWKWARD = st.text(
     min_size=1,
     max_size=12,
 ).map("".join)
-#: In a variable, ``<ip>``, ``{name}`` and ``x.x.x.x`` are left to be filled in, and are not carried
-#: over.
-FILLED_IN = AWKWARD.filter(lambda text: not re.search(r"<[^<>]+>|\{\w+\}|^[xX][xX.]+$", text))
+#: Placeholders are not carried over.
+REAL = AWKWARD.filter(lambda text: not is_placeholder(text))
 EXPORTED = st.fixed_dictionaries(
-    {}, optional={**dict.fromkeys(TEXTS, FILLED_IN), **PLAIN, "profiling_mode": st.booleans()}
+    {}, optional={**dict.fromkeys(TEXTS, REAL), **PLAIN, "profiling_mode": st.booleans()}
 )
 VARIABLES = st.fixed_dictionaries(
     {},
     optional={
         "HCCL_CONNECT_TIMEOUT": st.integers(1, 7200),
-        "HCCL_EXEC_TIMEOUT": FILLED_IN,
-        "ASCEND_CACHE_PATH": FILLED_IN,
+        "HCCL_EXEC_TIMEOUT": REAL,
+        "ASCEND_CACHE_PATH": REAL,
         "ASCEND_GLOBAL_LOG_LEVEL": st.sampled_from(["0", "3"]),
     },
 )

@@ -18,6 +18,7 @@ from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.reading.file_kinds import import_script
 from support.building import config, toml
+from support.importing import findings
 from support.running import Run
 from support.vllm_rows import ROWS, nest, sample
 
@@ -207,3 +208,21 @@ def test_arguments_that_npuprof_does_not_know_are_counted_as_passed_through(
     )
     assert counted in run("scan", str(tmp_path / "launch.sh")).err
     assert counted in run("import", str(tmp_path / "launch.sh")).err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "additional_config: null\ntensor_model_parallel_size: 8\n"),
+        ("a.sh", "vllm serve x --additional-config null\n"),
+        ("a.sh", """vllm serve x --additional-config '{"eplb_config": {}}'\n"""),
+        ("a.yaml", "model: x\nadditional_config:\n  eplb_config: {}\n"),
+    ],
+)
+def test_null_and_an_empty_group_set_nothing(name: str, text: str) -> None:
+    assert findings(text, name) == []
+
+
+def test_an_empty_table_that_is_no_group_is_an_unknown_setting() -> None:
+    (found,) = findings("""vllm serve x --additional-config '{"eplb": {}}'\n""", "a.sh")
+    assert found.code == "NP212"

@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
-from npuprof.checks.variables import find_option_faults
+from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, limit_severity
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
@@ -30,11 +30,7 @@ from npuprof.scripts.lint.entries import (
     find_nameless_entries,
 )
 from npuprof.scripts.lint.run_config_faults import find_call_faults
-from npuprof.scripts.lint.single_settings import (
-    OPTION_ADVICE,
-    find_misspelt_variable,
-    find_script_faults,
-)
+from npuprof.scripts.lint.single_settings import OPTION_ADVICE, find_script_faults
 from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
@@ -43,6 +39,7 @@ from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
     OF_CONTAINER,
+    PLACEHOLDER,
     TOO_LATE,
     UNSET,
     BrokenExport,
@@ -50,9 +47,8 @@ from npuprof.scripts.script_records import (
     VariableRead,
 )
 
-#: A variable that a script reads, and one that it sets or has a default for.
+#: A variable that a script reads.
 _READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
-_OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
 #: Programs that create containers, and programs that use devices.
 _CONTAINERS = re.compile(
     r"\b(?:docker|podman|nerdctl|ctr|crictl|isula|kubectl|helm|compose|singularity|apptainer"
@@ -66,8 +62,12 @@ _PROGRAMS = re.compile(
 #: What shows that a file runs on NPUs, or also on CUDA.
 _NPUS = re.compile(r"\btorch_npu\b|transfer_to_npu|vllm-ascend")
 _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGNORECASE)
+#: Why a name is reported where it is read; scans exclude those that other files set.
+ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (?P<line>\d+)\)")
+#: The warning about what a manual of vLLM-Ascend recommends: a note in scripts.
+RECOMMENDED = "NP391"
 #: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
 #: releases.
 _INAPPLICABLE = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
@@ -89,6 +89,11 @@ def check_script(
         place_fault(_build_commented_fault(setting), setting)
         for setting in imported.settings
         if setting.commented
+    ]
+    findings += [
+        place_fault(_build_placeholder_fault(setting), setting)
+        for setting in imported.settings
+        if setting.reason == PLACEHOLDER
     ]
     for launch in launches:
         findings += _check_launch(imported, launch, context, team)
@@ -155,6 +160,11 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
         why,
         "make it a mix-in preset, or delete the line",
     )
+
+
+def _build_placeholder_fault(setting: ScriptSetting) -> Fault:
+    what = f"{setting.name} = {format_short_value(setting.assigned.written)} is {PLACEHOLDER}"
+    return Fault("NP203", what, "It was not checked.", "write your own value", severity="info")
 
 
 def _check_launch(
@@ -230,6 +240,8 @@ def _sift_findings(view: ScriptView, findings: Iterable[Finding]) -> Iterator[Fi
         if finding.code == "NP381" and view.surface == "global_options":
             # like other values that the class accepts and the engine rejects
             finding = finding._replace(severity="warning")
+        if finding.code == RECOMMENDED:
+            finding = finding._replace(severity="info")
         yield finding
 
 
@@ -309,26 +321,12 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
 
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield findings about options exported as variables, and about misspelt variables.
-
-    Exported options count if the script does not read them, misspelt names if it reads but never
-    sets them.
-    """
+    """Yield findings about options exported as variables, and about reads of misspelt names."""
     yield from _check_exported_options(imported)
-    misspelt = [
-        (variable, fault)
-        for variable in imported.list_own_records(VariableRead)
-        for fault in find_misspelt_variable(variable.name)
-    ]
-    if not misspelt:
-        return
-    named: set[str] = set()
-    for names in _OTHER_NAME.findall(imported.text):
-        named.update(names)
-    for variable, fault in misspelt:
-        if variable.name not in named:
-            why = "The script reads it, but sets it nowhere."
-            yield place_fault(fault._replace(why=why, severity="warning"), variable)
+    for variable in imported.list_own_records(VariableRead):
+        for fault in find_misspelt_faults(variable.name):
+            read = fault._replace(why=ONLY_READ, severity="warning")
+            yield place_fault(read, variable)._replace(key=f"env.{variable.name}")
 
 
 def _find_container_variables(imported: ImportedFile) -> Iterator[Finding]:
@@ -368,14 +366,11 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield findings about options exported as variables that the script does not read."""
-    if not imported.other_variables:
-        return
-    read = frozenset(_READ_NAME.findall(imported.text))
+    """Yield findings about options exported as variables."""
     for setting in imported.other_variables:
         option = catalog.find_option(setting.name)
         has_other_uses = option is not None and option.common_name
-        if not setting.unused and not has_other_uses and setting.name not in read:
+        if not setting.unused and not has_other_uses:
             for fault in find_option_faults(setting.name, OPTION_ADVICE):
                 yield place_fault(fault, setting)
 

@@ -8,14 +8,13 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
-from npuprof.catalog.execution import find_rewritten_name, is_known_variable, list_ascend_names
 from npuprof.catalog.programs import Program, find_program
 from npuprof.checks import setting_values
 from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.plain_values import find_chip_faults, find_flag_faults
 from npuprof.checks.restrictions import OFFLINE, find_surface_faults
-from npuprof.checks.variables import build_misspelt_fault, find_option_faults
+from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value, split_section_and_name
 from npuprof.model import Context, did_you_mean, find_nearest_names
@@ -24,13 +23,12 @@ from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.lint.run_config_faults import find_argument_faults, is_before
 from npuprof.scripts.lint.torch_faults import find_torch_faults
-from npuprof.scripts.python.environ import has_slip, is_ascend_variable
 from npuprof.scripts.reading.kubernetes import NO_STRING
 from npuprof.scripts.reading.program_arguments import NO_TABLE
 from npuprof.scripts.script_records import EMPTY, NO_VALUE, ScriptSetting
 
-#: Minimum similarity of misspelt names: keys of the adapter, and variables.
-_ALIKE, _SLIP = 0.8, 0.93
+#: Minimum similarity of misspelt keys of the adapter.
+_ALIKE = 0.8
 #: Types accepted by a field, by kind. A switch takes any integer and is on unless 0 (hcom_parallel
 #: = 2), in a session and through NPURunConfig; TF 2 compares with True and False, and presets have
 #: their own types: both reject it.
@@ -171,7 +169,7 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
         return _find_script_value_faults(setting)
     variable = catalog.find_variable(name)
     if variable is None:
-        return find_option_faults(name, OPTION_ADVICE) or find_misspelt_variable(name)
+        return find_option_faults(name, OPTION_ADVICE) or find_misspelt_faults(name)
     if setting.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: environment variables are strings."
         return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]
@@ -189,28 +187,6 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
     if has_other_reader or is_list_of_script:
         return [fault._replace(severity="warning") for fault in faults]
     return faults
-
-
-def find_misspelt_variable(name: str) -> list[Fault]:
-    """Return the fault of an unknown variable that is a misspelt known one.
-
-    Scripts may have their own variables.
-    """
-    if meant := find_rewritten_name(name):
-        return [build_misspelt_fault(name, f"did you mean {meant!r}?", meant=meant)]
-    if not is_ascend_variable(name) or is_known_variable(name):
-        return []
-    similar = find_nearest_names(name, list_ascend_names(), 1)
-    if not similar:
-        return []
-    (known,) = similar
-    if name.startswith(known) and name != known + known[-1]:
-        return []  # a variable of the script: the known name with a suffix
-    if known.startswith(name) and len(known) > len(name) + 1:
-        return []  # likewise: a part of the known name
-    if SequenceMatcher(None, name, known).ratio() < _SLIP and not has_slip(name):
-        return []
-    return [build_misspelt_fault(name, did_you_mean(name, similar), meant=known)]
 
 
 def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault]:

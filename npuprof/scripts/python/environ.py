@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from difflib import SequenceMatcher
 from functools import cache
 from string import ascii_uppercase, digits
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import (
-    find_rewritten_name,
+    find_meant_variable,
     is_known_variable,
     is_own_variable,
     list_ascend_names,
+    list_misspelt_names,
     list_option_calls,
 )
 from npuprof.document.keys import format_full_key
-from npuprof.model import find_nearest_names
 from npuprof.scripts.atc_flags import read_number
 from npuprof.scripts.python.atc_calls import RUNNERS
 from npuprof.scripts.python.expressions import format_expression, name_callee
@@ -52,14 +51,12 @@ _ONLY_CAPITALS = bytes(
 _OURS = "NPUPROF_"
 #: The variables of the process, as one configuration.
 _OWNER = "<process>:os.environ"
-_DIGITS = re.compile(r"[0-9]")
-#: Shorter similar names may both be intended.
-_SHORTEST_WITH_SLIP = 11
 
 
 @cache
 def _list_encoded_names() -> frozenset[bytes]:
-    return frozenset(name.encode() for name in (*list_ascend_names(), *list_option_calls()))
+    names = (*list_ascend_names(), *list_misspelt_names(), *list_option_calls())
+    return frozenset(map(str.encode, names))
 
 
 def mentions_variable(data: bytes) -> bool:
@@ -79,31 +76,8 @@ def is_ascend_variable(name: str) -> bool:
     return (
         name in list_ascend_names()
         or bool(_ASCEND_NAMES.match(name))
-        or bool(find_rewritten_name(name))
-        or has_slip(name)
+        or (name.isupper() and bool(find_meant_variable(name)))
     )
-
-
-@cache
-def has_slip(name: str) -> bool:
-    """Return whether a name differs by one letter from that of a long variable.
-
-    Other last letters and other numbers do not count: they may be intended.
-    """
-    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper() or "NCCL" in name:  # another library
-        return False
-    long_names = [
-        known
-        for known in list_ascend_names()
-        if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")
-    ]  # TF_ names resemble each other
-    nearest = next(iter(find_nearest_names(name, long_names, 1)), name)
-    if nearest.startswith(name) or _DIGITS.findall(name) != _DIGITS.findall(nearest):
-        return False
-    if name.startswith(nearest) and name[-1] != nearest[-1]:
-        return False
-    # one replaced letter: n - 1 of n letters are equal
-    return SequenceMatcher(None, name, nearest).ratio() >= 1 - 1 / len(name)
 
 
 def find_variable_key(name: str) -> str | None:

@@ -12,7 +12,12 @@ from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.parsing import LARGEST_SCRIPT, find_misfit
-from npuprof.scripts.reading.variable_files import decode_text, set_others_apart, settle_exports
+from npuprof.scripts.reading.variable_files import (
+    decode_text,
+    mark_placeholders,
+    set_others_apart,
+    settle_exports,
+)
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 from npuprof.scripts.steps import (
     MOST_STEPS,
@@ -223,7 +228,8 @@ def may_hold_settings(path: str, data: bytes) -> bool:
     if kind is not None and not kind.read:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        return kind is not None and not kind.data  # reported as unsupported, with any content
+        # reported as unsupported, with any content; Dockerfile.enc may be encrypted
+        return kind not in (None, KINDS["docker"]) and not kind.data
     has_block = b">>> npuprof " in data and (kind is None or kind.holds_blocks)
     return has_block or (kind is not None and _load_function(kind.mentions)(data))
 
@@ -261,6 +267,7 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
             imported = read(path, text, modules) if kind.calls else read(path, text)
             count_steps(SETTING_STEPS * (len(imported.settings) + len(imported.sites)))
             imported = settle_exports(set_others_apart(imported))
+            imported = imported._replace(settings=tuple(mark_placeholders(imported.settings)))
         except TooManySteps:
             what = f"the file is not read: that takes more than {MOST_STEPS:,} steps"
             why = "The limit keeps one file, often a generated one, from stopping all others."

@@ -209,7 +209,7 @@ def _read_table_argument(
             return argument.line, argument.column
         return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
-    if tree is not None and tree.pairs is not None:
+    if tree is not None and (tree.pairs is not None or tree.is_null):
         leaves = _list_table_leaves(program.tables[name], (), tree)
         yield from _read_leaves(path, program, leaves, locate)
         return
@@ -233,9 +233,7 @@ def _read_leaves(
     """Yield settings in a table."""
     for leaf in leaves:
         value = build_value(leaf.value)
-        # null leaves an argument as it is
-        is_null = leaf.value.value is None and leaf.value.is_plain
-        reason = "null says nothing" if is_null else ""
+        reason = "null says nothing" if leaf.value.is_null else ""
         yield ScriptSetting(
             ScriptLocation(path, *locate(leaf.key.line, leaf.key.column)),
             program.section,
@@ -279,7 +277,11 @@ def find_file_program(table: Node) -> Program | None:
     It has a table of another section, or two arguments of one program only.
     """
     for program in load_programs():
-        names = {program.spell_argument(str(key.value)) for key, _ in table.pairs or ()}
+        names = {
+            program.spell_argument(str(key.value))
+            for key, value in table.pairs or ()
+            if not value.is_null
+        }
         if not names.isdisjoint(program.tables) or len(names.intersection(program.marks)) > 1:
             return program
     return None
@@ -303,7 +305,7 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
             )
         elif node.pairs is not None:
             yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
-        else:
+        elif not node.is_null:
             argument = Word(node.line, node.column, (str(node.value),))
             yield from _read_table_argument(path, program, name, argument, "")
 

@@ -43,6 +43,11 @@ class Node:
         """Whether it is neither a table nor a list."""
         return self.pairs is None and self.items is None
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it is null, which leaves a setting as it is."""
+        return self.is_plain and self.value is None
+
     def find(self, *names: str) -> Node | None:
         """Return the node at a path of names; of duplicate keys, the last."""
         node: Node | None = self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from npuprof import catalog
@@ -21,6 +21,7 @@ from npuprof.scripts.python.parsing import find_misfit
 from npuprof.scripts.script_records import (
     HALF_CHARACTER,
     OTHER,
+    PLACEHOLDER,
     ImportedFile,
     Position,
     ScriptLocation,
@@ -31,8 +32,18 @@ from npuprof.scripts.script_records import (
 
 #: Literal texts and, as one-tuples, placeholders.
 Parts = tuple[str | tuple[str], ...]
-#: Placeholders of templates: ``{RANK_ID}``, ``<ip>``, ``x.x.x.x``.
-_PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}|<[^<>]+>|^(?:[xX]{3,}|[xX]+(?:\.[xX]+)+)$")
+#: Placeholders in manuals and templates.
+_PLACEHOLDER = re.compile(
+    r"""\{[^\W\d][\w .-]*\}|<[^<>]+>|\*{3}              # {RANK_ID}, <ip>, ***
+    |(?<![A-Za-z])[xX]{2,}(?![A-Za-z0-9])            # /home/xxx, 141.xx.xx.1
+    |(?<![\w.])(?=[\d.]*[xX*])(?:[\dxX*]{1,3}\.){3}[\dxX*]{1,3}(?![\w.])  # 192.168.x.x
+    |(?i:(?<![a-z])(?:your|path[/_ -]to(?![a-z])))   # your_ip_here, /path/to/log
+    |(?<![A-Za-z])(?:TODO|FIXME|CHANGE_?ME|REPLACE_?ME)(?![A-Za-z])
+    |^[xX]+(?:\.[xX]+)+$|^(?:\.{3}|\u2026)$
+    |^[A-Z]{2,}(?:[ ][A-Z]{2,})+$                    # SOCKET IFNAME FOR CURRENT NODE
+    |\[[^\[\]]*[\u4e00-\u9fff]|(?:网卡|地址|端口|路径|名称|实际|填写)  # [卡号], 网卡名称""",
+    re.VERBOSE,
+)
 _DEFAULT = re.compile(r"\$\{\w+:?[-=]([^$`\\{}'\"]*)\}")
 
 
@@ -78,8 +89,6 @@ def build_variable_setting(
     text, relative = remove_script_folder("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
         text, reason = "", reason or HALF_CHARACTER
-    if text and (open_place := _PLACEHOLDER.search(text)):
-        reason = reason or f"{open_place[0]} is left to be filled in"
     value, reason = (None, reason) if reason else read_variable_text(key, text)
     default = find_default(parts) if open_part else None
     kind, written = "" if reason else "str", None if open_part else text
@@ -89,6 +98,20 @@ def build_variable_setting(
     return ScriptSetting(
         ScriptLocation(path, *at), "env", key, name, script_value, scope="<process>:export"
     )
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether a text of a manual or template is to be replaced: ``<ip>``, ``x.x.x.x``."""
+    return _PLACEHOLDER.search(text) is not None
+
+
+def mark_placeholders(settings: Iterable[ScriptSetting]) -> Iterator[ScriptSetting]:
+    """Yield settings; those with a placeholder have no value, but a reason."""
+    for setting in settings:
+        text = setting.value
+        if isinstance(text, str) and not setting.reason and is_placeholder(text):
+            setting = setting.with_value(value=None, reason=PLACEHOLDER, kind="", written=text)
+        yield setting
 
 
 def split_references(text: str, reference: re.Pattern[str]) -> Parts:
