@@ -64,8 +64,8 @@ class _PageSeverity:
 class Fault(Record):
     """A fault of a value, without its place.
 
-    ``tail`` is the path below the setting, ``fix`` as in a finding, ``meant`` the variable that an
-    unknown one resembles.
+    ``tail`` is the path below the setting, ``fix`` and ``certainty`` as in a finding, ``meant`` the
+    variable that an unknown one resembles.
     """
 
     code: str
@@ -76,6 +76,7 @@ class Fault(Record):
     severity: str = _PageSeverity()  # type: ignore[assignment]
     fix: Fix | None = None
     meant: str = ""
+    certainty: str = "certain"
 
 
 class SettingFault(Record):

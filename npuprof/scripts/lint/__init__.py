@@ -13,7 +13,7 @@ from npuprof.checks.variables import find_option_faults
 from npuprof.checks.view import Fault, limit_severity
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
-from npuprof.model import Context, Finding, Place
+from npuprof.model import LIKELY, Context, Finding, Place
 from npuprof.report.text import format_count
 from npuprof.scripts.configuration import (
     ScriptView,
@@ -97,9 +97,10 @@ def check_script(
         if axis in dict(context.newer) or not context.find_value(axis)
     }
     findings = [
-        finding._replace(
-            severity=limit_severity(finding.code, finding.severity, finding.key, uncertain)
-        )
+        finding
+        if limit_severity(finding.code, finding.severity, finding.key, uncertain)
+        == finding.severity
+        else finding._replace(**LIKELY)
         for finding in findings
     ]
     unique = {
@@ -153,7 +154,7 @@ def _check_launch(
         for fault in () if setting.dead else _find_single_faults(setting, complete):
             if fault.code == "NP209" and launch.sets_unknown_keys:
                 # a wrapper of atc may have its own flags
-                fault = fault._replace(severity="warning")
+                fault = fault._replace(**LIKELY)
             yield place_fault(fault, setting)
 
 
@@ -193,7 +194,7 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
     return [
         fault._replace(
             message=f"{fault.message}; it is the default of the script",
-            severity="warning" if is_flag else "error",
+            **LIKELY if is_flag else {},
         )
         for fault in find_script_faults(with_default, context)
         if fault.code == "NP203" and fault.severity == "error"
@@ -307,7 +308,7 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
     for variable, fault in misspelt:
         if variable.name not in named:
             why = "The script reads it, but sets it nowhere."
-            yield place_fault(fault._replace(why=why, severity="warning"), variable)
+            yield place_fault(fault._replace(why=why, **LIKELY), variable)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

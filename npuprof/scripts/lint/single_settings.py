@@ -18,7 +18,7 @@ from npuprof.checks.restrictions import OFFLINE, find_surface_faults
 from npuprof.checks.variables import build_misspelt_fault, find_option_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value, split_section_and_name
-from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.model import LIKELY, Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python_source import format_literal
 from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
@@ -181,7 +181,9 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
     has_other_reader = variable.otherwise and variable.framework == "cann"
     is_list_of_script = variable.per_process and _IDS.fullmatch(str(setting.value))
     if has_other_reader or is_list_of_script:
-        return [fault._replace(severity="warning") for fault in faults]
+        return [
+            fault._replace(**LIKELY) if fault.severity == "error" else fault for fault in faults
+        ]
     return faults
 
 
