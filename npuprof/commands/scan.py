@@ -29,9 +29,12 @@ from npuprof.report.text import format_count
 from npuprof.scripts.pinned_releases import describe_pins, list_pin_fields
 from npuprof.scripts.reading.file_kinds import describe_kinds
 from npuprof.scripts.scanning import scan_scripts
-from npuprof.scripts.summary.forms import format_report, format_report_page
+from npuprof.scripts.summary.forms import format_groups, format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
 from npuprof.scripts.summary.setting_counts import Survey
+
+#: The maximum number of findings of folders that are not grouped.
+_MOST_SINGLE = 20
 
 
 class Scan(PrintingVerb, ContextVerb, JudgingVerb):
@@ -56,7 +59,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     )
     docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
     everything = flag(
-        "--all", text="List the names of all settings that the catalogue does not know"
+        "--all", text="List each finding, and the names of all settings that are not known"
     )
     format = formats(*FORMATS, "html")
     severity = SEVERITY
@@ -109,6 +112,9 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                 f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, "
                 ".sh); npuprof check looks at presets"
             )
+        is_grouped = scanned.folders and len(shown) > _MOST_SINGLE and not self.everything
+        if self.format == "text" and is_grouped:
+            return Answer(format_groups(shown, scanned.folders, self.coloured), (note,), code)
         covered_fields = scanned.coverage.format_fields()
         pinned = list_pin_fields(scanned.releases)
         return self.answer_findings(shown, code, note, accepted, covered_fields, pinned)

@@ -30,6 +30,7 @@ from npuprof.scripts.reading import (
 from npuprof.scripts.reading.file_kinds import may_be_called
 from npuprof.scripts.script_coverage import CoverageCount
 from npuprof.scripts.script_records import PartLocations
+from npuprof.scripts.summary.report import is_in_tests
 from npuprof.scripts.summary.setting_counts import Survey
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes
@@ -41,11 +42,13 @@ _BATCH = 100
 class Scanned:
     """The result of a scan: findings, and the numbers of files, unread files and accepted findings.
 
-    ``faults`` are the findings about internal errors. Of other unreadable files, only named ones
-    count as unread. ``releases`` are the pins of files with settings, with their numbers of files.
+    ``folders`` are the scanned folders. ``faults`` are the findings about internal errors. Of other
+    unreadable files, only named ones count as unread. ``releases`` are the pins of files with
+    settings, with their numbers of files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folders: Sequence[str]) -> None:
+        self.folders = folders
         self.findings: list[Finding] = []
         self.faults: list[Finding] = []
         self.seen: set[str] = set()
@@ -67,8 +70,8 @@ def scan_scripts(
 
     Raises NpuprofError.
     """
-    result = Scanned()
     folders = [path for path in paths if os.path.isdir(path)]
+    result = Scanned(folders)
     scanner = _Scanner(paths, folders, context, store)
     files = list(find_script_files(paths, result.findings, with_blocks=False, with_docs=with_docs))
     pages, scans, named, count = _Pages(), list[_Scan](), set(paths), CoverageCount()
@@ -90,6 +93,8 @@ def scan_scripts(
     result.faults = list(dict.fromkeys(result.faults))
     result.unread += len({fault.path for fault in result.faults})
     result.findings += [*findings, *result.faults]
+    # fixtures of tests are often wrong on purpose
+    result.findings.sort(key=lambda finding: is_in_tests(finding.path or "", folders))
     return result
 
 
@@ -312,6 +317,7 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
         scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
     )
     survey.files = result.files
+    survey.folders = folders
     survey.releases = result.releases
     survey.unread = unread + len({fault.path for fault in result.faults})
 

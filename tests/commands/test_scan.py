@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,70 @@ def test_the_formats_of_services_name_likely_findings() -> None:
     assert result["level"] == "warning"
     assert result["properties"] == {"certainty": "likely"}
     assert "::likely: is unknown" in reports.FORMATS["github"]([finding])
+
+
+#: Scripts with the same wrong value, and one of each other topic.
+TREE = {
+    **{f"tree/examples/{n}.sh": "export HCCL_CONNECT_TIMEOUT=abc\n" for n in range(18)},
+    "tree/a/old.sh": "export ASCEND_SLOG_PRINT_TO_STDOUT=1\n",
+    "tree/a/name.sh": "export HCCL_BUFFSIZ=200\n",
+    "tree/tests/run.sh": "export HCCL_CONNECT_TIMEOUT=abc\n",
+    "tree/z/run.sh": "export HCCL_CONNECT_TIMEOUT=def\n",
+    "tree/README.md": "```sh\nexport HCCL_CONNECT_TIMEOUT=abc\n```\n",
+}
+
+
+def test_many_findings_of_a_folder_are_groups_in_the_order_of_their_topics(
+    tmp_path: Path, run: Run
+) -> None:
+    write(tmp_path, TREE)
+    lines = run("scan", "tree", "--docs", "--severity", "info").out.split("\n")
+    heads = [line for line in lines if re.fullmatch(r"[A-Z][a-z ,]+: \d+ findings?", line)]
+    assert heads == [
+        "Names and syntax: 1 finding",
+        "Values: 19 findings",
+        "In documents: 1 finding",
+        "In tests: 1 finding",
+        "Notes: 1 finding",
+    ]
+    first, second = (line for line in lines if " NP202: " in line and line[0] in "23")
+    assert '"abc"' in first
+    assert '"def"' in second
+    shown = "tree/examples/0.sh:1:8, tree/examples/1.sh:1:8, tree/examples/10.sh:1:8"
+    assert f"   where: in 18 files: {shown} and 15 more; at risk: distributed" in lines
+    assert "       1         0  tree/examples/0.sh" in lines
+    for flag in ("--statistics", "--write-baseline", "--format sarif"):
+        assert sum(flag in line for line in lines) == 1, flag
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tree", "--all"],
+        ["tree/a", "tree/z"],
+        [f"tree/examples/{n}.sh" for n in range(18)] + ["tree/a/name.sh"] * 3 + ["tree/z/run.sh"],
+    ],
+    ids=["all", "few", "files"],
+)
+def test_few_findings_and_those_of_named_files_are_listed_one_by_one(
+    arguments: list[str], tmp_path: Path, run: Run
+) -> None:
+    write(tmp_path, TREE)
+    out = run("scan", *arguments).out
+    assert "tree/a/name.sh:1:8: warning NP206: " in out
+    assert "--statistics" not in out
+
+
+def test_findings_below_a_folder_for_tests_come_last(tmp_path: Path, run: Run) -> None:
+    wrong = "export HCCL_CONNECT_TIMEOUT=abc\n"
+    write(tmp_path, {"tree/tests/a.sh": wrong, "tree/z/b.sh": wrong})
+    listed = json.loads(run("scan", "tree", "--format", "json").out)["findings"]
+    assert [finding["path"] for finding in listed] == ["tree/z/b.sh", "tree/tests/a.sh"]
+    # the folder itself may be named so
+    write(tmp_path, {"tests/a.sh": wrong, "tests/fixtures/b.sh": wrong, "tests/z.sh": wrong})
+    listed = json.loads(run("scan", "tests", "--format", "json").out)["findings"]
+    assert [finding["path"] for finding in listed] == [
+        "tests/a.sh",
+        "tests/z.sh",
+        "tests/fixtures/b.sh",
+    ]
