@@ -100,11 +100,12 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         shown = self.filter_by_severity(findings)
         hidden = len(findings) - len(shown)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
+        found_now = format_severity_counts(shown) or scanned.coverage.describe_clean()
         covered = scanned.coverage.describe("--all", self.everything)
         note = (
             f"{format_count(scanned.files, 'file')} scanned: "
-            f"{found_now}{settled.note}{more}; {covered}{describe_pins(scanned.releases)}"
+            f"{found_now}{describe_accepted(accepted)}{settled.note}{more}; "
+            f"{covered}{describe_pins(scanned.releases)}{scanned.coverage.describe_unjudged()}"
         )
         # a misspelt folder would otherwise look clean
         if not scanned.files and not findings:

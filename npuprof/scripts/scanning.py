@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, NpuprofError, Place
-from npuprof.report.coverage import Coverage
+from npuprof.report.coverage import Coverage, Unjudged
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.output import track_items
 from npuprof.scripts.blocks import Injector, check_file_blocks
@@ -28,7 +28,7 @@ from npuprof.scripts.reading import (
     read_script,
 )
 from npuprof.scripts.reading.file_kinds import may_be_called
-from npuprof.scripts.script_coverage import CoverageCount
+from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import PartLocations
 from npuprof.scripts.summary.report import is_in_tests
 from npuprof.scripts.summary.setting_counts import Survey
@@ -84,6 +84,7 @@ def scan_scripts(
             pages.add_page(scan)
         if scan.imported is not None:
             count.add_file(scan.imported)
+        count.add_unjudged(scan.unjudged)
         result.releases.update(scan.pins)
         scans += [scan] if survey is not None else []
     result.coverage = count.coverage
@@ -104,7 +105,7 @@ class _Scan(NamedTuple):
     ``text`` is set if it may accept findings, ``part_locations`` if it has parts.
 
     ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults``
-    are internal errors.
+    are internal errors. ``unjudged`` surfaces were seen and not judged.
     """
 
     file: str
@@ -116,6 +117,7 @@ class _Scan(NamedTuple):
     is_unread: bool = False
     faults: Sequence[Finding] = ()
     pins: tuple[Pin, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
 
 
 class _Scanner:
@@ -159,7 +161,8 @@ class _Scanner:
                 or may_call_settings(file, data, self.modules)
             ):
                 scan = self._judge_script(read_script(file, data, is_named, self.modules), data)
-        return scan._replace(faults=faults)
+        unjudged = tuple(list_unjudged(scan.imported or ImportedFile(file), data))
+        return scan._replace(faults=faults, unjudged=unjudged)
 
     def _judge_script(self, imported: ImportedFile, data: bytes) -> _Scan:
         """Return the findings about a script, its blocks and the files that it names."""

@@ -112,3 +112,37 @@ def test_findings_below_a_folder_for_tests_come_last(tmp_path: Path, run: Run) -
         "tests/z.sh",
         "tests/fixtures/b.sh",
     ]
+
+
+def test_what_was_seen_and_not_judged_is_counted_with_lines(tmp_path: Path, run: Run) -> None:
+    train = (
+        "export HCCL_CONNECT_TIMEOUT=600\n"
+        'ARGS="\n    --tensor-model-parallel-size 8\n    --bf16"\n'
+        "# torchrun pretrain.py --bf16\n"
+        "torchrun $ARGS pretrain.py \\\n    --bf16 --lr 1\n"
+        "pip install --no-deps x\n"
+        'case "$1" in\n  --help) exit;;\nesac\n'
+        "vllm serve m --seed 1\n"
+    )
+    files = {
+        "tree/train.sh": train,
+        "tree/ds.json": '{"zero_optimization": {\n"stage": 2}}\n',
+        "tree/data.json": '{"a": 1}\n',
+        "tree/model.yaml": "a: 1\nb:\n  - c: 2\n",
+        "tree/options.yaml": "precision_mode_v2: origin\n",
+    }
+    write(tmp_path, files)
+    covered = json.loads(run("scan", "tree", "--format", "json").out)["coverage"]
+    assert {seen["surface"]: (seen["lines"], seen["files"]) for seen in covered["not_judged"]} == {
+        "program arguments": (3, 1),
+        "YAML": (3, 1),
+        "DeepSpeed configs": (2, 1),
+        "options that other code interprets": (1, 1),
+    }
+    shown = "3 lines of program arguments (--bf16, --lr, --tensor-model-parallel-size) in 1 file"
+    noted = run("scan", "tree").err
+    assert "5 files scanned: no findings in 1 checked setting (1 more " in noted
+    assert f"\n  not judged: {shown}, 3 lines of YAML in 1 file, " in noted
+    assert f"\n  not judged: {shown}, " in run("import", "tree", "--format", "text").err
+    write(tmp_path, {"none/a.yaml": files["tree/model.yaml"]})
+    assert ": nothing was checked; no settings\n" in run("scan", "none").err
