@@ -98,8 +98,9 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             survey.findings = findings
             return self._answer_statistics(survey, accepted, code)
         shown = self.filter_by_severity(findings)
-        hidden = len(findings) - len(shown)
-        more = f" ({hidden} more with --severity info)" if hidden else ""
+        listed = {finding.severity for finding in shown}
+        hidden = [finding for finding in findings if finding.severity not in listed]
+        more = f" ({format_severity_counts(hidden)} with --severity info)" if hidden else ""
         found_now = format_severity_counts(shown) or scanned.coverage.describe_clean()
         covered = scanned.coverage.describe("--all", self.everything)
         note = (
