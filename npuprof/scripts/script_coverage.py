@@ -18,11 +18,12 @@ from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
 _LINE = re.compile(
-    rb"\s*(?:['\"]?--[\w-]+(?![\w|-]*\))|\w+\+?=|[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
+    rb"\s*(?:['\"]?--[\w-]++(?![\w|-]*\))|\w+\+?=|"
+    rb"[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
 )
 _ARGUMENT = re.compile(rb"(?<![\w-])--[A-Za-z][\w.-]*")
 _DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
-_KEY = re.compile(rb"^[ \t{-]*[\"']?([\w.-]+)[\"']?:", re.MULTILINE)
+_KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 
 
 def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:

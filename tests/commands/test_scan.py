@@ -146,3 +146,11 @@ def test_what_was_seen_and_not_judged_is_counted_with_lines(tmp_path: Path, run:
     assert f" 1 file, {shown}, 2 lines of " in run("import", "tree", "--format", "text").err
     write(tmp_path, {"none/a.yaml": files["tree/model.yaml"]})
     assert ": nothing was checked; no settings\n" in run("scan", "none").err
+
+
+@pytest.mark.parametrize("name", ["a.sh", "a.yaml"])
+def test_counting_a_hostile_line_ends(name: str, tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {f"tree/{name}": f"{'-' * 400_000}\n--{'a' * 400_000})\n- a: 1\n"})
+    done = run("scan", "tree")
+    assert done.code == 0
+    assert ("1 line of YAML" in done.err) == (name == "a.yaml")
