@@ -306,13 +306,18 @@ def _cut_values(text: str, longest: int) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
+#: The fields of a likely finding: an error that is not certain is a warning.
+LIKELY = {"severity": "warning", "certainty": "likely"}
+
+
 class Finding(Record):
     """A problem that npuprof reports: what is wrong, where, why, and how to fix it.
 
     ``code`` is stable and has a page (``npuprof rule CODE``); ``severity`` is ``error``,
     ``warning`` or ``info``. ``profiles`` names the affected profiles, starting with the one that
-    contains the fault. ``fix`` is the edit that the hint describes, if only one is possible. Long
-    values in ``message``, ``why`` and ``hint`` are cut.
+    contains the fault. ``fix`` is the edit that the hint describes, if only one is possible.
+    ``certainty`` is ``certain``, or ``likely`` if code or a release that is not known may make a
+    script right. Long values in ``message``, ``why`` and ``hint`` are cut.
     """
 
     code: str
@@ -325,6 +330,7 @@ class Finding(Record):
     where: Place | None = None
     severity: str = "error"
     fix: Fix | None = None
+    certainty: str = "certain"
 
     def __init__(
         self,
@@ -338,6 +344,7 @@ class Finding(Record):
         where: Place | None = None,
         severity: str = "error",
         fix: Fix | None = None,
+        certainty: str = "certain",
     ) -> None:
         self.__dict__.update(
             code=code,
@@ -350,6 +357,7 @@ class Finding(Record):
             where=where,
             severity=severity,
             fix=fix,
+            certainty=certainty,
         )
 
     @property

@@ -70,7 +70,7 @@ class _PageSeverity:
 class Fault(Record):
     """A fault of a value, without its place.
 
-    ``tail`` is the path below the setting, ``fix`` as in a finding.
+    ``tail`` is the path below the setting, ``fix`` and ``certainty`` as in a finding.
     """
 
     code: str
@@ -80,6 +80,7 @@ class Fault(Record):
     tail: Path = ()
     severity: str = _PageSeverity()  # type: ignore[assignment]
     fix: Fix | None = None
+    certainty: str = "certain"
 
 
 class SettingFault(Record):

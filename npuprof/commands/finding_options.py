@@ -157,11 +157,16 @@ class JudgingVerb(Verb):
         ]
 
     def decide_code(self, findings: Sequence[Finding], unread: int = 0) -> int:
-        """Return the exit code: 2 if something was not read, 1 for failing findings, else 0."""
+        """Return the exit code: 2 if something was not read, 1 for certain errors, else 0."""
         if unread:
             return 2
         failing = ("error", "warning") if self.strict else ("error",)
-        return int(any(finding.severity in failing for finding in findings))
+        return int(
+            any(
+                finding.severity in failing and (self.strict or finding.certainty == "certain")
+                for finding in findings
+            )
+        )
 
     def check_store(
         self, checked: CheckedStore, specs: Sequence[str] = (), progress: bool = False

@@ -39,7 +39,7 @@ from npuprof.scripts.reading import (
     may_hold_settings,
 )
 from npuprof.scripts.reading.file_kinds import describe_kinds
-from npuprof.scripts.script_coverage import CoverageCount
+from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
@@ -117,7 +117,7 @@ class Import(Verb):
         good = [draft for draft in scripts.drafts if draft.settings]
         is_partial = scripts.bad or any(draft.notes for draft in scripts.drafts)
         code = 2 if scripts.unread or scripts.faults else int(self.strict and bool(is_partial))
-        covered = scripts.coverage.describe()
+        covered = scripts.coverage.describe() + scripts.coverage.describe_unjudged()
         if self.format == "json":
             fields = scripts.build_fields()
             return Answer({"json": lambda: fields}, code=code)
@@ -201,6 +201,7 @@ class _Scripts:
         self.faults: list[Finding] = []
         self.texts: dict[str, str] = {}
         self.unread = 0
+        self._count = CoverageCount()
         users = self._read_files()
         self._name_presets()
         self.nothing = self._explain_nothing(users)
@@ -210,10 +211,9 @@ class _Scripts:
             *self.bad,
             *self.faults,
         ]
-        count = CoverageCount()
         for imported in self.files:
-            count.add_file(imported)
-        self.coverage = count.coverage
+            self._count.add_file(imported)
+        self.coverage = self._count.coverage
 
     def _read_files(self) -> dict[str, str]:
         """Parse the files, and build their presets; return the users of helper modules."""
@@ -232,8 +232,10 @@ class _Scripts:
                 # a cheap look at the bytes: most files of a folder have no settings
                 holds = named or may_hold_settings(file, data)
                 if not holds and not may_call_settings(file, data, modules):
+                    self._count.add_unjudged(list_unjudged(ImportedFile(file), data))
                     continue
                 script = import_script(file, data, named, modules)
+                self._count.add_unjudged(list_unjudged(script, data))
                 self.problems += find_idle_configs(script)
                 if holds or script.settings:
                     imported.append(script)

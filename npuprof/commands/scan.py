@@ -29,9 +29,12 @@ from npuprof.report.text import format_count
 from npuprof.scripts.pinned_releases import describe_pins, list_pin_fields
 from npuprof.scripts.reading.file_kinds import describe_kinds
 from npuprof.scripts.scanning import scan_scripts
-from npuprof.scripts.summary.forms import format_report, format_report_page
+from npuprof.scripts.summary.forms import format_groups, format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
 from npuprof.scripts.summary.setting_counts import Survey
+
+#: The maximum number of findings of folders that are not grouped.
+_MOST_SINGLE = 20
 
 
 class Scan(PrintingVerb, ContextVerb, JudgingVerb):
@@ -56,7 +59,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     )
     docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
     everything = flag(
-        "--all", text="List the names of all settings that the catalogue does not know"
+        "--all", text="List each finding, and the names of all settings that are not known"
     )
     format = formats(*FORMATS, "html")
     severity = SEVERITY
@@ -95,13 +98,15 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             survey.findings = findings
             return self._answer_statistics(survey, accepted, code)
         shown = self.filter_by_severity(findings)
-        hidden = len(findings) - len(shown)
-        more = f" ({hidden} more with --severity info)" if hidden else ""
-        found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
+        listed = {finding.severity for finding in shown}
+        hidden = [finding for finding in findings if finding.severity not in listed]
+        more = f" ({format_severity_counts(hidden)} with --severity info)" if hidden else ""
+        found_now = format_severity_counts(shown) or scanned.coverage.describe_clean()
         covered = scanned.coverage.describe("--all", self.everything)
         note = (
             f"{format_count(scanned.files, 'file')} scanned: "
-            f"{found_now}{settled.note}{more}; {covered}{describe_pins(scanned.releases)}"
+            f"{found_now}{describe_accepted(accepted)}{settled.note}{more}; "
+            f"{covered}{describe_pins(scanned.releases)}{scanned.coverage.describe_unjudged()}"
         )
         # a misspelt folder would otherwise look clean
         if not scanned.files and not findings:
@@ -109,6 +114,9 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                 f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, "
                 ".sh); npuprof check looks at presets"
             )
+        is_grouped = scanned.folders and len(shown) > _MOST_SINGLE and not self.everything
+        if self.format == "text" and is_grouped:
+            return Answer(format_groups(shown, scanned.folders, self.coloured), (note,), code)
         covered_fields = scanned.coverage.format_fields()
         pinned = list_pin_fields(scanned.releases)
         return self.answer_findings(shown, code, note, accepted, covered_fields, pinned)

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof.catalog.code_pages import load_pages
 from npuprof.model import Finding, __version__
-from npuprof.report.findings import LEVELS, build_hint, strip_lines
+from npuprof.report.findings import LEVELS, build_hint, mark_likely, strip_lines
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_controls
 
@@ -19,7 +19,7 @@ _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
 
 def _list_sentences(finding: Finding) -> list[str]:
     """Return the message, reason and hint of a finding."""
-    sentences = [finding.message]
+    sentences = [mark_likely(finding.message, finding.certainty)]
     if finding.why:
         sentences.append(f"Why: {finding.why}")
     if hint := build_hint(finding):
@@ -71,6 +71,7 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
             "ruleIndex": codes.index(finding.code),
             "level": LEVELS[finding.severity],
             "message": {"text": _join_sentences(finding)},
+            "properties": {"certainty": finding.certainty},
         }
         if finding.path:
             result["locations"] = [{"physicalLocation": _format_sarif_location(finding)}]

@@ -1,7 +1,8 @@
-"""Coverage: how many settings were found and checked, and which the catalogue does not know."""
+"""Coverage: how many settings were found and checked, which are unknown, what was not judged."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from npuprof.model import Record
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHOWN = 5
+
+
+class Unjudged(Record):
+    """Lines of a surface that were seen and not judged, in a number of files, with their names."""
+
+    surface: str
+    lines: int
+    names: Counter[str]
+    files: int = 1
 
 
 class Coverage(Record):
@@ -25,6 +35,7 @@ class Coverage(Record):
     unknown: Sequence[str] = ()
     unchecked: int = 0
     lost: int = 0
+    unjudged: Sequence[Unjudged] = ()
 
     @property
     def settings(self) -> int:
@@ -43,6 +54,10 @@ class Coverage(Record):
             fields["unchecked"] = self.unchecked
         if self.lost:
             fields["lost"] = self.lost
+        if self.unjudged:
+            fields["not_judged"] = [
+                {**seen._asdict(), "names": _list_usual(seen)} for seen in self.unjudged
+            ]
         return {**fields, "names": sorted(set(self.unknown))}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:
@@ -65,3 +80,23 @@ class Coverage(Record):
         if self.lost:
             parts.append(f"{self.lost} lost")
         return f"{format_count(self.settings, 'setting')}: {', '.join(parts)}"
+
+    def describe_unjudged(self) -> str:
+        """Return what was seen and not judged as a line of a note; empty if there is nothing."""
+        parts = []
+        for seen in self.unjudged:
+            names = f" ({count_rest(_list_usual(seen))})" if seen.names else ""
+            lines = f"{seen.lines:,} {'line' if seen.lines == 1 else 'lines'} of {seen.surface}"
+            parts.append(f"{lines}{names} in {format_count(seen.files, 'file')}")
+        return f"\n  not judged: {', '.join(parts)}" if parts else ""
+
+    def describe_clean(self) -> str:
+        """Return what it means that there are no findings."""
+        if not self.checked:
+            return "nothing was checked"
+        return f"no findings in {format_count(self.checked, 'checked setting')}"
+
+
+def _list_usual(seen: Unjudged) -> list[str]:
+    """Return the names of a surface, the most common first."""
+    return sorted(seen.names, key=lambda name: (-seen.names[name], name))

@@ -87,11 +87,17 @@ def build_hint(finding: Finding) -> str:
     return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:")
 
 
+def mark_likely(message: str, certainty: str) -> str:
+    """Return the message of a finding, with a mark if the finding is only likely."""
+    return f"likely: {message}" if certainty == "likely" else message
+
+
 def _format_finding(finding: Finding, coloured: bool) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
     location = escape_controls(shorten_values(finding.place))
     prefix = f"{paint_text(location, '1', coloured)}: " if location else ""
-    lines = [f"{prefix}{severity} {finding.code}: {escape_controls(finding.message)}"]
+    message = escape_controls(mark_likely(finding.message, finding.certainty))
+    lines = [f"{prefix}{severity} {finding.code}: {message}"]
     if source := _read_source_line(finding):
         caret = " " * measure_width(escape_controls(source.before)) + "^"
         lines += [
@@ -116,6 +122,7 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": finding.severity,
+        "certainty": finding.certainty,
         "message": finding.message,
         "path": finding.path,
         "line": finding.line or None,

@@ -27,12 +27,19 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
     if not sys.stderr.isatty():
         yield from items
         return
-    from npuprof.report.terminal import progress_line
+    from npuprof.report.terminal import progress_line, repeat_progress
 
+    done = 0
     with progress_line() as show_progress:
-        for done, item in enumerate(items):
+
+        def show() -> None:
             show_progress(f"{done:,} of {len(items):,} {what}")
-            yield item
+
+        with repeat_progress(show):
+            for item in items:
+                show()
+                yield item
+                done += 1
 
 
 def write_answer(pieces: Iterable[bytes]) -> None:

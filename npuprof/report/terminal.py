@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from npuprof.system import processes
 
@@ -55,7 +56,7 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
 def progress_line() -> Iterator[ShowProgress]:
     """Return a function that shows a text in the last line of the terminal, a few times a second.
 
-    The line is cleared at the end.
+    The elapsed seconds follow the text. The line is cleared at the end.
     """
     if not sys.stderr.isatty():
         yield lambda text: None
@@ -69,7 +70,7 @@ def progress_line() -> Iterator[ShowProgress]:
         if now - started > _DELAY and now - last_shown > 0.1:
             last_shown = now
             shown = True
-            sys.stderr.write(f"\r\033[Knpuprof: {text}")
+            sys.stderr.write(f"\r\033[Knpuprof: {text}, {now - started:.0f} s")
             sys.stderr.flush()
 
     try:
@@ -78,3 +79,23 @@ def progress_line() -> Iterator[ShowProgress]:
         if shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
+
+
+@contextmanager
+def repeat_progress(show: Callable[[], None]) -> Iterator[None]:
+    """Call ``show`` each second in the block, also while an item takes long.
+
+    A timer and no thread: a process with threads is not forked.
+    """
+
+    def repeat(number: int, frame: object) -> None:
+        with suppress(RuntimeError):  # the terminal is just being written to
+            show()
+
+    before = signal.signal(signal.SIGALRM, repeat)
+    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

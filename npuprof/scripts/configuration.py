@@ -186,6 +186,7 @@ def place_fault(fault: Fault, record: ScriptSetting | LocatedRecord) -> Finding:
         key=record.key if isinstance(record, ScriptSetting) else "",
         where=Place(record.file, record.line, record.column),
         severity=fault.severity,
+        certainty=fault.certainty,
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from npuprof.catalog.execution import list_misspelt_names
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, NpuprofError, Place
-from npuprof.report.coverage import Coverage
+from npuprof.report.coverage import Coverage, Unjudged
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.output import track_items
 from npuprof.scripts.blocks import Injector, check_file_blocks
@@ -31,8 +31,9 @@ from npuprof.scripts.reading import (
     read_script,
 )
 from npuprof.scripts.reading.file_kinds import may_be_called
-from npuprof.scripts.script_coverage import CoverageCount
+from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import PartLocations
+from npuprof.scripts.summary.report import is_in_tests
 from npuprof.scripts.summary.setting_counts import Survey
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes
@@ -47,11 +48,13 @@ _BATCH = 100
 class Scanned:
     """The result of a scan: findings, and the numbers of files, unread files and accepted findings.
 
-    ``faults`` are the findings about internal errors. Of other unreadable files, only named ones
-    count as unread. ``releases`` are the pins of files with settings, with their numbers of files.
+    ``folders`` are the scanned folders. ``faults`` are the findings about internal errors. Of other
+    unreadable files, only named ones count as unread. ``releases`` are the pins of files with
+    settings, with their numbers of files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folders: Sequence[str]) -> None:
+        self.folders = folders
         self.findings: list[Finding] = []
         self.faults: list[Finding] = []
         self.seen: set[str] = set()
@@ -73,8 +76,8 @@ def scan_scripts(
 
     Raises NpuprofError.
     """
-    result = Scanned()
     folders = [path for path in paths if os.path.isdir(path)]
+    result = Scanned(folders)
     scanner = _Scanner(paths, folders, context, store)
     files = list(find_script_files(paths, result.findings, with_blocks=False, with_docs=with_docs))
     pages, scans, named, count = _Pages(), list[_Scan](), set(paths), CoverageCount()
@@ -87,6 +90,7 @@ def scan_scripts(
             pages.add_page(scan)
         if scan.imported is not None:
             count.add_file(scan.imported)
+        count.add_unjudged(scan.unjudged)
         result.releases.update(scan.pins)
         scans += [scan] if survey is not None else []
     result.coverage = count.coverage
@@ -99,6 +103,8 @@ def scan_scripts(
     result.faults = list(dict.fromkeys(result.faults))
     result.unread += len({fault.path for fault in result.faults})
     result.findings += [*findings, *result.faults]
+    # fixtures of tests are often wrong on purpose
+    result.findings.sort(key=lambda finding: is_in_tests(finding.path or "", folders))
     return result
 
 
@@ -135,7 +141,7 @@ class _Scan(NamedTuple):
     ``text`` is set if it may accept findings, ``part_locations`` if it has parts.
 
     ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults``
-    are internal errors.
+    are internal errors. ``unjudged`` surfaces were seen and not judged.
     """
 
     file: str
@@ -147,6 +153,7 @@ class _Scan(NamedTuple):
     is_unread: bool = False
     faults: Sequence[Finding] = ()
     pins: tuple[Pin, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
 
 
 class _Scanner:
@@ -189,7 +196,8 @@ class _Scanner:
                 or may_call_settings(file, data, self.modules)
             ):
                 scan = self._judge_script(read_script(file, data, is_named, self.modules), data)
-        return scan._replace(faults=faults)
+        unjudged = tuple(list_unjudged(scan.imported or ImportedFile(file), data))
+        return scan._replace(faults=faults, unjudged=unjudged)
 
     def _judge_script(self, imported: ImportedFile, data: bytes) -> _Scan:
         """Return the findings about a script, its blocks and the files that it names."""
@@ -347,6 +355,7 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
         scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
     )
     survey.files = result.files
+    survey.folders = folders
     survey.releases = result.releases
     survey.unread = unread + len({fault.path for fault in result.faults})
 

@@ -533,7 +533,9 @@ def test_a_release_newer_than_all_known_ones_makes_no_error_about_names(
     monkeypatch.chdir(tmp_path)
     done = run(*command.split(), "--severity", "info")
     assert done.code == 0, done
-    assert "warning NP212: vllm_ascend has no setting 'enable_mlpo'" in done.out
+    # only findings of scripts are likely
+    mark = "likely: " * command.startswith("scan")
+    assert f"warning NP212: {mark}vllm_ascend has no setting 'enable_mlpo'" in done.out
     assert f"not read in vllm_ascend {KNOWN[-1]}" in done.out
     assert "warning NP404: " in done.out
     assert " error " not in done.out

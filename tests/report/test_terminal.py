@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +15,7 @@ import pytest
 from npuprof.document.keys import format_toml_value
 from npuprof.model import Finding, Place
 from npuprof.report.findings import format_findings
+from npuprof.report.output import track_items
 from npuprof.report.tables import Table
 from npuprof.report.wrapping import fit_columns, split_pieces, wrap_cell, wrap_lines
 from support.building import build_store
@@ -244,3 +250,23 @@ def test_a_finding_cites_its_line_unless_that_is_missing_or_long(
     finding = Finding("NP001", "it is wrong", where=Place(str(file), line, 3))
     shown = format_findings([finding]).partition("it is wrong\n")[2]
     assert shown == cited
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_moves_while_one_item_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, seconds = _Screen(), iter(range(0, 900, 3))
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    handler = signal.getsignal(signal.SIGALRM)
+    for _ in track_items(["a", "b"], "files"):
+        before = screen.getvalue()
+        os.kill(os.getpid(), signal.SIGALRM)
+        moved = screen.getvalue().removeprefix(before)
+        assert moved.startswith("\r\033[Knpuprof: ")
+    assert "1 of 2 files, 12 s" in before + moved
+    assert signal.getsignal(signal.SIGALRM) is handler
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)

@@ -194,7 +194,7 @@ def test_yaml_that_names_no_setting_is_passed_over(
     monkeypatch.setitem(sys.modules, "yaml", None)
     write(tmp_path, {"z.yaml": "a: 1\n", "x.sh": GOOD["shell"][1]})
     done = run("scan", tmp_path, "--severity", "info")
-    assert "YAML" not in done.out + done.err
+    assert "PyYAML" not in done.out + done.err
 
 
 def test_a_config_object_that_a_helper_of_another_file_nests_is_read(

@@ -269,7 +269,10 @@ def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(run:
     Path("launch.sh").write_text(LAUNCH)
     coverage = "5 settings: 2 checked, 1 dynamic, 2 unknown (BAR_Y, FOO_X)"
     counts = {"settings": 5, "checked": 2, "dynamic": 1, "unknown": 2, "names": ["BAR_Y", "FOO_X"]}
-    assert f"1 file scanned: no findings; {coverage}\n" in run("scan", "launch.sh").err
+    assert (
+        f"1 file scanned: no findings in 2 checked settings; {coverage}\n"
+        in run("scan", "launch.sh").err
+    )
     assert json.loads(run("scan", "launch.sh", "--format", "json").out)["coverage"] == counts
     assert coverage in run("import", "launch.sh").err
     assert json.loads(run("import", "launch.sh", "--format", "json").out)["coverage"] == counts

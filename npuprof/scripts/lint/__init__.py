@@ -14,7 +14,7 @@ from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, limit_severity
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
-from npuprof.model import Context, Finding, Place
+from npuprof.model import LIKELY, Context, Finding, Place
 from npuprof.report.text import format_count
 from npuprof.scripts.configuration import (
     ScriptView,
@@ -120,9 +120,10 @@ def check_script(
         if axis in dict(context.newer) or not context.find_value(axis)
     }
     findings = [
-        finding._replace(
-            severity=limit_severity(finding.code, finding.severity, finding.key, uncertain)
-        )
+        finding
+        if limit_severity(finding.code, finding.severity, finding.key, uncertain)
+        == finding.severity
+        else finding._replace(**LIKELY)
         for finding in findings
     ]
     unique = {
@@ -184,7 +185,7 @@ def _check_launch(
         for fault in () if setting.dead else _find_single_faults(setting, complete):
             if fault.code == "NP209" and launch.sets_unknown_keys:
                 # a wrapper of atc may have its own flags
-                fault = fault._replace(severity="warning")
+                fault = fault._replace(**LIKELY)
             yield place_fault(fault, setting)
 
 
@@ -224,7 +225,7 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
     return [
         fault._replace(
             message=f"{fault.message}; it is the default of the script",
-            severity="warning" if is_flag else "error",
+            **LIKELY if is_flag else {},
         )
         for fault in find_script_faults(with_default, context)
         if fault.code in ("NP203", "" if is_flag else "NP202") and fault.severity == "error"
@@ -325,7 +326,7 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
     yield from _check_exported_options(imported)
     for variable in imported.list_own_records(VariableRead):
         for fault in find_misspelt_faults(variable.name):
-            read = fault._replace(why=ONLY_READ, severity="warning")
+            read = fault._replace(why=ONLY_READ, **LIKELY)
             yield place_fault(read, variable)._replace(key=f"env.{variable.name}")
 
 

@@ -17,7 +17,7 @@ from npuprof.checks.restrictions import OFFLINE, find_surface_faults
 from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value, split_section_and_name
-from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.model import LIKELY, Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python_source import format_literal
 from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
@@ -185,7 +185,9 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
     is_one = variable.per_process and not variable.ascending
     is_list_of_script = is_one and _IDS.fullmatch(str(setting.value))
     if has_other_reader or is_list_of_script:
-        return [fault._replace(severity="warning") for fault in faults]
+        return [
+            fault._replace(**LIKELY) if fault.severity == "error" else fault for fault in faults
+        ]
     return faults
 
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
-from npuprof.model import shorten_values
+from npuprof.model import Finding, shorten_values
+from npuprof.report.findings import mark_likely
 from npuprof.report.html import escape_html, format_page
 from npuprof.report.tables import Table as TextTable
 from npuprof.report.text import count_rest, escape_controls, format_count, paint_text
-from npuprof.scripts.summary.report import Report, Table, Weighty
+from npuprof.scripts.grouping import group_by
+from npuprof.scripts.summary.report import (
+    TOPICS,
+    Report,
+    Table,
+    Weighty,
+    group_findings,
+    list_worst_files,
+)
 
 _TITLE = "Problems in the scripts"
 #: The maximum number of names in a cell of text, and of a page.
 _MOST_NAMES, _MOST_IN_PAGE = 3, 20
+#: The number of files with the most findings below groups.
+_WORST = 5
+_NEXT = """
+  --all                                                lists each finding
+  --statistics                                         counts them by kind, and settings by surface
+  --baseline npuprof-baseline.json --write-baseline    accepts them: later runs report new ones
+  --format sarif                                       is read by code scanning
+
+"""
 _COLOURS = {"error": "1;31", "warning": "1;33"}
 
 
@@ -26,21 +45,46 @@ def format_report(report: Report, coloured: bool) -> str:
         lines.append(paint_text(_head_weighty(report), "1", coloured))
     else:
         lines.append("Nothing is found wrong.")
-    for number, group in enumerate(report.weighty, 1):
-        severity = paint_text(group.severity, _COLOURS.get(group.severity, "1"), coloured)
-        lines.append(f"{number}. {severity} {group.code}: {_escape_text(group.message)}")
-        for label, text in _explain_weighty(group):
-            lines.append(f"   {f'{label}:':<7}{_escape_text(text)}")
+    lines += _format_weighty(report.weighty, coloured)
     if report.others:
         lines.append(_count_others(report))
     for table in report.tables:
-        if table.rows:
-            lines += [
-                "",
-                paint_text(table.title, "1", coloured),
-                *_format_rows(table),
-            ]
+        lines += _format_table(table, coloured)
     return "".join(f"{line}\n" for line in lines)
+
+
+def format_groups(findings: Sequence[Finding], folders: Sequence[str], coloured: bool) -> str:
+    """Return the findings of scanned folders as groups, most important first.
+
+    The files with the most findings and the flags for other forms follow.
+    """
+    groups = group_findings(findings, folders, by_value=True)
+    lines: list[str] = []
+    number = 1
+    for topic, same in group_by(groups, attrgetter("topic")).items():
+        places = format_count(sum(group.places for group in same), "finding")
+        lines.append(paint_text(f"{TOPICS[topic]}: {places}", "1", coloured))
+        lines += [*_format_weighty(same, coloured, number), ""]
+        number += len(same)
+    worst = list_worst_files(findings)
+    lines += _format_table(worst._replace(rows=worst.rows[:_WORST]), coloured)[1:]
+    return "".join(f"{line}\n" for line in lines) + _NEXT
+
+
+def _format_weighty(groups: Sequence[Weighty], coloured: bool, number: int = 1) -> Iterator[str]:
+    """Yield the lines of faults, which are counted from ``number``."""
+    for at, group in enumerate(groups, number):
+        severity = paint_text(group.severity, _COLOURS.get(group.severity, "1"), coloured)
+        message = _escape_text(mark_likely(group.message, group.certainty))
+        yield f"{at}. {severity} {group.code}: {message}"
+        for label, text in _explain_weighty(group):
+            yield f"   {f'{label}:':<7}{_escape_text(text)}"
+
+
+def _format_table(table: Table, coloured: bool) -> list[str]:
+    """Return the lines of a table below an empty one; none without rows."""
+    title = paint_text(table.title, "1", coloured)
+    return ["", title, *_format_rows(table)] if table.rows else []
 
 
 def _head_weighty(report: Report) -> str:
@@ -61,8 +105,8 @@ def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
     more = f"; {group.wordings} more of the kind" if group.wordings else ""
     risk = f"; at risk: {', '.join(group.risk)}" if group.risk else ""
     where = (
-        f"in {format_count(len(group.files), 'file')}{places}, first "
-        f"{group.first or 'of them all'}{more}{risk}"
+        f"in {format_count(len(group.files), 'file')}{places}: "
+        f"{count_rest(group.locations, _MOST_NAMES) or 'all of them'}{more}{risk}"
     )
     return [
         (label, text)
@@ -134,7 +178,8 @@ def format_report_page(report: Report) -> str:
 def _format_weighty_item(group: Weighty) -> str:
     head = (
         f'<strong class="{group.severity}">{group.severity} '
-        f"{escape_html(group.code)}</strong>: {_escape_html(group.message)}"
+        f"{escape_html(group.code)}</strong>: "
+        f"{_escape_html(mark_likely(group.message, group.certainty))}"
     )
     details = [f"{label}: {_escape_html(text)}" for label, text in _explain_weighty(group)]
     return f"<li><p>{'<br>'.join([head, *details])}</p></li>\n"

@@ -5,6 +5,8 @@ A fault in many places is one finding; silent changes of results come before sto
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -12,17 +14,45 @@ from typing import Any
 
 from npuprof.catalog import code_pages, find_record, record_names
 from npuprof.catalog.risks import find_unit_and_risk
+from npuprof.checks.view import RELEASE_CODES
 from npuprof.document.keys import split_section_and_name
 from npuprof.model import SEVERITIES, Finding, Record, find_nearest_names
 from npuprof.report.findings import strip_lines
 from npuprof.report.text import format_count
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.summary.setting_counts import KINDS, Survey
+from npuprof.scripts.reading.file_kinds import KINDS, detect_named_kind
+from npuprof.scripts.summary.setting_counts import KINDS as EFFECTS
+from npuprof.scripts.summary.setting_counts import Survey
 
 #: The number of findings listed first.
 MOST_WEIGHTY = 5
 #: Codes of obsolete settings.
 _DEPRECATED = ("NP501", "NP502")
+#: Codes of names that nothing reads, and of code that fails or is not read.
+_NAMES = {
+    *RELEASE_CODES,
+    "NP207",
+    "NP801",
+    "NP802",
+    "NP803",
+    "NP808",
+    "NP813",
+    "NP814",
+    "NP815",
+} - {"NP404"}
+#: What findings are about, most important first.
+TOPICS = (
+    "Names and syntax",
+    "Values",
+    "Contradictions, and settings that are lost",
+    "In documents",
+    "In tests",
+    "Deprecated",
+    "Notes",
+)
+#: Folders whose files may be wrong on purpose.
+_TESTS = {"test", "tests", "testdata", "fixtures"}
+_LINE = re.compile(r"\bline \d+")
 _NOT_ASKED = (
     "pass --cann RELEASE to see the effects of an upgrade, and --from RELEASE for changed defaults"
 )
@@ -47,13 +77,13 @@ class Table(Record):
 class Weighty(Record):
     """A fault at several locations: its most common message, the risk, the count, the files.
 
-    ``first`` is the first location.
-
-    ``wordings`` counts the different messages.
+    ``first`` is the first location with that message, before the others in ``locations``.
+    ``wordings`` counts the different messages, ``topic`` is a position in ``TOPICS``.
     """
 
     code: str
     severity: str
+    certainty: str
     key: str
     message: str
     why: str
@@ -63,6 +93,8 @@ class Weighty(Record):
     places: int
     files: tuple[str, ...]
     wordings: int
+    topic: int
+    locations: tuple[str, ...]
 
 
 class Report(Record):
@@ -83,7 +115,7 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
 
     ``accepted`` is the number of accepted findings, which are omitted.
     """
-    groups = group_findings(survey.findings)
+    groups = group_findings(survey.findings, survey.folders)
     faults = [group for group in groups if group.severity != "info"]
     severities = Counter(finding.severity for finding in survey.findings)
     counts = {
@@ -99,7 +131,7 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
     tables = [
         _list_mistakes(faults),
         _list_deprecated(groups),
-        _list_worst_files(survey),
+        list_worst_files(survey.findings),
         _list_surfaces(survey),
         _list_releases(survey),
         *_list_upgrade(survey),
@@ -158,11 +190,10 @@ def _list_deprecated(groups: list[Weighty]) -> Table:
     return Table("deprecated", "Deprecated, or without effect", columns, rows)
 
 
-def _list_worst_files(survey: Survey) -> Table:
+def list_worst_files(findings: Sequence[Finding]) -> Table:
+    """Return the table of the files with findings, those with most errors first."""
     counts = Counter(
-        (finding.path or "", finding.severity)
-        for finding in survey.findings
-        if finding.severity != "info"
+        (finding.path or "", finding.severity) for finding in findings if finding.severity != "info"
     )
     names = sorted(
         {name for name, _ in counts},
@@ -179,7 +210,7 @@ def _list_upgrade(survey: Survey) -> list[Table]:
         return []
     order = sorted(
         survey.touched.items(),
-        key=lambda item: (KINDS.index(item[0].kind), -len(item[1]), item[0].what),
+        key=lambda item: (EFFECTS.index(item[0].kind), -len(item[1]), item[0].what),
     )
     rows = [
         (touched.kind, len(names), touched.what, touched.hint, tuple(names))
@@ -199,18 +230,51 @@ def _list_upgrade(survey: Survey) -> list[Table]:
     return [Table("upgrade", title, columns, rows, most=20, note=note)]
 
 
-def group_findings(findings: Iterable[Finding]) -> list[Weighty]:
-    """Return findings grouped by setting and message, most important first.
+def group_findings(
+    findings: Iterable[Finding], folders: Sequence[str] = (), by_value: bool = False
+) -> list[Weighty]:
+    """Return findings of the same code and setting as groups, most important first.
 
-    Errors come before warnings, then risks for numerics, then the number of scripts.
+    Topics come in their order, then errors before warnings, then risks for numerics, then the
+    number of scripts. ``folders`` are those scanned. With ``by_value``, values are kept apart.
     """
+
+    def find_group(finding: Finding) -> tuple[str | int, ...]:
+        value = _LINE.sub("", strip_lines(finding.message)) if by_value else ""
+        topic = _find_topic(finding, folders)
+        return topic, finding.severity, finding.certainty, finding.code, finding.key, value
+
     return sorted(
-        map(_fold_group, group_by(findings, attrgetter("severity", "code", "key")).values()),
+        (_fold_group(group, folders) for group in group_by(findings, find_group).values()),
         key=_weigh,
     )
 
 
-def _fold_group(group: list[Finding]) -> Weighty:
+def _find_topic(finding: Finding, folders: Sequence[str]) -> int:
+    """Return the position of a finding in ``TOPICS``."""
+    path = finding.path or ""
+    kind = KINDS.get(detect_named_kind(path))
+    if finding.severity == "info":
+        return 6
+    if finding.code in _DEPRECATED:
+        return 5
+    if is_in_tests(path, folders):
+        return 4
+    if kind is not None and kind.docs:
+        return 3
+    if finding.code in _NAMES:
+        return 0
+    return 1 if finding.code.startswith(("NP2", "NP4")) else 2
+
+
+def is_in_tests(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a file is in a folder for tests below the folder that is scanned."""
+    below = (os.path.relpath(path, folder).split(os.sep) for folder in folders if path)
+    inner = next((parts for parts in below if parts[0] != ".."), [""])
+    return not _TESTS.isdisjoint(inner[:-1])
+
+
+def _fold_group(group: list[Finding], folders: Sequence[str]) -> Weighty:
     wordings = Counter(strip_lines(finding.message) for finding in group)
     usual = wordings.most_common(1)[0][0]
     first = next(finding for finding in group if strip_lines(finding.message) == usual)
@@ -218,6 +282,7 @@ def _fold_group(group: list[Finding]) -> Weighty:
     return Weighty(
         first.code,
         first.severity,
+        first.certainty,
         first.key,
         first.message,
         first.why,
@@ -227,6 +292,8 @@ def _fold_group(group: list[Finding]) -> Weighty:
         len(group),
         files,
         len(wordings) - 1,
+        _find_topic(first, folders),
+        tuple(filter(None, dict.fromkeys(finding.place for finding in (first, *group)))),
     )
 
 
@@ -240,8 +307,9 @@ def _find_risk(key: str) -> tuple[str, ...]:
     return find_unit_and_risk(key)[1] if key else ()
 
 
-def _weigh(group: Weighty) -> tuple[int, bool, int, int, str, str]:
+def _weigh(group: Weighty) -> tuple[int, int, bool, int, int, str, str]:
     return (
+        group.topic,
         SEVERITIES.index(group.severity),
         "numerics" not in group.risk,
         -len(group.files),
@@ -256,7 +324,7 @@ def build_report_fields(report: Report, requested: dict[str, Any]) -> dict[str, 
     first = []
     for group in report.weighty:
         fields = group._asdict()
-        del fields["wordings"]
+        del fields["wordings"], fields["topic"], fields["locations"]
         first.append({name: None if value == "" else value for name, value in fields.items()})
     tables = {}
     for table in report.tables:

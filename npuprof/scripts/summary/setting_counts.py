@@ -68,6 +68,7 @@ class Survey:
         self.drafts = 0
         self.surfaces: dict[str, Counter[str]] = {}
         self.findings: list[Finding] = []
+        self.folders: Sequence[str] = ()
         self.releases: Mapping[Pin, int] = {}
         self.touched: dict[Touched, dict[str, None]] = {}
 
