@@ -291,4 +291,5 @@ def _is_slip(part: str, known: str) -> bool:
     shorter = min(len(part), len(known))
     if shorter < 4 or part[0] != known[0] or _DIGITS.findall(part) != _DIGITS.findall(known):
         return False
-    return SequenceMatcher(None, part, known).ratio() >= 1 - 1 / shorter
+    common = sum(block.size for block in SequenceMatcher(None, part, known).get_matching_blocks())
+    return 2 * common * shorter >= (shorter - 1) * (len(part) + len(known))
