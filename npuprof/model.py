@@ -157,7 +157,7 @@ class Record:
         fields = {
             name: value
             for name, value in self._asdict().items()
-            if value is not getattr(type(self), name, self)
+            if not _is_same_value(value, getattr(type(self), name, self))
         }
         arguments = [f"{name}={value!r}" for name, value in fields.items()]
         return f"{type(self).__name__}({', '.join(arguments)})"

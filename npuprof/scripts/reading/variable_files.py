@@ -34,8 +34,8 @@ from npuprof.scripts.script_records import (
 Parts = tuple[str | tuple[str], ...]
 #: Placeholders in manuals and templates.
 _PLACEHOLDER = re.compile(
-    r"""\{[^\W\d][\w .-]*\}|<[^<>]+>|\*{3}              # {RANK_ID}, <ip>, ***
-    |(?<![A-Za-z])[xX]{2,}(?![A-Za-z0-9])            # /home/xxx, 141.xx.xx.1
+    r"""(?<!\$)\{[^\W\d][\w .-]*\}|<[^<>]+>|\*{3}              # {RANK_ID}, <ip>, ***
+    |(?<![A-Za-z])[xX]{2,12}(?![A-Za-z0-9])         # /home/xxx, 141.xx.xx.1
     |(?<![\w.])(?=[\d.]*[xX*])(?:[\dxX*]{1,3}\.){3}[\dxX*]{1,3}(?![\w.])  # 192.168.x.x
     |(?i:(?<![a-z])(?:your|path[/_ -]to(?![a-z])))   # your_ip_here, /path/to/log
     |(?<![A-Za-z])(?:TODO|FIXME|CHANGE_?ME|REPLACE_?ME)(?![A-Za-z])
@@ -102,7 +102,7 @@ def build_variable_setting(
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text of a manual or template is to be replaced: ``<ip>``, ``x.x.x.x``."""
-    return _PLACEHOLDER.search(text) is not None
+    return text.isprintable() and _PLACEHOLDER.search(text) is not None
 
 
 def mark_placeholders(settings: Iterable[ScriptSetting]) -> Iterator[ScriptSetting]:
