@@ -7,6 +7,7 @@ a configuration from other code may contain more than the script shows; all thes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -208,14 +209,21 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     conditions = _Conditions(setting.branches for setting in usable)
     numbered = [(conditions.numbers[setting.branches], setting) for setting in usable]
     always = conditions.list_outer(base)
+    ends = {"": len(usable)}
+    if launch.surface == "env":  # X=1 COMMAND sets a variable for that command alone
+        ends = {setting.command: at for at, setting in enumerate(usable)} | ends
     views = []
     # the most general paths are the ones that count if there are more than the limit
-    for path in sorted(paths, key=lambda path: (len(path), str(path)))[:_MOST_PATHS]:
+    ways = product(sorted(paths, key=lambda path: (len(path), str(path))), ends.items())
+    for path, (command, end) in islice(ways, _MOST_PATHS):
         true = always | conditions.list_outer(path)
         false = conditions.list_excluded(path) - true
         certain: dict[str, ScriptSetting] = {}
         possible: dict[str, ScriptSetting] = {}
-        for number, setting in numbered:  # in execution order: later ones replace earlier ones
+        # in execution order: later ones replace earlier ones
+        for number, setting in numbered[: end + 1]:
+            if launch.surface == "env" and setting.command not in ("", command):
+                continue
             if number in true and setting.reason != UNSET:
                 certain[setting.key] = setting
                 if setting.key in possible:

@@ -120,7 +120,7 @@ def _find_environments(
     for setting in live:
         if scope := ends.get(id(setting)):
             environments[scope] = (*variables.values(), *of_command.get(setting.command, ()))
-        elif setting.surface == "env" and setting.command:
+        elif setting.surface == "env" and setting.command and not declarative:
             of_command.setdefault(setting.command, []).append(setting)
         elif setting.surface == "env":
             variables[setting.name] = setting

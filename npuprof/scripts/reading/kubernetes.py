@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.reading.trees import Node, iterate_tables
@@ -170,11 +170,14 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     ]
 
 
-def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
+def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
     """Return the settings of several containers without duplicates.
 
-    If they differ, none applies to the file.
+    If they differ, none applies to the file. Those that some containers lack have the name of one
+    that has them.
     """
+    containers = {name for name, _ in groups if name and not name.startswith("the ConfigMap")}
+    holders: dict[str, set[str]] = {}
     #: the first setting with each value of a key, with the name of its group
     values_of: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
     result = []
@@ -187,10 +190,13 @@ def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
                 value = repr(setting.value), setting.reason
                 values = values_of.setdefault(setting.key or setting.name, {})
                 values.setdefault(value, (name, setting))
+                holders.setdefault(setting.name, set()).add(name)
     for values in values_of.values():
         different = list(values.values())
         if len(different) == 1:
-            result += [setting for _, setting in different]
+            name, setting = different[0]
+            is_shared = name not in containers or containers <= holders[setting.name]
+            result.append(setting if is_shared else setting._replace(command=name))
             continue
         shown = ", ".join(
             f"{name} says {format_short_value(setting.assigned.written)}"
