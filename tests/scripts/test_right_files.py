@@ -55,6 +55,14 @@ def list_codes(text: str, name: str) -> list[str]:
             "seq 0 7 | xargs -I{} sh -c 'ASCEND_RT_VISIBLE_DEVICES={} python a.py'\n",
             id="an argument of xargs",
         ),
+        pytest.param("x.sh", f"set -ea\n{QUEUE}\npython a.py\n", id="set -ea"),
+        pytest.param("x.sh", f"set -eo allexport\n{QUEUE}\npython a.py\n", id="set -eo allexport"),
+        pytest.param("x.sh", f"#!/bin/bash -a\n{QUEUE}\npython a.py\n", id="bash -a"),
+        pytest.param(
+            "x.sh",
+            f"python -m venv v\npython setup.py develop\nexport {QUEUE}\n",
+            id="a file to be sourced that installs its package",
+        ),
         pytest.param("x.sh", "export MAX_RUNTIME_CORE_NUMBER=1\n", id="one thread"),
     ],
 )

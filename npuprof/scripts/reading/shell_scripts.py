@@ -80,6 +80,7 @@ _UNSAFE = frozenset("*?[\\'\"")
 _MOST_BLOCKS = 200
 #: Limits: the length of a variable that is used in its own new value, and of a condition.
 _LONGEST, _LONGEST_TEST = 4096, 200
+_EXPORT_ALL = re.compile(r"(?<!\S)([-+])\w*(?:a|o allexport\b)")
 #: Commands that are run for their exit code.
 _TESTS = re.compile(r"\[\[?|test|grep|which|command|type|!|false|diff|cmp|pgrep")
 
@@ -257,7 +258,7 @@ class _ShellReader:
         self.pending: dict[str, list[ScriptSetting]] = {}
         self.exported: set[str] = set()
         self.last: dict[str, str] = {}  #: current texts of exported variables
-        self.exports_all = plain
+        self.exports_all = plain or re.match(r"#!.* -\w*a", text) is not None
         self.flags: dict[str, _Flags] = {}  #: by variable
         self.steps: list[Step] = []
 
@@ -513,8 +514,9 @@ class _ShellReader:
         elif name == ":":
             self._assign_defaults(arguments)
         elif name == "set":
-            if arguments and arguments[-1].text in ("-a", "+a", "allexport") and not self.idle:
-                self.exports_all = arguments[0].text[0] == "-"
+            flag = _EXPORT_ALL.search(_format_words(arguments))
+            if flag and not self.idle:
+                self.exports_all = flag[1] == "-"
         elif name in LAUNCHERS:
             for variable in find_passed_variables(name, arguments):
                 self._add_variable(
