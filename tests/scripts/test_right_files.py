@@ -55,6 +55,11 @@ def list_codes(text: str, name: str) -> list[str]:
             "seq 0 7 | xargs -I{} sh -c 'ASCEND_RT_VISIBLE_DEVICES={} python a.py'\n",
             id="an argument of xargs",
         ),
+        pytest.param(
+            "x.md",
+            f"```bash\nexport {BLOCKING}\npython a.py\n```\n# Fast\n```bash\nexport {QUEUE}\n```\n",
+            id="two blocks of a manual",
+        ),
         pytest.param("x.sh", f"set -ea\n{QUEUE}\npython a.py\n", id="set -ea"),
         pytest.param("x.sh", f"set -eo allexport\n{QUEUE}\npython a.py\n", id="set -eo allexport"),
         pytest.param("x.sh", f"#!/bin/bash -a\n{QUEUE}\npython a.py\n", id="bash -a"),
@@ -75,6 +80,7 @@ def test_a_right_file_has_no_findings(name: str, text: str) -> None:
     [
         pytest.param("x.sh", f"{BLOCKING} {QUEUE} python a.py\n", id="one command"),
         pytest.param("x.sh", f"export {BLOCKING}\n{QUEUE} python a.py\n", id="an export before it"),
+        pytest.param("x.md", f"```sh\nexport {BLOCKING}\nexport {QUEUE}\n```\n", id="one block"),
         pytest.param(
             "compose.yaml",
             SERVICES.format(first="", second=', ASCEND_LAUNCH_BLOCKING: "1"'),
