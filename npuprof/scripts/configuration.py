@@ -209,9 +209,10 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     conditions = _Conditions(setting.branches for setting in usable)
     numbered = [(conditions.numbers[setting.branches], setting) for setting in usable]
     always = conditions.list_outer(base)
-    ends = {"": len(usable)}
-    if launch.surface == "env":  # X=1 COMMAND sets a variable for that command alone
-        ends = {setting.command: at for at, setting in enumerate(usable)} | ends
+    # X=1 COMMAND sets a variable for that command alone
+    is_apart = launch.surface == "env"
+    ends = {setting.command: at for at, setting in enumerate(usable) if is_apart}
+    ends[""] = len(usable)
     views = []
     # the most general paths are the ones that count if there are more than the limit
     ways = product(sorted(paths, key=lambda path: (len(path), str(path))), ends.items())
@@ -222,7 +223,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
         possible: dict[str, ScriptSetting] = {}
         # in execution order: later ones replace earlier ones
         for number, setting in numbered[: end + 1]:
-            if launch.surface == "env" and setting.command not in ("", command):
+            if is_apart and setting.command not in ("", command):
                 continue
             if number in true and setting.reason != UNSET:
                 certain[setting.key] = setting

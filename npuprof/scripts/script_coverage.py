@@ -41,10 +41,10 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         ]
         found = [match.decode() for line in lines for match in _ARGUMENT.findall(line)]
         yield Unjudged("program arguments", len(lines), Counter(found))
-    elif not imported.settings and _DEEPSPEED.search(data) and kind in ("yaml", "json"):
-        yield Unjudged("DeepSpeed configs", len(_KEY.findall(data)), Counter())
-    elif not imported.settings and kind == "yaml":
-        yield Unjudged("YAML", len(_KEY.findall(data)), Counter())
+    elif not imported.settings and kind in ("yaml", "json"):
+        surface = "DeepSpeed configs" if _DEEPSPEED.search(data) else "YAML"
+        if kind == "yaml" or surface != "YAML":
+            yield Unjudged(surface, len(_KEY.findall(data)), Counter())
 
 
 class CoverageCount:

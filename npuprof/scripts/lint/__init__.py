@@ -262,17 +262,13 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     is_lost = setting.surface == "session" and is_setting_unread(setting)
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
-    scope_faults = scope.find_scope_faults(
-        view.scope, setting.key, None if setting.reason else setting.value
-    )
-    faults = []
-    for fault in scope_faults:
-        if _is_inapplicable(setting, fault):
-            continue
-        if scope.is_fault_excused(view.settings, setting.key, fault):
-            continue
-        faults.append(fault)
-    return faults
+    value = None if setting.reason else setting.value
+    return [
+        fault
+        for fault in scope.find_scope_faults(view.scope, setting.key, value)
+        if not _is_inapplicable(setting, fault)
+        and not scope.is_fault_excused(view.settings, setting.key, fault)
+    ]
 
 
 def _is_inapplicable(setting: ScriptSetting, fault: Fault) -> bool:

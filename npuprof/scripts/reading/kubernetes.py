@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from npuprof.document.keys import format_short_value
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.reading.variable_files import (
     Parts,
@@ -177,25 +178,16 @@ def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
     that has them.
     """
     containers = {name for name, _ in groups if name and not name.startswith("the ConfigMap")}
-    holders: dict[str, set[str]] = {}
-    #: the first setting with each value of a key, with the name of its group
-    values_of: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
-    result = []
-    for name, settings in groups:
-        for setting in settings:
-            # those that apply to no whole file cannot disagree with others
-            if not name or setting.surface == OTHER:
-                result.append(setting)
-            else:
-                value = repr(setting.value), setting.reason
-                values = values_of.setdefault(setting.key or setting.name, {})
-                values.setdefault(value, (name, setting))
-                holders.setdefault(setting.name, set()).add(name)
-    for values in values_of.values():
-        different = list(values.values())
+    every = [(name, setting) for name, settings in groups for setting in settings]
+    # those that apply to no whole file cannot disagree with others
+    applying = [item for item in every if item[0] and item[1].surface != OTHER]
+    result = [setting for name, setting in every if not name or setting.surface == OTHER]
+    for same in group_by(applying, lambda item: item[1].key or item[1].name).values():
+        by_value = group_by(same, lambda item: (repr(item[1].value), item[1].reason))
+        different = [first for first, *_ in by_value.values()]
         if len(different) == 1:
             name, setting = different[0]
-            is_shared = name not in containers or containers <= holders[setting.name]
+            is_shared = name not in containers or containers <= {holder for holder, _ in same}
             result.append(setting if is_shared else setting._replace(command=name))
             continue
         shown = ", ".join(
