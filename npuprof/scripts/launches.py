@@ -135,14 +135,13 @@ def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[
     sessions = [launch for launch in launches if launch.surface == "session"]
     passed = {}
     for record in imported.list_records(GivenSession):
-        named = []
-        own = []
-        for session in sessions:
-            if session.entry is not None and session.entry.config == record.expression:
-                named.append(session)
-                if session.entry.scope == record.seen:
-                    own.append(session)
-        candidates = own or named
+        named = [
+            (session, session.entry.scope)
+            for session in sessions
+            if session.entry is not None and session.entry.config == record.expression
+        ]
+        own = [session for session, scope in named if scope == record.seen]
+        candidates = own or [session for session, _ in named]
         if not candidates:
             continue
         of_config = (launch.line for launch in launches if launch.scope == record.scope)

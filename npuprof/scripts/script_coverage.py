@@ -81,11 +81,7 @@ class CoverageCount:
 
     def add_file(self, imported: ImportedFile) -> None:
         """Count the settings of a file."""
-        marked = [
-            *((setting, True) for setting in imported.settings),
-            *((setting, False) for setting in imported.other_variables),
-        ]
-        for setting, is_judged in marked:
+        for number, setting in enumerate((*imported.settings, *imported.other_variables)):
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)
             if (
                 setting.commented
@@ -101,7 +97,7 @@ class CoverageCount:
             is_passed = catalog.is_passed_through(setting.key)
             if not is_passed and not _is_known(setting):
                 self._unknown.append(setting.name)
-            elif is_judged:
+            elif number < len(imported.settings):
                 self._dynamic += bool(setting.reason)
                 self._unchecked += is_passed and not setting.reason
                 self._checked += not is_passed and not setting.reason

@@ -46,16 +46,17 @@ def find_container_settings(
             # in a file of ConfigMaps alone, the containers that use them are in other files
             groups.append(_read_map(path, table, used_maps if containers or sources else None))
             handled.add(id(table.find("data")))
-    for document in documents:
-        services = document.find("services")
-        for name, service in (services.pairs or ()) if services else ():
-            if service.find("environment"):
-                groups.append(_read_service(path, name, service))
-                handled.add(id(service.find("environment")))
-    for table in tables:
-        variables = table.find("env_vars")
-        if variables and variables.pairs:
-            groups.append(_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars"))
+    named = [
+        (f"the service {name.value}", service.find("environment"))
+        for document in documents
+        if (services := document.find("services"))
+        for name, service in services.pairs or ()
+    ]
+    runtime = [table.find("env_vars") for table in tables]
+    named += [("the service runtime_env", node) for node in runtime if node and node.pairs]
+    for name, variables in named:
+        if variables:
+            groups.append((name, _read_service(path, variables)))
             handled.add(id(variables))
     settings = _compare_groups(groups)
     if not any(document.text("kind") for document in documents):  # a template may quote values
@@ -125,12 +126,11 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
     return split_references(value.value, _REFERENCE), ""
 
 
-def _read_service(path: str, name: Node, service: Node, key: str = "environment") -> Group:
+def _read_service(path: str, variables: Node) -> list[ScriptSetting]:
     """Return the variables of a Compose service, or of Ray.
 
     One without a value is inherited from the caller.
     """
-    variables = service.find(key) or Node(0, 0)
     settings = []
 
     def add(node: Node, variable: str, text: str | None) -> None:
@@ -146,7 +146,7 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
             add(item, variable, text if equals else None)
     for name_node, value in variables.pairs or ():
         add(name_node, str(name_node.value), None if value.value is None else str(value.value))
-    return f"the service {name.value}", settings
+    return settings
 
 
 def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
