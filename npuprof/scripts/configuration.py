@@ -6,6 +6,7 @@ a configuration from other code may contain more than the script shows; all thes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import islice, product
 from types import SimpleNamespace
@@ -107,14 +108,14 @@ class ScriptView(View):
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the script's line for the key."""
-        texts = {"message": fault.message, "why": fault.why, "hint": fault.hint}
-        texts = {
+        message, why, hint = (
             # the messages of rules are worded for presets
-            name: text.replace("this preset", "this script").replace("a preset", "a script")
-            for name, text in texts.items()
-        }
+            re.sub(r"\b(this|a) preset", r"\1 script", text)
+            for text in (fault.message, fault.why, fault.hint)
+        )
+        fault = fault._replace(message=message, why=why, hint=hint)
         setting = self.certain.get(key) or self.possible.get(key)
-        return place_fault(fault._replace(**texts), setting or next(iter(self.certain.values())))
+        return place_fault(fault, setting or next(iter(self.certain.values())))
 
     def is_decided(self, key: str) -> bool:
         """Return whether the script determines a setting's value."""

@@ -45,10 +45,8 @@ class Launch(Record):
         """
         if self.surface in ("atc", "env", "global_options"):
             return ""
-        if self.surface == "session":
-            name, _, _ = self.scope.partition(":")
-        else:
-            name, _, _ = self.scope.rpartition(":")
+        split = str.partition if self.surface == "session" else str.rpartition
+        name, *_ = split(self.scope, ":")
         return "" if name.startswith("<") else name.partition("@")[0]
 
     @property

@@ -59,13 +59,10 @@ def find_container_settings(
             groups.append((name, _read_service(path, variables)))
             handled.add(id(variables))
     settings = _compare_groups(groups)
-    if not any(document.text("kind") for document in documents):  # a template may quote values
-        settings = [
-            setting.with_value(reason=NO_STRING.partition(":")[0])
-            if setting.reason == NO_STRING
-            else setting
-            for setting in settings
-        ]
+    is_template = not any(document.text("kind") for document in documents)
+    for number, setting in enumerate(settings):
+        if is_template and setting.reason == NO_STRING:  # a template may quote values
+            settings[number] = setting.with_value(reason=NO_STRING.partition(":")[0])
     return settings, handled
 
 
