@@ -6,7 +6,9 @@ a configuration from other code may contain more than the script shows; all thes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -106,14 +108,14 @@ class ScriptView(View):
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the script's line for the key."""
-        texts = {"message": fault.message, "why": fault.why, "hint": fault.hint}
-        texts = {
+        message, why, hint = (
             # the messages of rules are worded for presets
-            name: text.replace("this preset", "this script").replace("a preset", "a script")
-            for name, text in texts.items()
-        }
+            re.sub(r"\b(this|a) preset", r"\1 script", text)
+            for text in (fault.message, fault.why, fault.hint)
+        )
+        fault = fault._replace(message=message, why=why, hint=hint)
         setting = self.certain.get(key) or self.possible.get(key)
-        return place_fault(fault._replace(**texts), setting or next(iter(self.certain.values())))
+        return place_fault(fault, setting or next(iter(self.certain.values())))
 
     def is_decided(self, key: str) -> bool:
         """Return whether the script determines a setting's value."""
@@ -208,14 +210,22 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     conditions = _Conditions(setting.branches for setting in usable)
     numbered = [(conditions.numbers[setting.branches], setting) for setting in usable]
     always = conditions.list_outer(base)
+    # X=1 COMMAND sets a variable for that command alone
+    is_apart = launch.surface == "env"
+    ends = {setting.command: at for at, setting in enumerate(usable) if is_apart}
+    ends[""] = len(usable)
     views = []
     # the most general paths are the ones that count if there are more than the limit
-    for path in sorted(paths, key=lambda path: (len(path), str(path)))[:_MOST_PATHS]:
+    ways = product(sorted(paths, key=lambda path: (len(path), str(path))), ends.items())
+    for path, (command, end) in islice(ways, _MOST_PATHS):
         true = always | conditions.list_outer(path)
         false = conditions.list_excluded(path) - true
         certain: dict[str, ScriptSetting] = {}
         possible: dict[str, ScriptSetting] = {}
-        for number, setting in numbered:  # in execution order: later ones replace earlier ones
+        # in execution order: later ones replace earlier ones
+        for number, setting in numbered[: end + 1]:
+            if is_apart and setting.command not in ("", command):
+                continue
             if number in true and setting.reason != UNSET:
                 certain[setting.key] = setting
                 if setting.key in possible:

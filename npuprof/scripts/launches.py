@@ -45,10 +45,8 @@ class Launch(Record):
         """
         if self.surface in ("atc", "env", "global_options"):
             return ""
-        if self.surface == "session":
-            name, _, _ = self.scope.partition(":")
-        else:
-            name, _, _ = self.scope.rpartition(":")
+        split = str.partition if self.surface == "session" else str.rpartition
+        name, *_ = split(self.scope, ":")
         return "" if name.startswith("<") else name.partition("@")[0]
 
     @property
@@ -120,7 +118,7 @@ def _find_environments(
     for setting in live:
         if scope := ends.get(id(setting)):
             environments[scope] = (*variables.values(), *of_command.get(setting.command, ()))
-        elif setting.surface == "env" and setting.command:
+        elif setting.surface == "env" and setting.command and not declarative:
             of_command.setdefault(setting.command, []).append(setting)
         elif setting.surface == "env":
             variables[setting.name] = setting
@@ -135,14 +133,13 @@ def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[
     sessions = [launch for launch in launches if launch.surface == "session"]
     passed = {}
     for record in imported.list_records(GivenSession):
-        named = []
-        own = []
-        for session in sessions:
-            if session.entry is not None and session.entry.config == record.expression:
-                named.append(session)
-                if session.entry.scope == record.seen:
-                    own.append(session)
-        candidates = own or named
+        named = [
+            (session, session.entry.scope)
+            for session in sessions
+            if session.entry is not None and session.entry.config == record.expression
+        ]
+        own = [session for session, scope in named if scope == record.seen]
+        candidates = own or [session for session, _ in named]
         if not candidates:
             continue
         of_config = (launch.line for launch in launches if launch.scope == record.scope)

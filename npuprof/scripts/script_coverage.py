@@ -41,10 +41,10 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         ]
         found = [match.decode() for line in lines for match in _ARGUMENT.findall(line)]
         yield Unjudged("program arguments", len(lines), Counter(found))
-    elif not imported.settings and _DEEPSPEED.search(data) and kind in ("yaml", "json"):
-        yield Unjudged("DeepSpeed configs", len(_KEY.findall(data)), Counter())
-    elif not imported.settings and kind == "yaml":
-        yield Unjudged("YAML", len(_KEY.findall(data)), Counter())
+    elif not imported.settings and kind in ("yaml", "json"):
+        surface = "DeepSpeed configs" if _DEEPSPEED.search(data) else "YAML"
+        if kind == "yaml" or surface != "YAML":
+            yield Unjudged(surface, len(_KEY.findall(data)), Counter())
 
 
 class CoverageCount:
@@ -81,11 +81,7 @@ class CoverageCount:
 
     def add_file(self, imported: ImportedFile) -> None:
         """Count the settings of a file."""
-        marked = [
-            *((setting, True) for setting in imported.settings),
-            *((setting, False) for setting in imported.other_variables),
-        ]
-        for setting, is_judged in marked:
+        for number, setting in enumerate((*imported.settings, *imported.other_variables)):
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)
             if (
                 setting.commented
@@ -101,7 +97,7 @@ class CoverageCount:
             is_passed = catalog.is_passed_through(setting.key)
             if not is_passed and not _is_known(setting):
                 self._unknown.append(setting.name)
-            elif is_judged:
+            elif number < len(imported.settings):
                 self._dynamic += bool(setting.reason)
                 self._unchecked += is_passed and not setting.reason
                 self._checked += not is_passed and not setting.reason

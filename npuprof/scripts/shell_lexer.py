@@ -208,6 +208,8 @@ def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command
 def _enclose(command: Command, word: Word) -> Iterator[Command]:
     """Yield the commands of a nested shell's text between braces."""
     text, column = command.read_text(word)
+    if command[0].text == "xargs":
+        text = text.replace("{}", "$@")  # an argument of the run
     yield command.copy_with([Word(word.line, word.column, ("{",), span=word.span)])
     for outer in _Lexer(text, word.line, column).iterate_commands():
         # one level: each document may contain the next one

@@ -156,10 +156,11 @@ IMAGES = {"dynamic_image_size": "1,2;3,4"}
         ({"debug_dir": "./x", "op_debug_level": 3}, {}, []),
         ({"debug_dir": "./x", "op_debug_config": "/c.cfg"}, {}, []),
         ({"precision_mode_v2": "fp16"}, {"keep_dtype": "/k"}, []),
+        ({}, {"keep_dtype": "/k"}, []),
         (
-            {},
+            {"precision_mode_v2": "origin"},
             {"keep_dtype": "/k"},
-            ["warning --keep_dtype needs --precision_mode or --precision_mode_v2"],
+            ["warning --keep_dtype needs another --precision_mode_v2 than origin"],
         ),
     ],
 )

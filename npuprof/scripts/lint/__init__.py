@@ -85,16 +85,11 @@ def check_script(
         *find_double_entries(imported),
         *find_nameless_entries(imported),
     ]
-    findings += [
-        place_fault(_build_commented_fault(setting), setting)
-        for setting in imported.settings
-        if setting.commented
-    ]
-    findings += [
-        place_fault(_build_placeholder_fault(setting), setting)
-        for setting in imported.settings
-        if setting.reason == PLACEHOLDER
-    ]
+    for setting in imported.settings:
+        if setting.commented:
+            findings.append(place_fault(_build_commented_fault(setting), setting))
+        if setting.reason == PLACEHOLDER:
+            findings.append(place_fault(_build_placeholder_fault(setting), setting))
     for launch in launches:
         findings += _check_launch(imported, launch, context, team)
     findings += [
@@ -108,11 +103,6 @@ def check_script(
     lost = list(_check_estimator_sessions(imported, launches))
     # the age of an ineffective setting does not matter
     lost_settings = {(finding.where, finding.key) for finding in lost}
-    findings = [
-        finding
-        for finding in findings
-        if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
-    ]
     # a release that is not named, or newer than all known ones, may have further names
     uncertain = {
         axis
@@ -125,6 +115,7 @@ def check_script(
         == finding.severity
         else finding._replace(**LIKELY)
         for finding in findings
+        if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
     ]
     unique = {
         (finding.code, finding.where, finding.key, finding.message): finding
@@ -262,17 +253,13 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     is_lost = setting.surface == "session" and is_setting_unread(setting)
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
-    scope_faults = scope.find_scope_faults(
-        view.scope, setting.key, None if setting.reason else setting.value
-    )
-    faults = []
-    for fault in scope_faults:
-        if _is_inapplicable(setting, fault):
-            continue
-        if scope.is_fault_excused(view.settings, setting.key, fault):
-            continue
-        faults.append(fault)
-    return faults
+    value = None if setting.reason else setting.value
+    return [
+        fault
+        for fault in scope.find_scope_faults(view.scope, setting.key, value)
+        if not _is_inapplicable(setting, fault)
+        and not scope.is_fault_excused(view.settings, setting.key, fault)
+    ]
 
 
 def _is_inapplicable(setting: ScriptSetting, fault: Fault) -> bool:
@@ -406,11 +393,11 @@ def _find_overwritten(
 
 def _check_estimator_sessions(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
     """Yield the settings of a session_config that NPUEstimator overwrites."""
-    sent_defaults = {}
-    for key, default in catalog.estimator_defaults().items():
-        option = catalog.find_option(key)
-        if option and "run_config" not in option.always:
-            sent_defaults[key] = default
+    sent_defaults = {
+        key: default
+        for key, default in catalog.estimator_defaults().items()
+        if (option := catalog.find_option(key)) and "run_config" not in option.always
+    }
     for scope_name, session in find_given_sessions(imported, launches).items():
         arguments = {
             setting.key
@@ -421,10 +408,9 @@ def _check_estimator_sessions(imported: ImportedFile, launches: list[Launch]) ->
         if "" in arguments:  # a computed argument may be any of them
             continue
         for setting in session.settings:
-            if setting.key in arguments or setting.key not in sent_defaults:
-                continue
-            sent = sent_defaults[setting.key]
-            if not setting.reason and not setting.dead and setting.value != sent:
+            sent = sent_defaults.get(setting.key, setting.value)
+            is_decided = not setting.reason and not setting.dead and setting.key not in arguments
+            if is_decided and setting.value != sent:
                 _, _, line = scope_name.rpartition("@")
                 lost = f"{setting.key} = {format_short_value(setting.value)} is lost"
                 what = f"{lost}: NPURunConfig at line {line} sends {format_short_value(sent)}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from npuprof.document.keys import format_short_value
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.reading.variable_files import (
     Parts,
@@ -45,25 +46,23 @@ def find_container_settings(
             # in a file of ConfigMaps alone, the containers that use them are in other files
             groups.append(_read_map(path, table, used_maps if containers or sources else None))
             handled.add(id(table.find("data")))
-    for document in documents:
-        services = document.find("services")
-        for name, service in (services.pairs or ()) if services else ():
-            if service.find("environment"):
-                groups.append(_read_service(path, name, service))
-                handled.add(id(service.find("environment")))
-    for table in tables:
-        variables = table.find("env_vars")
-        if variables and variables.pairs:
-            groups.append(_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars"))
+    named = [
+        (f"the service {name.value}", service.find("environment"))
+        for document in documents
+        if (services := document.find("services"))
+        for name, service in services.pairs or ()
+    ]
+    runtime = [table.find("env_vars") for table in tables]
+    named += [("the service runtime_env", node) for node in runtime if node and node.pairs]
+    for name, variables in named:
+        if variables:
+            groups.append((name, _read_service(path, variables)))
             handled.add(id(variables))
     settings = _compare_groups(groups)
-    if not any(document.text("kind") for document in documents):  # a template may quote values
-        settings = [
-            setting.with_value(reason=NO_STRING.partition(":")[0])
-            if setting.reason == NO_STRING
-            else setting
-            for setting in settings
-        ]
+    is_template = not any(document.text("kind") for document in documents)
+    for number, setting in enumerate(settings):
+        if is_template and setting.reason == NO_STRING:  # a template may quote values
+            settings[number] = setting.with_value(reason=NO_STRING.partition(":")[0])
     return settings, handled
 
 
@@ -124,12 +123,11 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
     return split_references(value.value, _REFERENCE), ""
 
 
-def _read_service(path: str, name: Node, service: Node, key: str = "environment") -> Group:
+def _read_service(path: str, variables: Node) -> list[ScriptSetting]:
     """Return the variables of a Compose service, or of Ray.
 
     One without a value is inherited from the caller.
     """
-    variables = service.find(key) or Node(0, 0)
     settings = []
 
     def add(node: Node, variable: str, text: str | None) -> None:
@@ -145,7 +143,7 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
             add(item, variable, text if equals else None)
     for name_node, value in variables.pairs or ():
         add(name_node, str(name_node.value), None if value.value is None else str(value.value))
-    return f"the service {name.value}", settings
+    return settings
 
 
 def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
@@ -170,27 +168,24 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     ]
 
 
-def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
+def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
     """Return the settings of several containers without duplicates.
 
-    If they differ, none applies to the file.
+    If they differ, none applies to the file. Those that some containers lack have the name of one
+    that has them.
     """
-    #: the first setting with each value of a key, with the name of its group
-    values_of: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
-    result = []
-    for name, settings in groups:
-        for setting in settings:
-            # those that apply to no whole file cannot disagree with others
-            if not name or setting.surface == OTHER:
-                result.append(setting)
-            else:
-                value = repr(setting.value), setting.reason
-                values = values_of.setdefault(setting.key or setting.name, {})
-                values.setdefault(value, (name, setting))
-    for values in values_of.values():
-        different = list(values.values())
+    containers = {name for name, _ in groups if name and not name.startswith("the ConfigMap")}
+    every = [(name, setting) for name, settings in groups for setting in settings]
+    # those that apply to no whole file cannot disagree with others
+    applying = [item for item in every if item[0] and item[1].surface != OTHER]
+    result = [setting for name, setting in every if not name or setting.surface == OTHER]
+    for same in group_by(applying, lambda item: item[1].key or item[1].name).values():
+        by_value = group_by(same, lambda item: (repr(item[1].value), item[1].reason))
+        different = [first for first, *_ in by_value.values()]
         if len(different) == 1:
-            result += [setting for _, setting in different]
+            name, setting = different[0]
+            is_shared = name not in containers or containers <= {holder for holder, _ in same}
+            result.append(setting if is_shared else setting._replace(command=name))
             continue
         shown = ", ".join(
             f"{name} says {format_short_value(setting.assigned.written)}"

@@ -31,7 +31,12 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         # blank lines keep the line numbers of the file
         line = text.count("\n", 0, match.start("text"))
         parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
-    settings = tuple(setting for part in parts for setting in part.settings)
+    settings = tuple(
+        # readers run the blocks that they need, so each has its own variables
+        setting._replace(scope=f"{setting.scope}@{number}") if setting.surface == "env" else setting
+        for number, part in enumerate(parts)
+        for setting in part.settings
+    )
     sites = tuple(site for part in parts for site in part.sites)
     # examples in a text may be incomplete
     problems = tuple(

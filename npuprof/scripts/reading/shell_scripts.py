@@ -11,7 +11,7 @@ from textwrap import dedent
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
-from npuprof.model import Place, Record
+from npuprof.model import Finding, Place, Record
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
@@ -80,6 +80,7 @@ _UNSAFE = frozenset("*?[\\'\"")
 _MOST_BLOCKS = 200
 #: Limits: the length of a variable that is used in its own new value, and of a condition.
 _LONGEST, _LONGEST_TEST = 4096, 200
+_EXPORT_ALL = re.compile(r"(?<!\S)([-+])\w*(?:a|o allexport\b)")
 #: Commands that are run for their exit code.
 _TESTS = re.compile(r"\[\[?|test|grep|which|command|type|!|false|diff|cmp|pgrep")
 
@@ -115,7 +116,14 @@ def import_shell_script(
     In a ``plain`` one every variable counts, exported or not. With ``modules``, sourced files of
     its tree are included.
     """
-    problems = []
+    problems: list[Finding] = []
+
+    def report(word: Word, what: str, why: str, hint: str) -> None:
+        where = Place(path, word.line, word.column)
+        problems.append(build_finding("NP801", what, why, hint, where=where))
+
+    if modules is not None and modules.locate_file is None:
+        modules = None
     commands = list(parse_shell_commands(text))
     # the lexer places the end of an unclosed word beyond the text
     words = [*commands[-1], *commands[-1].redirected] if commands else []
@@ -123,23 +131,20 @@ def import_shell_script(
     if last is not None and last.span[1] > len(text):
         what = "a quote or bracket of this word is never closed"
         why = "A shell treats the rest of the file as part of it, so settings there were not read."
-        where = Place(path, last.line, last.column)
-        problems.append(build_finding("NP801", what, why, "close it", where=where))
+        report(last, what, why, "close it")
     has_unread = False
-    if modules is not None and modules.locate_file is not None and MAY_SOURCE.search(text):
+    if modules is not None and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
         has_unread = bool(sourcing.unread)
     reader = _ShellReader(path, text, commands, plain)
     settings = reader.collect_settings()
-    if modules is not None and modules.locate_file is not None:
+    if modules is not None:
         settings = tuple(program_arguments.follow_files(path, settings, modules))
     if reader.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
-        why = "Nothing after this place was read."
-        where = Place(path, reader.too_deep.line, reader.too_deep.column)
-        problems.append(build_finding("NP801", what, why, "flatten it", where=where))
+        report(reader.too_deep, what, "Nothing after this place was read.", "flatten it")
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
@@ -257,7 +262,7 @@ class _ShellReader:
         self.pending: dict[str, list[ScriptSetting]] = {}
         self.exported: set[str] = set()
         self.last: dict[str, str] = {}  #: current texts of exported variables
-        self.exports_all = plain
+        self.exports_all = plain or re.match(r"#!.* -\w*a", text) is not None
         self.flags: dict[str, _Flags] = {}  #: by variable
         self.steps: list[Step] = []
 
@@ -513,8 +518,9 @@ class _ShellReader:
         elif name == ":":
             self._assign_defaults(arguments)
         elif name == "set":
-            if arguments and arguments[-1].text in ("-a", "+a", "allexport") and not self.idle:
-                self.exports_all = arguments[0].text[0] == "-"
+            flag = _EXPORT_ALL.search(_format_words(arguments))
+            if flag and not self.idle:
+                self.exports_all = flag[1] == "-"
         elif name in LAUNCHERS:
             for variable in find_passed_variables(name, arguments):
                 self._add_variable(

@@ -143,13 +143,8 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
 
 
 def _list_surfaces(survey: Survey) -> Table:
-    surfaces = sorted(
-        survey.surfaces, key=lambda surface: (-len(survey.surfaces[surface]), surface)
-    )
-    rows = []
-    for surface in surfaces:
-        files = survey.surfaces[surface]
-        rows.append((len(files), sum(files.values()), surface))
+    rows = [(len(files), files.total(), surface) for surface, files in survey.surfaces.items()]
+    rows.sort(key=lambda row: (-row[0], row[2]))
     return Table("surfaces", "Where it is set", ("files", "settings", "surface"), rows)
 
 
@@ -195,11 +190,9 @@ def list_worst_files(findings: Sequence[Finding]) -> Table:
     counts = Counter(
         (finding.path or "", finding.severity) for finding in findings if finding.severity != "info"
     )
-    names = sorted(
-        {name for name, _ in counts},
-        key=lambda name: (-counts[name, "error"], -counts[name, "warning"], name),
-    )
+    names = {name for name, _ in counts}
     rows = [(counts[name, "error"], counts[name, "warning"], name) for name in names]
+    rows.sort(key=lambda row: (-row[0], -row[1], row[2]))
     columns = ("errors", "warnings", "file")
     return Table("worst_files", "Files with the most findings", columns, rows, most=5)
 
@@ -216,10 +209,7 @@ def _list_upgrade(survey: Survey) -> list[Table]:
         (touched.kind, len(names), touched.what, touched.hint, tuple(names))
         for touched, names in order
     ]
-    scripts: set[str] = set()
-    for touched, names in survey.touched.items():
-        if touched.kind != "default":
-            scripts.update(names)
+    scripts = {name for kind, *_, names in rows if kind != "default" for name in names}
     note = (
         f"It touches settings of {len(scripts)} of {format_count(survey.drafts, 'script')}; "
         "changed defaults are not counted"

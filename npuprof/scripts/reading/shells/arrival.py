@@ -30,8 +30,8 @@ _INERT = re.compile(
 )
 _LAUNCH = re.compile(
     r"(?:(?:timeout|nice|numactl|taskset|stdbuf) .*? )?(?:\S*/)?(?:(?:python[\d.]*|(?:ba)?sh)"
-    r"(?! -c| -m pip)|torchrun|accelerate|deepspeed|msrun|mpi(?:run|exec)|horovodrun|vllm|srun"
-    r"|llamafactory-cli|mindie\w*|atc(?:\.bin)?|[\w.-]+\.sh)(?: |$)"
+    r"(?! -c| -m (?:pip|venv)| setup\.py)|torchrun|accelerate|deepspeed|msrun|mpi(?:run|exec)|vllm"
+    r"|horovodrun|srun|llamafactory-cli|mindie\w*|atc(?:\.bin)?|[\w.-]+\.sh)(?: |$)"
 )
 _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 #: What follows an unquoted semicolon of a value: ``level1:ring``.

@@ -115,15 +115,15 @@ class Sourcing:
 
     def list_problems(self) -> list[Finding]:
         """Return a note about sourced files that are not read."""
-        notes = [
-            f"{name} (line {line}) {reason}"
+        notes = {
+            f"{name} (line {line}) {reason}": line
             for (file, line), (name, reason) in self.unread.items()
             if file == self.path
-        ]
+        }
         if not notes:
             return []
-        line = next(line for file, line in self.unread if file == self.path)
+        line, *_ = notes.values()
         more = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
-        what = f"not looked into what the script sources: {'; '.join(notes[:3])}{more}"
+        what = f"not looked into what the script sources: {'; '.join([*notes][:3])}{more}"
         why = "Settings made there are not in any preset of this script."
         return [Finding("NP801", what, why, "", where=Place(self.path, line), severity="info")]
