@@ -54,6 +54,7 @@ from npuprof.scripts.script_records import (
     SourcedEnvironment,
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.steps import count_steps
 
 _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[@\]\}")
 #: What a shell replaces in double quotes.
@@ -608,6 +609,7 @@ class _ShellReader:
         """Record that exported variables are unset."""
         if self.idle:
             return
+        count_steps(len(self.settings) // 10)
         known = {setting.name for setting in self.settings if setting.surface == "env"}
         for argument in arguments:
             name = argument.text.partition("=")[0]
@@ -687,6 +689,7 @@ class _ShellReader:
         for word in words:
             flags = self._find_flags(word)
             filled += [word] if flags is None else flags
+            count_steps(len(flags or ()))
         return [fill_word(word, self._list_known()) for word in filled]
 
     def _find_flags(self, word: Word) -> Sequence[Word] | None:
