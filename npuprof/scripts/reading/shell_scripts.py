@@ -609,7 +609,7 @@ class _ShellReader:
         """Record that exported variables are unset."""
         if self.idle:
             return
-        count_steps(len(self.settings) // 10)
+        count_steps(len(self.settings) // 3)
         known = {setting.name for setting in self.settings if setting.surface == "env"}
         for argument in arguments:
             name = argument.text.partition("=")[0]
@@ -672,8 +672,11 @@ class _ShellReader:
             return
         text = word.value.text
         # a shell expands patterns and quotes of an unquoted variable again
-        is_split_at_blanks = not set(text) & _UNSAFE and "IFS" not in self.command.text
-        if name in self.constants and text.lstrip().startswith("--") and is_split_at_blanks:
+        has_flags = text.lstrip().startswith("--") and not set(text) & _UNSAFE
+        if not has_flags or name not in self.constants:
+            return
+        count_steps(len(self.command.text) // 2000)
+        if "IFS" not in self.command.text:
             flags = [
                 Word(word.line, word.column, (flag,), quoted=True, span=word.span)
                 for flag in text.split()
