@@ -269,7 +269,7 @@ def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) ->
 
 def build_value(node: Node) -> Any:
     """Return a node as a plain value."""
-    count_steps()  # aliases of YAML may double it each time
+    count_steps()
     if node.pairs is not None:
         return {str(key.value): build_value(value) for key, value in node.pairs}
     return node.value if node.items is None else [build_value(item) for item in node.items]

@@ -18,8 +18,6 @@ from npuprof.scripts.steps import count_steps
 _TOKEN = re.compile(r'(?P<begin>[{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|(?P<end>[}\]])')
 #: The maximum depth of settings.
 _DEEPEST = 200
-#: The steps of a node.
-_NODE_STEPS = 10
 _TOO_DEEP = "the file is nested too deeply to be read"
 
 
@@ -115,7 +113,7 @@ def _build_json_tree(text: str) -> Node:
             else:
                 node.items = inner
             continue
-        count_steps(_NODE_STEPS)
+        count_steps(10)
         begin = token["begin"]
         line = bisect_right(starts, token.start())
         node = Node(line, token.start() - starts[line - 1] + 1, is_text=begin[0] == '"')
@@ -172,7 +170,7 @@ def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
     """
     depth = 0
     for event in events:
-        count_steps(_NODE_STEPS)
+        count_steps(10)
         if isinstance(event, yaml.events.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.events.CollectionEndEvent):

@@ -38,8 +38,7 @@ _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 #: What follows an unquoted semicolon of a value: ``level1:ring``.
 _REST = re.compile(r"(?:\w+=level\d|[\w-]+):[\w.-]+")
 _READ = re.compile(r"\$\{?(\w+)")
-#: A name that is not assigned.
-_USE = re.compile(r"\b\w++(?!=)")
+_USED = re.compile(r"\b\w++(?!=)")
 _COMMENT = re.compile(r"^\s*#.*", re.MULTILINE)
 
 
@@ -117,7 +116,7 @@ class _Script:
             if _LAUNCH.match(" ".join(word.text for word in _strip(step.words)[:20]))
         ]
         self.reads = frozenset(_READ.findall(text))
-        self.uses = frozenset(_USE.findall(self.text))
+        self.uses = frozenset(_USED.findall(self.text))
         # a sourced file may export variables
         self.is_sourcing = any(step.words and _sources(step.words) for step in steps)
         #: whether a command is named by a variable, which may be any function
