@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from npuprof.scripts.script_records import find_line_starts
+from npuprof.scripts.steps import count_steps
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
@@ -253,6 +254,7 @@ class _Lexer:
             yield self._end_command()
 
     def _end_command(self) -> Command:
+        count_steps(5 * len(self.command))
         command, self.command = self.command, Command()
         return command
 
@@ -406,6 +408,7 @@ class _Lexer:
         closing = [_CLOSING[self.text[at]]]  # of the brackets and quotes around, innermost last
         at += 1
         while closing:
+            count_steps()
             match = _INSIDE[closing[-1]].search(self.text, at)
             if match is None:
                 return len(self.text) + 1

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+
 #: The largest known scripts need a fifth of it.
 MOST_STEPS = 5_000_000
 #: The steps of a setting, which is also checked.
@@ -12,12 +16,17 @@ class TooManySteps(Exception):  # noqa: N818
     """Raised when reading a file exceeds its steps."""
 
 
-_left = [MOST_STEPS]
+_left = [inf]
 
 
-def begin_steps() -> None:
-    """Start counting the steps of another file."""
+@contextmanager
+def limit_steps() -> Iterator[None]:
+    """Count the steps of one file inside the ``with`` statement."""
     _left[0] = MOST_STEPS
+    try:
+        yield
+    finally:
+        _left[0] = inf
 
 
 def count_steps(steps: int = 1) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from npuprof.model import Context
 from npuprof.scripts import scanning, steps
+from npuprof.scripts.reading.shells.known_variables import find_constants
+from npuprof.scripts.shell_lexer import parse_shell_commands
 from support.importing import write
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def test_the_order_of_files_changes_no_result(tree: Path) -> None:
 
 VALUES = "[" + "'1'," * 100 + "]"
 #: Short texts that take more steps than there are.
-ENDLESS = {
+ENDLESS_PYTHON = {
     "nested loops": (
         f"for a in {VALUES}:\n for b in {VALUES}:\n  for c in {VALUES}:\n"
         "   os.environ['HCCL_BUFFSIZE'] = a\n"
@@ -91,16 +93,46 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS.keys())
+ENDLESS = {
+    **{title: ("a.py", f"import os\n{text}") for title, text in ENDLESS_PYTHON.items()},
+    "words": ("a.sh", "export HCCL_BUFFSIZE=1\necho" + " a" * 30_000),
+    "words of a script that sources another": ("a.sh", ". ./none.sh\necho" + " a" * 30_000),
+    "nested substitutions": ("a.sh", f"export HCCL_BUFFSIZE={'$(echo ' * 900}1{')' * 900}\n"),
+    "long values": ("a.sh", f"A={'a' * 5_000}\nexport HCCL_BUFFSIZE={'$A' * 500}\n"),
+    "subshells": ("a.sh", "(export HCCL_BUFFSIZE=1)\n" * 300 + "python a.py\n" * 3_000),
+    "unset variables": ("a.sh", "export HCCL_BUFFSIZE=1\nunset HCCL_BUFFSIZE\n" * 220),
+    "variables with flags": (
+        "a.sh",
+        "".join(f"A{n}=--b\n" for n in range(300)) + "# HCCL_BUFFSIZE " + "a" * 1_000_000,
+    ),
+    "cut values": ("a.sh", "export HCCL_BUFFSIZE=1 b\n" * 400),
+    "JSON values": ("a.json", f'{{"HCCL_BUFFSIZE": [{"1, " * 20_000}1]}}'),
+    "YAML values": ("a.yaml", f"HCCL_BUFFSIZE: [{'1, ' * 20_000}1]"),
+    "aliases": (
+        "a.yaml",
+        "a0: &a0 [b]\n"
+        + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 12))
+        + "model: m\nadditional_config: {b: *a11}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), ENDLESS.values(), ids=ENDLESS.keys())
 def test_a_file_beyond_its_steps_is_one_finding_and_others_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
     monkeypatch.setattr(steps, "MOST_STEPS", 100_000)
     wrong = "import os\nos.environ['HCCL_BUFFSIZE'] = 'x'\n"
-    write(tmp_path, {"a.py": f"import os\n{text}", "b.py": wrong})
+    write(tmp_path, {name: text, "b.py": wrong})
     result = scanning.scan_scripts([str(tmp_path)], Context(), None, None)
-    beyond, other = sorted(result.findings, key=lambda finding: str(finding.where))
+    beyond, other = sorted(result.findings, key=lambda finding: finding.code, reverse=True)
     assert beyond.code == "NP801"
-    assert "a.py" in str(beyond.where)
+    assert name in str(beyond.where)
     assert "steps" in beyond.message
     assert "b.py" in str(other.where)
+
+
+def test_a_shell_variable_that_doubles_another_stays_short() -> None:
+    doubled = "".join(f"v{n}=$v{n - 1}$v{n - 1}\n" for n in range(1, 21))
+    constants = find_constants(list(parse_shell_commands(f"v0=a\n{doubled}")))
+    assert max(map(len, constants.values())) == 8192

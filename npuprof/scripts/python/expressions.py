@@ -125,6 +125,7 @@ def is_passed_on(name: str, text: str) -> bool:
 
     That is: returns it, assigns it to another name, or calls a function with it.
     """
+    count_steps(len(text) // 20)
     use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
     return re.search(use, text, re.MULTILINE) is not None
 

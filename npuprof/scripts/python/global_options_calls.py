@@ -24,6 +24,7 @@ from npuprof.scripts.python.run_config_calls import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.script_records import UNSET, Converted, LocatedRecord, Site
+from npuprof.scripts.steps import count_steps
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
@@ -100,6 +101,7 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
 
     Empty for the options themselves.
     """
+    count_steps(2)
     # names may be defined by each other
     if depth > _DEEPEST:
         return None

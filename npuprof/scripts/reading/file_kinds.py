@@ -23,8 +23,8 @@ from npuprof.scripts.steps import (
     MOST_STEPS,
     SETTING_STEPS,
     TooManySteps,
-    begin_steps,
     count_steps,
+    limit_steps,
 )
 
 
@@ -239,7 +239,11 @@ def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
     kind = KINDS.get(detect_script_kind(path, data), _UNKNOWN)
     if not kind.calls or b"\0" in data:
         return False
-    return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
+    try:
+        with limit_steps():
+            return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
+    except TooManySteps:
+        return True  # reading it reports that
 
 
 def read_script(path: str, data: bytes, named: bool, modules: Modules | None) -> ImportedFile:
@@ -262,10 +266,10 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
     imported = ImportedFile(path)
     if text is not None:
         read = _load_function(kind.read)
-        begin_steps()
         try:
-            imported = read(path, text, modules) if kind.calls else read(path, text)
-            count_steps(SETTING_STEPS * (len(imported.settings) + len(imported.sites)))
+            with limit_steps():
+                imported = read(path, text, modules) if kind.calls else read(path, text)
+                count_steps(SETTING_STEPS * (len(imported.settings) + len(imported.sites)))
             imported = settle_exports(set_others_apart(imported))
             imported = imported._replace(settings=tuple(mark_placeholders(imported.settings)))
         except TooManySteps:

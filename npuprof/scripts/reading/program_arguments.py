@@ -18,6 +18,7 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
 from npuprof.scripts.script_records import Position, ScriptLocation, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
+from npuprof.scripts.steps import SETTING_STEPS, count_steps
 from npuprof.system import group_pairs
 
 #: The start of a reason for a text that is not a table of keys.
@@ -159,6 +160,7 @@ def _build_argument(
     path: str, program: Program, argument: Word, name: str, values: list[Word]
 ) -> ScriptSetting:
     """Return an argument as a setting; a flag alone is true."""
+    count_steps(SETTING_STEPS)
     texts = values if name else [*values, argument]
     open_part = next((text.open_part for text in texts if text.open_part), "")
     value: Any = None
@@ -232,6 +234,7 @@ def _read_leaves(
 ) -> Iterator[ScriptSetting]:
     """Yield settings in a table."""
     for leaf in leaves:
+        count_steps(SETTING_STEPS)
         value = build_value(leaf.value)
         reason = "null says nothing" if leaf.value.is_null else ""
         yield ScriptSetting(
@@ -266,6 +269,7 @@ def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) ->
 
 def build_value(node: Node) -> Any:
     """Return a node as a plain value."""
+    count_steps()
     if node.pairs is not None:
         return {str(key.value): build_value(value) for key, value in node.pairs}
     return node.value if node.items is None else [build_value(item) for item in node.items]

@@ -54,6 +54,7 @@ from npuprof.scripts.script_records import (
     SourcedEnvironment,
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.steps import count_steps
 
 _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[@\]\}")
 #: What a shell replaces in double quotes.
@@ -614,6 +615,7 @@ class _ShellReader:
         """Record that exported variables are unset."""
         if self.idle:
             return
+        count_steps(len(self.settings) // 3)
         known = {setting.name for setting in self.settings if setting.surface == "env"}
         for argument in arguments:
             name = argument.text.partition("=")[0]
@@ -676,8 +678,11 @@ class _ShellReader:
             return
         text = word.value.text
         # a shell expands patterns and quotes of an unquoted variable again
-        is_split_at_blanks = not set(text) & _UNSAFE and "IFS" not in self.command.text
-        if name in self.constants and text.lstrip().startswith("--") and is_split_at_blanks:
+        has_flags = text.lstrip().startswith("--") and not set(text) & _UNSAFE
+        if not has_flags or name not in self.constants:
+            return
+        count_steps(len(self.command.text) // 2000)
+        if "IFS" not in self.command.text:
             flags = [
                 Word(word.line, word.column, (flag,), quoted=True, span=word.span)
                 for flag in text.split()
@@ -693,6 +698,7 @@ class _ShellReader:
         for word in words:
             flags = self._find_flags(word)
             filled += [word] if flags is None else flags
+            count_steps(len(flags or ()))
         return [fill_word(word, self._list_known()) for word in filled]
 
     def _find_flags(self, word: Word) -> Sequence[Word] | None:

@@ -12,6 +12,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.script_records import Position, find_line_starts
+from npuprof.scripts.steps import count_steps
 
 #: A value or opening bracket, and a closing bracket; separators need no match.
 _TOKEN = re.compile(r'(?P<begin>[{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|(?P<end>[}\]])')
@@ -112,6 +113,7 @@ def _build_json_tree(text: str) -> Node:
             else:
                 node.items = inner
             continue
+        count_steps(10)
         begin = token["begin"]
         line = bisect_right(starts, token.start())
         node = Node(line, token.start() - starts[line - 1] + 1, is_text=begin[0] == '"')
@@ -168,6 +170,7 @@ def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
     """
     depth = 0
     for event in events:
+        count_steps(10)
         if isinstance(event, yaml.events.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.events.CollectionEndEvent):

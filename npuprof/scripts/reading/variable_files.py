@@ -29,6 +29,7 @@ from npuprof.scripts.script_records import (
     ScriptValue,
     remove_script_folder,
 )
+from npuprof.scripts.steps import SETTING_STEPS, count_steps
 
 #: Literal texts and, as one-tuples, placeholders.
 Parts = tuple[str | tuple[str], ...]
@@ -78,6 +79,7 @@ def build_variable_setting(
 
     One of another program with the reason why it is in no preset.
     """
+    count_steps(SETTING_STEPS)
     key = find_variable_key(name)
     if key is None:
         key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))

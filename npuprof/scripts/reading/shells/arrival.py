@@ -18,6 +18,7 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.steps import count_steps
 
 PREFIXES = frozenset(("nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"))
 #: Commands that start no program for which a variable may be meant.
@@ -37,6 +38,7 @@ _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 #: What follows an unquoted semicolon of a value: ``level1:ring``.
 _REST = re.compile(r"(?:\w+=level\d|[\w-]+):[\w.-]+")
 _READ = re.compile(r"\$\{?(\w+)")
+_USED = re.compile(r"\b\w++(?!=)")
 _COMMENT = re.compile(r"^\s*#.*", re.MULTILINE)
 
 
@@ -114,6 +116,9 @@ class _Script:
             if _LAUNCH.match(" ".join(word.text for word in _strip(step.words)[:20]))
         ]
         self.reads = frozenset(_READ.findall(text))
+        self.uses = frozenset(_USED.findall(self.text))
+        # a sourced file may export variables
+        self.is_sourcing = any(step.words and _sources(step.words) for step in steps)
         #: whether a command is named by a variable, which may be any function
         self.is_open = any(step.words and step.words[0].open_part for step in steps)
 
@@ -127,6 +132,7 @@ class _Script:
             return "" if self.is_open or not step.function else f"{called}; call it, or delete it"
         at = bisect_right(self.runs, setting.order)
         if step.shells:
+            count_steps(len(self.runs) // 10)
             may_arrive = any(
                 self.steps[number - 1].shells >= step.shells
                 for number in islice(self.runs, 0 if step.is_looped else at, None)
@@ -148,11 +154,9 @@ class _Script:
 
     def is_unexported(self, setting: ScriptSetting) -> bool:
         """Return whether the script only assigns a variable, and nothing else names it."""
-        # a sourced file may export it
-        is_sourcing = any(step.words and _sources(step.words) for step in self.steps)
-        if is_sourcing or setting.unused or not self.launches or not _is_judged(setting):
+        if self.is_sourcing or setting.unused or not self.launches or not _is_judged(setting):
             return False
-        return not re.search(rf"\b{setting.name}\b(?!=)", self.text)
+        return setting.name not in self.uses
 
 
 def explain_cut(text: str, argument: Word, rest: Sequence[Word], after: Sequence[Word]) -> str:
@@ -163,6 +167,7 @@ def explain_cut(text: str, argument: Word, rest: Sequence[Word], after: Sequence
     word, *others = rest or after or [argument]
     name = word.text
     if rest:
+        count_steps(len(text) // 50)
         set_elsewhere = rf"\b(?:{re.escape(name)}\+?=|for {re.escape(name)}\b)"
         is_name = (name.isupper() and name.isidentifier()) or re.search(set_elsewhere, text)
         is_cut = not ("=" in name or is_name or word.open_part)

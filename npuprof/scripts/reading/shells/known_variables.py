@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npuprof.scripts.script_records import HERE, VariableRead, find_position
 from npuprof.scripts.shell_lexer import Command, Part, Word
+from npuprof.scripts.steps import count_steps
 
 ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\+?=")
 VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
@@ -17,6 +18,8 @@ _SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "u
 _DECLARING = frozenset(("export", "declare", "typeset", "readonly"))
 _OPENING = frozenset(("if", "case", "for", "while", "until", "select"))
 _CLOSING = ("fi", "esac", "done")
+#: The maximum length of a constant: each may contain others several times.
+_LONGEST = 10_000
 _SELF = r'"?(?:\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\})"?'
 _DIRNAME = (
     rf'\$\(dirname (?:-- )?(?:{_SELF}|"\$\((?:readlink -f|realpath) '
@@ -65,7 +68,7 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         if value is None or more:
             continue
         filled = fill_word(value, known)
-        if not filled.open_part:
+        if not filled.open_part and len(filled.text) <= _LONGEST:
             known[name] = filled.text
     return known
 
@@ -103,7 +106,9 @@ def fill_word(word: Word, known: Mapping[str, str]) -> Word:
 
 def _fill(part: tuple[str], known: Mapping[str, str]) -> Part:
     if match := VARIABLE.fullmatch(part[0]):
-        return known.get(match["plain"] or match["braced"], part)
+        value = known.get(match["plain"] or match["braced"], part)
+        count_steps(len(value) // 10)
+        return value
     return _read_folder(part[0], known) or part
 
 
