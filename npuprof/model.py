@@ -332,33 +332,15 @@ class Finding(Record):
     fix: Fix | None = None
     certainty: str = "certain"
 
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        why: str = "",
-        hint: str = "",
-        origin: Origin | None = None,
-        key: str = "",
-        profiles: tuple[str, ...] = (),
-        where: Place | None = None,
-        severity: str = "error",
-        fix: Fix | None = None,
-        certainty: str = "certain",
-    ) -> None:
-        self.__dict__.update(
-            code=code,
-            message=shorten_values(message, _LONGEST_IN_MESSAGE),
-            why=shorten_values(why, _LONGEST_IN_HINT),
-            hint=shorten_values(hint, _LONGEST_IN_HINT),
-            origin=origin,
-            key=key,
-            profiles=profiles,
-            where=where,
-            severity=severity,
-            fix=fix,
-            certainty=certainty,
-        )
+    if not TYPE_CHECKING:
+
+        def __init__(self, *values: Any, **named: Any) -> None:
+            super().__init__(*values, **named)
+            self.__dict__.update(
+                message=shorten_values(self.message, _LONGEST_IN_MESSAGE),
+                why=shorten_values(self.why, _LONGEST_IN_HINT),
+                hint=shorten_values(self.hint, _LONGEST_IN_HINT),
+            )
 
     @property
     def path(self) -> str | None:
@@ -550,6 +532,9 @@ _LONGEST_NAME = 200
 _HINT_BUDGET = 100_000
 _hint_budget = _HINT_BUDGET
 
+#: The lowest ratio of ``difflib.SequenceMatcher`` at which names resemble each other.
+_LIKENESS = 0.72
+
 
 class _NameIndex:
     """An index of names in lower case.
@@ -567,22 +552,22 @@ class _NameIndex:
             (len(name), name, self._collect_bits(name, True)) for name in self.names
         )
 
-    def list_candidates(self, word: str, likeness: float) -> list[str]:
+    def list_candidates(self, word: str) -> list[str]:
         """Return the names that share enough characters with a word, in any order."""
         from bisect import bisect_left
 
         size = len(word)
         word_bits = self._collect_bits(word, False)
         # shorter and longer names cannot reach the likeness
-        shortest = int(size * likeness / (2 - likeness))
-        longest = int(size * (2 - likeness) / likeness)
+        shortest = int(size * _LIKENESS / (2 - _LIKENESS))
+        longest = int(size * (2 - _LIKENESS) / _LIKENESS)
         first = bisect_left(self._marks, (shortest,))
         end = bisect_left(self._marks, (longest + 1,))
         # the ratio of difflib.SequenceMatcher, as if the order of characters did not matter
         return [
             name
             for length, name, bits in self._marks[first:end]
-            if 2 * (bits & word_bits).bit_count() >= likeness * (length + size)
+            if 2 * (bits & word_bits).bit_count() >= _LIKENESS * (length + size)
         ]
 
     def _collect_bits(self, text: str, is_indexed: bool) -> int:
@@ -607,26 +592,22 @@ def _index_names(names: tuple[str, ...]) -> _NameIndex:
     return _NameIndex(names)
 
 
-def find_nearest_names(
-    word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72
-) -> list[str]:
+def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[str]:
     """Return up to ``count`` of ``names`` that resemble ``word``, best match first.
 
     Letter case counts little.
-
-    ``likeness``, up to 1, is the lowest accepted ratio of ``difflib.SequenceMatcher.ratio``.
     """
     if len(word) > _LONGEST_NAME:
         return []
     index = _index_names(tuple(names))
-    candidates = index.list_candidates(word.lower(), likeness)
+    candidates = index.list_candidates(word.lower())
     if not candidates:
         return []
     import difflib
 
     return [
         index.names[match]
-        for match in difflib.get_close_matches(word.lower(), candidates, count, likeness)
+        for match in difflib.get_close_matches(word.lower(), candidates, count, _LIKENESS)
     ]
 
 
@@ -636,17 +617,11 @@ def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[
     Spelling is case, dashes and underscores.
     """
     known = tuple(names)
-    same = find_same_name(word, known)
-    return (
-        (f"write {same}", Fix(None, same)) if same else (did_you_mean(word, known, otherwise), None)
-    )
-
-
-def find_same_name(word: str, names: Iterable[str]) -> str:
-    """Return the single name that differs only in case, dashes and underscores, else ""."""
     plain = _fold_name(word)
-    same = [name for name in names if _fold_name(name) == plain]
-    return same[0] if len(same) == 1 and same[0] != word else ""
+    same = [name for name in known if _fold_name(name) == plain]
+    if len(same) == 1 and same[0] != word:
+        return f"write {same[0]}", Fix(None, same[0])
+    return did_you_mean(word, known, otherwise), None
 
 
 def _fold_name(name: str) -> str:

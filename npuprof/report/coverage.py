@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from npuprof.model import Record
@@ -16,11 +15,10 @@ _SHOWN = 5
 
 
 class Unjudged(Record):
-    """Lines of a surface that were seen and not judged, in a number of files, with their names."""
+    """Lines of a surface that were seen and not judged, in a number of files."""
 
     surface: str
     lines: int
-    names: Counter[str]
     files: int = 1
 
 
@@ -55,9 +53,7 @@ class Coverage(Record):
         if self.lost:
             fields["lost"] = self.lost
         if self.unjudged:
-            fields["not_judged"] = [
-                {**seen._asdict(), "names": _list_usual(seen)} for seen in self.unjudged
-            ]
+            fields["not_judged"] = [seen._asdict() for seen in self.unjudged]
         return {**fields, "names": sorted(set(self.unknown))}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:
@@ -85,9 +81,8 @@ class Coverage(Record):
         """Return what was seen and not judged as a line of a note; empty if there is nothing."""
         parts = []
         for seen in self.unjudged:
-            names = f" ({count_rest(_list_usual(seen))})" if seen.names else ""
             lines = f"{seen.lines:,} {'line' if seen.lines == 1 else 'lines'} of {seen.surface}"
-            parts.append(f"{lines}{names} in {format_count(seen.files, 'file')}")
+            parts.append(f"{lines} in {format_count(seen.files, 'file')}")
         return f"\n  not judged: {', '.join(parts)}" if parts else ""
 
     def describe_clean(self) -> str:
@@ -95,8 +90,3 @@ class Coverage(Record):
         if not self.checked:
             return "nothing was checked"
         return f"no findings in {format_count(self.checked, 'checked setting')}"
-
-
-def _list_usual(seen: Unjudged) -> list[str]:
-    """Return the names of a surface, the most common first."""
-    return sorted(seen.names, key=lambda name: (-seen.names[name], name))

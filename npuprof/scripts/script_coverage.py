@@ -21,7 +21,6 @@ _LINE = re.compile(
     rb"\s*(?:['\"]?--[\w-]++(?![\w|-]*\))|\w+\+?=|"
     rb"[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
 )
-_ARGUMENT = re.compile(rb"(?<![\w-])--[A-Za-z][\w.-]*")
 _DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 
@@ -29,29 +28,26 @@ _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     """Yield the surfaces of a file that are not judged; ``imported`` is what was read of it."""
     kind = detect_script_kind(imported.file, data)
-    names = [setting.name for setting in imported.settings if setting.surface == "config"]
-    if names:
-        yield Unjudged("options that other code interprets", len(names), Counter(names))
+    if options := sum(setting.surface == "config" for setting in imported.settings):
+        yield Unjudged("options that other code interprets", options)
     elif kind in ("shell", "markdown"):
         judged = {setting.line for setting in imported.settings if setting.file == imported.file}
-        lines = [
-            line
+        lines = sum(
+            b"--" in line and number not in judged and _LINE.match(line) is not None
             for number, line in enumerate(data.split(b"\n"), 1)
-            if b"--" in line and number not in judged and _LINE.match(line)
-        ]
-        found = [match.decode() for line in lines for match in _ARGUMENT.findall(line)]
-        yield Unjudged("program arguments", len(lines), Counter(found))
+        )
+        yield Unjudged("program arguments", lines)
     elif not imported.settings and kind in ("yaml", "json"):
         surface = "DeepSpeed configs" if _DEEPSPEED.search(data) else "YAML"
         if kind == "yaml" or surface != "YAML":
-            yield Unjudged(surface, len(_KEY.findall(data)), Counter())
+            yield Unjudged(surface, len(_KEY.findall(data)))
 
 
 class CoverageCount:
     """Counts the settings of files; one that several files have by a call counts once."""
 
     def __init__(self) -> None:
-        self._checked = self._dynamic = self._unchecked = self._lost = 0
+        self._counts = Counter[str]()
         self._unknown: list[str] = []
         self._places: set[tuple[str, int, int, str]] = set()
         self._unjudged: dict[str, Unjudged] = {}
@@ -59,24 +55,16 @@ class CoverageCount:
     @property
     def coverage(self) -> Coverage:
         """The counts."""
-        return Coverage(
-            self._checked,
-            self._dynamic,
-            self._unknown,
-            self._unchecked,
-            self._lost,
-            sorted(self._unjudged.values(), key=lambda seen: -seen.lines),
-        )
+        unjudged = sorted(self._unjudged.values(), key=lambda seen: -seen.lines)
+        return Coverage(unknown=self._unknown, unjudged=unjudged, **self._counts)
 
     def add_unjudged(self, found: Iterable[Unjudged]) -> None:
         """Count the surfaces of a file that are not judged."""
         for new in found:
             if new.lines:
-                known = self._unjudged.get(new.surface, Unjudged(new.surface, 0, Counter(), 0))
+                known = self._unjudged.get(new.surface, Unjudged(new.surface, 0, 0))
                 self._unjudged[new.surface] = known._replace(
-                    lines=known.lines + new.lines,
-                    names=known.names + new.names,
-                    files=known.files + 1,
+                    lines=known.lines + new.lines, files=known.files + 1
                 )
 
     def add_file(self, imported: ImportedFile) -> None:
@@ -91,16 +79,14 @@ class CoverageCount:
             ):
                 continue
             self._places.add(place)
-            if setting.is_lost:
-                self._lost += 1
-                continue
             is_passed = catalog.is_passed_through(setting.key)
-            if not is_passed and not _is_known(setting):
+            if setting.is_lost:
+                self._counts["lost"] += 1
+            elif not is_passed and not _is_known(setting):
                 self._unknown.append(setting.name)
             elif number < len(imported.settings):
-                self._dynamic += bool(setting.reason)
-                self._unchecked += is_passed and not setting.reason
-                self._checked += not is_passed and not setting.reason
+                kind = "unchecked" if is_passed else "checked"
+                self._counts["dynamic" if setting.reason else kind] += 1
 
 
 def _is_known(setting: ScriptSetting) -> bool:

@@ -42,7 +42,7 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
             "one that is not in it is ignored silently.', "
             "hint=\"did you mean 'hccl_timeout'?\", origin=<Origin "
             "<text>:4, values of <text>>, key='hccl_timeot', "
-            "profiles=('<text>',), severity='error')",
+            "profiles=('<text>',))",
             id="a finding",
         ),
         pytest.param(

@@ -35,6 +35,7 @@ from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
+from npuprof.scripts.reading.shells.launcher_options import STARTERS
 from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
@@ -55,10 +56,7 @@ _CONTAINERS = re.compile(
     r"|envsubst|container)\b",
     re.IGNORECASE,
 )
-_PROGRAMS = re.compile(
-    r"\.py\b|\b(?:python[\d.]*|torchrun|vllm|msrun|mpirun|accelerate|deepspeed|swift|sglang|lmdeploy"
-    r"|llamafactory-cli|mindieservice_daemon)\b"
-)
+_PROGRAMS = re.compile(rf"\.py\b|\b(?:python[\d.]*|{STARTERS})\b")
 #: What shows that a file runs on NPUs, or also on CUDA.
 _NPUS = re.compile(r"\btorch_npu\b|transfer_to_npu|vllm-ascend")
 _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGNORECASE)

@@ -24,8 +24,6 @@ from npuprof.scripts.summary.report import (
 _TITLE = "Problems in the scripts"
 #: The maximum number of names in a cell of text, and of a page.
 _MOST_NAMES, _MOST_IN_PAGE = 3, 20
-#: The number of files with the most findings below groups.
-_WORST = 5
 _NEXT = """
   --all                                                lists each finding
   --statistics                                         counts them by kind, and settings by surface
@@ -67,7 +65,7 @@ def format_groups(findings: Sequence[Finding], folders: Sequence[str], coloured:
         lines += [*_format_weighty(same, coloured, number), ""]
         number += len(same)
     worst = list_worst_files(findings)
-    lines += _format_table(worst._replace(rows=worst.rows[:_WORST]), coloured)[1:]
+    lines += _format_table(worst._replace(rows=worst.rows[: worst.most]), coloured)[1:]
     return "".join(f"{line}\n" for line in lines) + _NEXT
 
 

@@ -11,6 +11,7 @@ from npuprof import catalog
 from npuprof.model import Record
 from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.reading.shells.known_variables import ASSIGNMENT
+from npuprof.scripts.reading.shells.launcher_options import STARTERS
 from npuprof.scripts.reading.shells.sourcing import VENDORS
 from npuprof.scripts.script_records import (
     LOST,
@@ -31,8 +32,7 @@ _INERT = re.compile(
 )
 _LAUNCH = re.compile(
     r"(?:(?:timeout|nice|numactl|taskset|stdbuf) .*? )?(?:\S*/)?(?:(?:python[\d.]*|(?:ba)?sh)"
-    r"(?! -c| -m (?:pip|venv)| setup\.py)|torchrun|accelerate|deepspeed|msrun|mpi(?:run|exec)|vllm"
-    r"|horovodrun|srun|llamafactory-cli|mindie\w*|atc(?:\.bin)?|[\w.-]+\.sh)(?: |$)"
+    rf"(?! -c| -m (?:pip|venv)| setup\.py)|{STARTERS}|atc(?:\.bin)?|[\w.-]+\.sh)(?: |$)"
 )
 _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 #: What follows an unquoted semicolon of a value: ``level1:ring``.

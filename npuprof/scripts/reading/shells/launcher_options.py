@@ -32,6 +32,11 @@ LAUNCHERS = {
     "ray": ("--runtime-env-json",),
     **dict.fromkeys(("ssh", "kubectl", "oc"), ()),
 }
+#: A pattern of programs that use devices, or start others that do.
+STARTERS = (
+    r"(?:torchrun|accelerate|deepspeed|msrun|mpi(?:run|exec)|horovodrun|srun|vllm|swift|sglang"
+    r"|lmdeploy|llamafactory-cli|mindie\w+)"
+)
 
 _DIRECTIVE = re.compile(r"^#SBATCH[ \t][^\n]*?--export(?:=|[ \t]+)([^\s\"']+)", re.MULTILINE)
 _VARIABLE = re.compile(r"(?:(?<=^)|(?<=,))(?P<name>[A-Za-z_]\w*)=(?P<value>[^,]*)")
