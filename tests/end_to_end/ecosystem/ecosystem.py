@@ -111,7 +111,12 @@ def summarize(answer: Mapping[str, Any]) -> str:
     """
     coverage = dict(answer["coverage"])
     names = coverage.pop("names")
+    unjudged = coverage.pop("not_judged", ())
     rows = [f"{name}\t{count}" for name, count in coverage.items()]
+    rows += [
+        f"not_judged\t{seen['surface']}\t{seen['lines']} in {seen['files']} files"
+        for seen in unjudged
+    ]
     for line, findings in sorted(group_findings(answer).items()):
         files = {finding["path"] for finding in findings}
         rows.append(f"{line}\t{len(findings)} in {len(files)} files\t{_digest(findings)}")
