@@ -170,10 +170,12 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     if variable.ascending and text:
-        numbers = list(map(int, text.split(",")))
+        # as texts: int() refuses those of more than 4,300 digits
+        plain = re.sub(r"\b0+(?=[0-9])", "", text)
+        numbers = [(len(number), number) for number in plain.split(",")]
         if (ordered := sorted(set(numbers))) != numbers:
             what = f"env.{name} = {format_short_value(text)} does not ascend"
-            hint = f'write "{",".join(map(str, ordered))}"'
+            hint = f'write "{",".join(number for _, number in ordered)}"'
             return [Fault("NP203", what, variable.ascending, hint)]
     if variable.kind in ("path", "pathlist"):
         from npuprof.checks.plain_values import find_path_faults

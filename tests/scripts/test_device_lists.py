@@ -8,7 +8,9 @@ from support.building import findings as find_preset_faults
 from support.importing import findings, imported
 
 
-@pytest.mark.parametrize(("text", "right"), [("1,0", "0,1"), ("0,0", "0"), ("2,3,1", "1,2,3")])
+@pytest.mark.parametrize(
+    ("text", "right"), [("1,0", "0,1"), ("0,0", "0"), ("2,3,1", "1,2,3"), ("10,9", "9,10")]
+)
 def test_a_device_list_must_ascend(text: str, right: str) -> None:
     (finding,) = findings(f"export ASCEND_RT_VISIBLE_DEVICES={text}\n", "a.sh")
     assert finding.code == "NP203"
@@ -17,6 +19,11 @@ def test_a_device_list_must_ascend(text: str, right: str) -> None:
     preset = f'[env]\nASCEND_RT_VISIBLE_DEVICES = "{text}"\n'
     assert finding.message in [fault.message for fault in find_preset_faults(preset)]
     assert not findings(f"export ASCEND_RT_VISIBLE_DEVICES={right}\n", "a.sh")
+
+
+def test_a_number_of_any_length_is_no_internal_error() -> None:
+    (finding,) = findings(f"export ASCEND_RT_VISIBLE_DEVICES={'1' * 5000},2\n", "a.sh")
+    assert finding.code == "NP203"
 
 
 COMPOSE = (
