@@ -53,6 +53,14 @@ def load_programs() -> tuple[Program, ...]:
     return tuple(_index_programs().values())
 
 
+@cache
+def spell_key(key: str) -> str:
+    """Return a full key with its only written form, if it is an argument of a program."""
+    section, _, name = key.partition(".")
+    program = find_program(section)
+    return f"{section}.{program.spell_argument(name)}" if program else key
+
+
 def find_program(section: str) -> Program | None:
     """Return the program whose arguments are in a section, or None."""
     return _index_programs().get(section)

@@ -114,12 +114,11 @@ def _find_trust_fault(key: str, name: str, value: Any) -> Fault | None:
         find_execution,
         find_text_effect,
         find_weakening,
-        format_exported_text,
         is_unknown_variable,
     )
     from npuprof.checks.variables import is_misspelt
 
-    text = format_exported_text(name, value)
+    text = values.format_exported_text(name, value)
     if executes := find_execution(name):
         return _build_execution_fault(f"{key} affects code execution: {executes}")
     if protects := find_weakening(name, text or ""):

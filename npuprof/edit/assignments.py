@@ -63,7 +63,9 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     elif path[0] == "env":
         value = _prefer_number(value)
     change = _merge_into_text_value(data, PathChange(path, value), key, depth)
-    if values.is_same_typed_value(find_at_path(data, change.path), change.value):
+    # variables are texts: 3 and "3" are the same
+    compared = key if path[0] == "env" and change.path == path[:depth] else ""
+    if values.is_equivalent_setting(compared, find_at_path(data, change.path), change.value):
         return None
     assign_at_path(data, change.path, change.value)
     return change

@@ -13,7 +13,7 @@ from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.model import NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import list_digests
+from npuprof.resolve.digests import list_digests, list_preset_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
@@ -340,9 +340,9 @@ def _find_digest_kind(config: Config, prefix: str) -> str:
     """
     if config.digest.startswith(prefix):
         return "resolved"
-    if config.preset_digest.startswith(prefix):
+    # older releases of npuprof wrote other forms
+    if any(digest.startswith(prefix) for digest in list_preset_digests(config.lineage)):
         return "preset"
-    # the digests of older npuprof versions for the same settings
     is_resolved = any(digest.startswith(prefix) for digest in list_digests(config.settings))
     return "resolved" if is_resolved else ""
 
