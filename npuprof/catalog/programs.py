@@ -55,10 +55,10 @@ def load_programs() -> tuple[Program, ...]:
 
 @cache
 def spell_key(key: str) -> str:
-    """Return a full key with its only written form, if it is an argument of a program."""
+    """Return the only written form of a program's argument by full key; empty for others."""
     section, _, name = key.partition(".")
     program = find_program(section)
-    return f"{section}.{program.spell_argument(name)}" if program else key
+    return f"{section}.{program.spell_argument(name)}" if program else ""
 
 
 def find_program(section: str) -> Program | None:

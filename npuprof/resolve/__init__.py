@@ -12,7 +12,7 @@ from itertools import groupby
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
-from npuprof.catalog.programs import find_program, spell_key
+from npuprof.catalog.programs import spell_key
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import FORM, Override, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
@@ -210,8 +210,8 @@ class Resolver:
 
         The layer is indexed once for all settings.
         """
-        if find_program(key.partition(".")[0]):
-            return tuple([step for step in steps if _is_same_argument(step.key, key)])
+        if spelled := spell_key(key):
+            return tuple([step for step in steps if spell_key(step.key) == spelled])
         if len(steps) <= _FEW_STEPS:
             return tuple([step for step in steps if step.key == key])
         sorted_steps = self._steps.get(id(steps))
@@ -256,7 +256,9 @@ class Resolver:
         layers: list[Layer],
         events: dict[str, list[Event]] | None = None,
     ) -> None:
-        apply_layers(settings, profile, layers, events, min(self.form, profile.form))
+        # arguments of the command line have no store
+        form = min(self.form, profile.form) if profile.home else profile.form
+        apply_layers(settings, profile, layers, events, form)
 
     def _select_layers(self, profile: Profile, scenario: str | None) -> list[Layer]:
         """Return the layers of a profile that apply in this context, by name."""
@@ -365,16 +367,11 @@ def apply_layers(
                 raise NpuprofError(build_append_finding(profile, step, error.path)) from None
 
 
-def _is_same_argument(key: str, other: str) -> bool:
-    """Return whether two keys are spellings of one argument."""
-    return spell_key(key) == spell_key(other)
-
-
 def _does_touch(profile: Profile, key: str) -> bool:
     """Return whether a profile changes a setting, or another spelling of its key."""
-    return profile.touches(key) or (
-        find_program(key.partition(".")[0]) is not None
-        and any(_is_same_argument(other, key) for other in profile.touched or ())
+    spelled = spell_key(key)
+    return profile.touches(key) or bool(
+        spelled and any(spell_key(other) == spelled for other in profile.touched or ())
     )
 
 
@@ -385,10 +382,9 @@ def _take_over_spellings(
 
     A parent in a source, or released in an older form, may have another spelling.
     """
-    section = key.partition(".")[0]
-    if find_program(section) is None or spell_key(key) != key:
+    if spell_key(key) != key:
         return
-    for other in [name for name in settings if name != key and _is_same_argument(name, key)]:
+    for other in [name for name in settings if name != key and spell_key(name) == key]:
         settings[key] = settings.pop(other)
         if events is not None:
             events.setdefault(key, []).extend(events.pop(other, ()))

@@ -215,13 +215,10 @@ class Config(Mapping[str, "Any"]):
         return key in self.settings
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Config) and (self._digest_values(), self.context) == (
-            other._digest_values(),
-            other.context,
-        )
+        return isinstance(other, Config) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self._digest_values(), self.context))
+        return hash(self._identity)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.resolver.reduce_config(self)
@@ -409,9 +406,10 @@ class Config(Mapping[str, "Any"]):
         """
         return self.remember("digest", lambda: compute_digest(self.settings, self.form))
 
-    def _digest_values(self) -> str:
-        """Return the digest in the current form, which equal results of all releases share."""
-        return self.remember("current digest", lambda: compute_digest(self.settings))
+    @property
+    def _identity(self) -> tuple[str, Context]:
+        # in one form, whatever the release
+        return self.remember("identity", lambda: compute_digest(self.settings)), self.context
 
     @property
     def preset_digest(self) -> str:
