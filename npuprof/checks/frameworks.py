@@ -49,7 +49,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     dotted = ".".join((name, *path))
     key = f"{section}.{dotted}"
     described = catalog.load_sections()[section]
-    if table := described.tables.get(name):
+    if table := described.tables.get(name.replace("_", "-")):
         return [
             Fault(
                 "NP212",
@@ -123,9 +123,9 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
     paths = {path for _, _, path in written}
     for key, tail, path in written:
         right = spell_key(key)
-        if right in ("", key):
+        section, name = keys.split_section_and_name(right)
+        if right in ("", key) or name in catalog.load_sections()[section].tables:
             continue
-        name = keys.split_section_and_name(right)[1]
         fix: Fix | None = Fix(None, name)
         hint = f"write {name}"
         if isinstance(path[-1], int):

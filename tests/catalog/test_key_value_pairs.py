@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog
 from npuprof.catalog.key_value_pairs import find_pairs_form
-from npuprof.catalog.values import build_canonical_value
+from npuprof.catalog.values import build_canonical_value, build_older_canonical_value
 from npuprof.checks.variables import find_variable_faults
 from npuprof.compare.changes import compare_configs
 from npuprof.renderers.environment import collect_env_variables
