@@ -130,11 +130,14 @@ def explain_changes(before: Config, after: Config) -> list[Reason]:
 
     Empty without differences.
     """
-    if _collect_texts(before.lineage) == _collect_texts(after.lineage):
-        return []
-    return list(_explain_changes(before, after)) or [
-        Reason("patch", "only the text changed, no resolved value")
-    ]
+    is_same_text = _collect_texts(before.lineage) == _collect_texts(after.lineage)
+    # the rules of another form can give other values
+    reasons = (
+        [] if is_same_text and before.form == after.form else [*_explain_changes(before, after)]
+    )
+    if reasons or is_same_text:
+        return reasons
+    return [Reason("patch", "only the text changed, no resolved value")]
 
 
 def choose_step(

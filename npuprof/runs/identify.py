@@ -17,7 +17,7 @@ from npuprof.resolve.digests import list_digests, list_preset_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
-from npuprof.runs.index import Index, list_commits, list_configs, load_index
+from npuprof.runs.index import Index, list_commits, list_configs, list_former_configs, load_index
 from npuprof.runs.run_records import list_requested_changes, list_texts, read_versions
 from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
@@ -181,7 +181,7 @@ class Identifier:
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
                 config = self._load_past(repository, name, commits[0])
-                match = _find_match(name, list_configs(config), prefix)
+                match = _find_match(name, list_former_configs(config), prefix)
             if match:
                 known = set(commits)
                 numbers = tuple(
@@ -210,7 +210,7 @@ class Identifier:
         for commits in self.index.group_commits(moving):
             with suppress(NpuprofError):
                 resolved = self._workspace.open_beside().resolve_spec(self._pin(name, commits[0]))
-                if match := _find_match(name, list_configs(resolved), prefix):
+                if match := _find_match(name, list_former_configs(resolved), prefix):
                     yield _add_commits(match, self._repository, commits)
 
     # -- evidence ---------------------------------------------------------------------------------

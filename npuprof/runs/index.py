@@ -278,7 +278,9 @@ class _Builder:
         except RecursionError:
             return _Known()
         resolved = dict.fromkeys(
-            digest for region in list_configs(config) for digest in list_digests(region.settings)
+            digest
+            for region in list_former_configs(config)
+            for digest in list_digests(region.settings)
         )
         is_moving = any(
             _is_moving(reference) for member in config.lineage for reference in member.extends
@@ -303,13 +305,20 @@ def _is_moving(reference: str) -> bool:
 def list_configs(config: Config) -> list[Config]:
     """Return the configs of a preset without a context, and in others.
 
-    The others are all contexts in which its overrides differ. Of arguments of a program, older
-    releases of npuprof merged other values.
+    The others are all contexts in which its overrides differ.
     """
-    configs = [config]
-    if any(member.overrides for member in config.lineage):
-        contexts = ContextMap(config)
-        configs += [region.config for region in contexts.find_regions(contexts.touched)]
+    if not any(member.overrides for member in config.lineage):
+        return [config]
+    contexts = ContextMap(config)
+    return [config, *(region.config for region in contexts.find_regions(contexts.touched))]
+
+
+def list_former_configs(config: Config) -> list[Config]:
+    """Return the configs of a committed preset, now and by the rules of the older digest form.
+
+    These merge arguments of a program differently.
+    """
+    configs = list_configs(config)
     return configs + [
         found.resolver.for_context(found.context, OLDER_FORM).resolve_members(
             found.lineage, found.name, found.claims, found.changes
