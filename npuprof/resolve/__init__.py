@@ -348,7 +348,7 @@ def apply_layers(
         cuts: dict[str, values.Cut] = {}
         for step in steps:
             if form == FORM and "." in step.key:
-                _take_over_spellings(settings, step.key, events)
+                take_over_spellings(settings, step.key, events)
             value = (
                 step.value
                 if events is None
@@ -375,7 +375,7 @@ def _does_touch(profile: Profile, key: str) -> bool:
     )
 
 
-def _take_over_spellings(
+def take_over_spellings(
     settings: dict[str, Any], key: str, events: dict[str, list[Event]] | None
 ) -> None:
     """Move the value of a program's argument to the key in its written form.
