@@ -7,14 +7,13 @@ from functools import cache
 
 from npuprof.catalog import Variable, find_variable, list_records, load_built_part
 from npuprof.catalog.readers import is_documented
-from npuprof.catalog.values import find_structure, load_form
+from npuprof.catalog.values import load_form
 from npuprof.model import has_only_digits
 from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
-    from typing import Any
 
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
@@ -178,19 +177,6 @@ def _has_plain_pairs(record: Variable, text: str) -> bool:
         if find_active_part(value_text):
             return False
     return True
-
-
-def format_exported_text(name: str, value: Any) -> str | None:
-    """Return the text of a variable in [env], None if its value differs per process."""
-    if isinstance(value, dict):
-        pairs = find_structure(f"env.{name}")
-        return pairs.format(value) if pairs else None
-    if isinstance(value, bool):
-        record = find_variable(name)
-        if record is not None and "1" in map(str, record.choices):
-            return str(int(value))
-        return str(value).lower()
-    return str(value)
 
 
 def is_unknown_variable(name: str) -> bool:

@@ -208,7 +208,8 @@ def _build_section(section: catalog.Section) -> Schema:
     if section.name == "env":
         return _build_env_schema(section.description)
     if section.is_passed_through:
-        return {"type": "object", "description": section.description}
+        names = {"propertyNames": {"type": "string", "pattern": "^[^_]*$"}}
+        return {"type": "object", "description": section.description, **names}
     schema: Schema = {**table_schema({}), "description": section.description}
     for name in section.names:
         *groups, leaf = name.split(".")

@@ -53,6 +53,14 @@ def load_programs() -> tuple[Program, ...]:
     return tuple(_index_programs().values())
 
 
+@cache
+def spell_key(key: str) -> str:
+    """Return the only written form of a program's argument by full key; empty for others."""
+    section, _, name = key.partition(".")
+    program = find_program(section)
+    return f"{section}.{program.spell_argument(name)}" if program else ""
+
+
 def find_program(section: str) -> Program | None:
     """Return the program whose arguments are in a section, or None."""
     return _index_programs().get(section)

@@ -12,6 +12,7 @@ from npuprof.catalog import (
     find_record,
     find_record_place,
     list_settings_below,
+    values,
 )
 from npuprof.model import Path
 
@@ -55,10 +56,9 @@ def _affects_execution(name: str, sides: Collection[Any]) -> bool:
     from npuprof.catalog.execution import (
         find_execution,
         find_value_execution,
-        format_exported_text,
     )  # only variables need it
 
-    texts = [format_exported_text(name, side) for side in sides if side is not None]
+    texts = [values.format_exported_text(name, side) for side in sides if side is not None]
     return bool(find_execution(name)) or any(
         find_value_execution(name, text) for text in texts if text is not None
     )

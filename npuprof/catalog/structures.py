@@ -261,6 +261,28 @@ def parse_json(text: str) -> Any:
     return value if isinstance(value, dict) else None
 
 
+def parse_argument(text: str) -> Any:
+    """Return the object in a JSON text of a program's argument, None if no table is equal to it.
+
+    Such a text is invalid, has a key twice, or a value that TOML cannot express.
+    """
+    import json
+
+    def build_table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError
+        return dict(pairs)
+
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(text, object_pairs_hook=build_table)
+        json.dumps(value, ensure_ascii=False).encode()  # no half of a surrogate pair
+    except (ValueError, RecursionError):
+        return None
+    return None if find_json_faults(value) else value
+
+
 def _format_json_line(value: Any) -> str:
     """Return a value as JSON on one line, in its original order."""
     import json
@@ -388,6 +410,14 @@ STRUCTURES: dict[str, Structure] = {
         "a table, written as JSON",
         {"type": "object"},
         parse_json,
+        _format_json_line,
+        find_json_faults,
+        is_exact=True,
+    ),
+    "argument": Structure(
+        "a table, written as JSON",
+        {"type": "object"},
+        parse_argument,
         _format_json_line,
         find_json_faults,
         is_exact=True,

@@ -57,9 +57,10 @@ def find_structure(key: str) -> Structure | None:
 
         return find_pairs_form(variable.name)
     option = catalog.find_option(key)
-    if option is None or not option.structure:
-        return None
-    return load_form(option.structure)
+    if option is not None and option.structure:
+        return load_form(option.structure)
+    # an argument of a program: a table is exported as JSON text
+    return load_form("argument") if catalog.is_passed_through(key) else None
 
 
 def load_form(name: str) -> Structure:
@@ -238,19 +239,40 @@ def _parse_text_once(key: str, text: str) -> Any:
 def build_canonical_value(key: str, value: Any) -> Any:
     """Return a value in a canonical form for comparison: structured, unordered lists sorted.
 
-    For a variable, its text.
+    A variable without a structured form is its text.
     """
     structure = find_structure(key)
+    if key.startswith("env."):
+        is_list = isinstance(value, list)
+        text = None if is_list else format_exported_text(key.removeprefix("env."), value)
+        return value if text is None else parse_structured_value(key, text)
     if structure is None:
         return value
-    if key.startswith("env."):
-        return (
-            format_structured_value(structure, value) or value if isinstance(value, dict) else value
-        )
     value = parse_structured_value(key, value)
     if structure.unordered:
         return _sort_unordered_lists(value)
     return list(value.items()) if structure.ordered_keys and isinstance(value, dict) else value
+
+
+def build_older_canonical_value(key: str, value: Any) -> Any:
+    """Return a value in the canonical form of digest forms 1 and 2."""
+    if key.startswith("env."):
+        structure = find_structure(key) if isinstance(value, dict) else None
+        return (structure and format_structured_value(structure, value)) or value
+    return value if catalog.is_passed_through(key) else build_canonical_value(key, value)
+
+
+def format_exported_text(name: str, value: Any) -> str | None:
+    """Return the text of a variable in [env], None if its value differs per process."""
+    if isinstance(value, dict):
+        pairs = find_structure(f"env.{name}")
+        return pairs.format(value) if pairs else None
+    if isinstance(value, bool):
+        record = catalog.find_variable(name)
+        if record is not None and "1" in map(str, record.choices):
+            return str(int(value))
+        return str(value).lower()
+    return str(value)
 
 
 def _sort_unordered_lists(value: Any) -> Any:
@@ -301,11 +323,14 @@ def is_same_typed_value(left: Any, right: Any) -> bool:
 def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
     """Return whether two values of a setting are equivalent, in any form."""
     structure = find_structure(key)
-    if structure is None:
+    is_text = key.startswith("env.")
+    if structure is None and not is_text:
         return is_same_typed_value(left, right)
     if is_same_typed_value(left, right):
-        return not structure.ordered_keys or not isinstance(left, dict) or list(left) == list(right)
-    either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
+        is_ordered = structure is not None and structure.ordered_keys and isinstance(left, dict)
+        return not is_ordered or list(left) == list(right)
+    kinds = (str, dict, list)
+    either = is_text or (isinstance(left, kinds) and isinstance(right, kinds))
     return either and is_same_typed_value(
         build_canonical_value(key, left), build_canonical_value(key, right)
     )

@@ -83,8 +83,17 @@ def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
             *sharing.check_dead_steps(view),
             *sharing.check_lost_protections(view),
             *sharing.check_parents(view),
+            *_check_spellings(view.config),
         ),
     )
+
+
+def _check_spellings(config: Config) -> Iterable[Finding]:
+    if not has_framework_settings(frozenset(config.settings)):
+        return ()
+    from npuprof.checks.frameworks import check_spellings  # few presets have framework sections
+
+    return check_spellings(config)
 
 
 def check_before_export(config: Config) -> list[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import values
+from npuprof.catalog.programs import spell_key
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -21,7 +22,9 @@ from npuprof.checks.plain_values import find_path_faults, find_plain_value_fault
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
-from npuprof.model import Finding, Path, suggest_name
+from npuprof.document.profile import FORM, Profile
+from npuprof.model import Finding, Fix, Path, suggest_name
+from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +104,44 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
                 if pair not in pairs and about((key, _parse_key(partner)[0])):
                     pairs.add(pair)
                     yield view.build_finding(fault._replace(tail=path), key)
+
+
+def check_spellings(config: Config) -> Iterator[Finding]:
+    """Yield the misspelt arguments in the layers of a preset that can be edited."""
+    for profile in config.lineage:
+        if profile.form == FORM and not (profile.home and profile.home.is_locked):
+            for finding in find_spelling_faults(profile):
+                yield finding._replace(profiles=(config.name,))
+
+
+def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
+    """Yield the arguments of a program in a profile that are not in their written form."""
+    steps = [*profile.steps, *(step for block in profile.overrides for step in block.steps)]
+    written = [(step.key, step.tail, step.path) for step in steps]
+    for index, name in enumerate(profile.locked):
+        written.append((*_parse_key(name), ("profile", "locked", index)))
+    paths = {path for _, _, path in written}
+    for key, tail, path in written:
+        right = spell_key(key)
+        section, name = keys.split_section_and_name(right)
+        if right in ("", key) or name in catalog.load_sections()[section].tables:
+            continue
+        fix: Fix | None = Fix(None, name)
+        hint = f"write {name}"
+        if isinstance(path[-1], int):
+            name = keys.format_key_path(right, tail)
+            fix, hint = Fix(name), f"write {name}"
+        elif (*path[:-1], name) in paths:
+            fix, hint = None, f"{name} is set too: remove one of them"
+        yield Finding(
+            "NP215",
+            f"{key} is another spelling of {right}",
+            "Parents and child presets would set one argument under two names.",
+            hint,
+            profile.origin(*path),
+            keys.format_key_path(key, tail),
+            fix=fix,
+        )
 
 
 def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:

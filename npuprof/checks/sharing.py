@@ -15,7 +15,13 @@ from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
 from npuprof.model import Finding, NpuprofError, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
-from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
+from npuprof.resolve import (
+    apply_layers,
+    apply_unset_step,
+    is_override_active,
+    lineages,
+    take_over_spellings,
+)
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -114,12 +120,11 @@ def _find_trust_fault(key: str, name: str, value: Any) -> Fault | None:
         find_execution,
         find_text_effect,
         find_weakening,
-        format_exported_text,
         is_unknown_variable,
     )
     from npuprof.checks.variables import is_misspelt
 
-    text = format_exported_text(name, value)
+    text = values.format_exported_text(name, value)
     if executes := find_execution(name):
         return _build_execution_fault(f"{key} affects code execution: {executes}")
     if protects := find_weakening(name, text or ""):
@@ -471,8 +476,10 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             repeated = list(_check_repeated_values(view, profile, step, current[step.key]))
             if repeated and step.key not in _collect_overridden_keys(lineage):
                 yield from repeated
-        if step.op == "unset" and not apply_unset_step(current, step, cuts):
-            yield _build_idle_unset(view, profile, step, before)
+        if step.op == "unset":
+            take_over_spellings(current, step.key, None)
+            if not apply_unset_step(current, step, cuts):
+                yield _build_idle_unset(view, profile, step, before)
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 

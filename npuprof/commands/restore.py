@@ -188,7 +188,7 @@ def format_flat_preset(config: Config) -> str:
     # read back: the text must resolve to the same values without its parents
     again = Profile(parse_document(config.name, config.name, text))
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
-    if compute_digest(settings) != config.digest:
+    if compute_digest(settings, config.form) != config.digest:
         what = f"a flat form of {config.name} would not resolve as it does"
         raise build_error(
             "NP027", what, "Nothing was written.", "restore the file itself, without --resolved"

@@ -72,15 +72,17 @@ class Unset(StoreVerb):
             find_removals,
             format_written_key,
         )
+        from npuprof.edit.fixing import find_respellings
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
+        respelled = find_respellings(file.profile, data)
         unset_path = ("profile", "unset")
         removals = {
             text: list(find_removals(file.profile, data, text, notes)) for text in self.keys
         }
         not_removed = [text for text, removed in removals.items() if not removed]
-        changes = [change for removed in removals.values() for change in removed]
+        changes = respelled + [change for removed in removals.values() for change in removed]
         freed = collect_cleared_keys(data, self.keys) if self.own else []
         if freed:
             changes.append(PathChange(unset_path, find_at_path(data, unset_path)))

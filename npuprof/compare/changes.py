@@ -249,7 +249,13 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
             pairs |= {(name, entry): (was.get(entry), now.get(entry)) for entry in {**was, **now}}
         else:
             pairs[name,] = was, now
-    return {path: pair for path, pair in pairs.items() if not values.is_same_typed_value(*pair)}
+    return {
+        path: pair
+        for path, pair in pairs.items()
+        if not values.is_equivalent_setting(
+            keys.format_full_key(*path) if len(path) == 2 and None not in pair else "", *pair
+        )
+    }
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Ignore
 
 
+#: The numbers of the current digest form, and of the form in which older releases are read.
+FORM, OLDER_FORM = 3, 2
+
 #: Keys that users expect in ``[profile]``, with their actual place.
 _SET_ELSEWHERE = {
     "name": "a preset is called as its file is: npuprof rename OLD NEW gives it another name",
@@ -179,14 +182,15 @@ class Profile:
     resolved. ``yanked`` maps references to the yanked versions they resolve to; it is filled when
     the parents are looked up. ``outdated`` maps references to parents whose vendored release
     differs from the referenced one. ``named`` are the places of names that must be frameworks of
-    the catalogue.
+    the catalogue. ``form`` is the digest form of the release it was read from, else the current.
     """
 
     __slots__ = (
         "document",
+        "form",
         "home",
         "key",
-        "layer",
+        "layers",
         "name",
         "named",
         "outdated",
@@ -200,13 +204,18 @@ class Profile:
     )
 
     def __init__(
-        self, document: Document, key: str | None = None, home: ProfileSource | None = None
+        self,
+        document: Document,
+        key: str | None = None,
+        home: ProfileSource | None = None,
+        form: int = FORM,
     ) -> None:
         self.document = document
+        self.form = FORM if form >= FORM else OLDER_FORM  # form 1 has the same rules
         self.name = document.name
-        self.key = key or document.name
+        self.key = f"{key or document.name}{'' if self.form == FORM else ' in the older form'}"
         self.home = home
-        self.layer: str | None = None  #: the canonical form that digests use, computed on first use
+        self.layers: dict[int, str] = {}  #: the content for digests, by form; computed on first use
         # composed on the command line: the spec named last wins, even over its dependents
         self.stacked = False
         self.yanked: dict[str, Yank] = {}

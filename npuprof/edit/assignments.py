@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuprof.catalog import values
+from npuprof.catalog.programs import spell_key
 from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
@@ -27,6 +28,7 @@ def locate_key(text: str) -> tuple[Path, str]:
         _, section, name, *_ = segments
         return segments, keys.format_full_key(section, name)
     key, tail = require_key(text)
+    key = spell_key(key) or key
     section, name = keys.split_section_and_name(key)
     return (section, name, *tail), key
 
@@ -63,7 +65,9 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     elif path[0] == "env":
         value = _prefer_number(value)
     change = _merge_into_text_value(data, PathChange(path, value), key, depth)
-    if values.is_same_typed_value(find_at_path(data, change.path), change.value):
+    # variables are texts: 3 and "3" are the same
+    compared = key if path[0] == "env" and change.path == path[:depth] else ""
+    if values.is_equivalent_setting(compared, find_at_path(data, change.path), change.value):
         return None
     assign_at_path(data, change.path, change.value)
     return change
@@ -183,6 +187,7 @@ def find_inherited_keys(
     inherited = []
     for text in setting_keys:
         path, key = locate_key(text)
+        key = next((name for name in below if spell_key(name) == key), key)
         is_set, _ = values.find_setting_value(below, key, path[2:])
         if is_set:
             inherited.append(text)

@@ -178,9 +178,6 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
         return False
     is_whole_value = len(path) == 2
     assigned = assignment_arguments.parse_assigned_value(key if is_whole_value else "", raw.strip())
-    # variables are texts: 1 and "1" are the same
-    if path[0] == "env":
-        return str(value) == str(assigned)
     if is_whole_value:
         return values.is_equivalent_setting(key, value, assigned)
     return values.is_same_typed_value(value, assigned)

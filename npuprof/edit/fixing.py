@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from npuprof import document, edit
 from npuprof.checks import is_fixable
+from npuprof.checks.frameworks import find_spelling_faults
 from npuprof.document import Document
+from npuprof.document.profile import Profile
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.preset_file import choose_cited_path, encode_like
 from npuprof.model import Finding, NpuprofError, Path, Record
@@ -101,3 +104,15 @@ def _build_change(old: Document, finding: Finding) -> PathChange | None:
     if find_at_path(old.data, (*path[:-1], name)) is not MISSING:
         return None  # a rename must not overwrite a value
     return PathChange(path, value, name)
+
+
+def find_respellings(profile: Profile, data: Any) -> list[PathChange]:
+    """Return the changes that write the arguments of a profile as npuprof does.
+
+    They are applied to ``data``.
+    """
+    found = [_build_change(profile.document, fault) for fault in find_spelling_faults(profile)]
+    changes = [change for change in found if change is not None]
+    for change in changes:
+        change.make(data)
+    return changes

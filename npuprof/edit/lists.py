@@ -18,6 +18,7 @@ from npuprof.edit.assignments import (
     split_listed_names,
 )
 from npuprof.edit.changed import resolve_apart
+from npuprof.edit.fixing import find_respellings
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import NpuprofError, Path, Record, build_error
 from npuprof.store import assignment_arguments
@@ -67,7 +68,7 @@ def find_changes(
 
     See ``find_list_changes``. Raises NpuprofError.
     """
-    results = []
+    results = find_respellings(profile, data)
     changes = [
         *((text, parse_list_change(text)) for text in assignments),
         *((text, parse_appended(text)) for text in appended),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -423,9 +424,12 @@ def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
         return theirs
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return _merge_tables(path, base if isinstance(base, dict) else {}, ours, theirs)
-    # such as a list as text: both sides made the same change
-    if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
-        return ours  # equivalent values in two forms
+    if key:  # equivalent values in two forms, such as a list as text
+        is_same = partial(values.is_equivalent_setting, key)
+        if is_same(ours, theirs) or is_same(theirs, base):
+            return ours
+        if is_same(ours, base):
+            return theirs
     if isinstance(ours, list) and isinstance(theirs, list):
         merge_lists = merge_unordered_lists if _is_unordered_list(path) else merge_ordered_lists
         return merge_lists(base if isinstance(base, list) else [], ours, theirs)

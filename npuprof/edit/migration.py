@@ -8,6 +8,7 @@ team rules that read a migrated key.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from npuprof import catalog, edit
@@ -23,6 +24,7 @@ from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.document.policy import Policy, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
 from npuprof.edit.families import Plan, list_mentions, plan_renames
+from npuprof.edit.fixing import find_respellings
 from npuprof.edit.migration_steps import (
     Step,
     build_setting_lookup,
@@ -125,6 +127,7 @@ def migrate_profile(
     changes += list_changes
     findings += check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, release, made)
+    changes += find_respellings(profile, deepcopy(data))
     text = edit.apply_changes(profile.document.text, changes)
     return Migration(text, tuple(made), tuple(findings), tuple(carried))
 

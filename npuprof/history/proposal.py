@@ -14,7 +14,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import FORM
+from npuprof.resolve.digests import COMPARED_FORMS, list_preset_digests
 from npuprof.store import spec
 from npuprof.store.problems import UNREADABLE, advise_sync_of
 from npuprof.store.versions import Version, VersionNumber
@@ -111,8 +111,8 @@ def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionN
     record = last.record
     if (
         last.name == config.name
-        and record.form == FORM
-        and record.preset_digest == config.preset_digest
+        and record.form in COMPARED_FORMS
+        and record.preset_digest in list_preset_digests(config.lineage)
     ):
         return _build_proposal(
             "none", last.number, [f"the preset digest is that of {last.number_text}"], taken
@@ -130,11 +130,14 @@ def explain_changes(before: Config, after: Config) -> list[Reason]:
 
     Empty without differences.
     """
-    if _collect_texts(before.lineage) == _collect_texts(after.lineage):
-        return []
-    return list(_explain_changes(before, after)) or [
-        Reason("patch", "only the text changed, no resolved value")
-    ]
+    is_same_text = _collect_texts(before.lineage) == _collect_texts(after.lineage)
+    # the rules of another form can give other values
+    reasons = (
+        [] if is_same_text and before.form == after.form else [*_explain_changes(before, after)]
+    )
+    if reasons or is_same_text:
+        return reasons
+    return [Reason("patch", "only the text changed, no resolved value")]
 
 
 def choose_step(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import FORM
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.repository import Repository, find_former_names
 from npuprof.store.gitstore.revisions import Revision
@@ -48,7 +47,7 @@ def build_release_record(config: Config) -> ReleaseRecord:
     Raises NpuprofError.
     """
     parents = tuple(dict.fromkeys(list_pinned_parents(config)))
-    return ReleaseRecord(config.digest, config.preset_digest, FORM, parents)
+    return ReleaseRecord(config.digest, config.preset_digest, config.form, parents)
 
 
 def digest_store(committed: Revision) -> str:

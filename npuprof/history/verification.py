@@ -294,10 +294,9 @@ def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Fin
     if record.digest and record.digest not in digests:
         what = f"{label} has another digest than its tag records"
         yield Finding("NP028", what, f"It is {digests[-1]}, and not {record.digest}.", hint)
-    # The preset digest is compared in the current form only.
     if (
         record.preset_digest
-        and record.form == FORM
+        and record.form == config.form
         and config.preset_digest != record.preset_digest
     ):
         what = f"{label} has another preset digest than its tag records"

@@ -18,7 +18,6 @@ from npuprof.model import Finding, NpuprofError, Record, __version__, build_erro
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import FORM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,8 +167,8 @@ def add_render_header(
         f"# version: {ascii(version)[1:-1] if version else 'working tree'}\n"
         f"# target: {target}\n"
         f"# context: {config.context.describe()}\n"
-        f"# digest: sha256:{config.digest} (form {FORM})\n"
-        f"# preset digest: sha256:{config.preset_digest} (form {FORM})\n"
+        f"# digest: sha256:{config.digest} (form {config.form})\n"
+        f"# preset digest: sha256:{config.preset_digest} (form {config.form})\n"
     )
     return stamp_text(head + list_sidecars(sidecars or {}), body)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 
 from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.catalog.execution import (
     find_execution,
     find_text_effect,
     find_weakening,
-    format_exported_text,
     is_own_variable,
     is_unknown_variable,
 )
@@ -56,7 +56,7 @@ def collect_env_variables(
     later = {}
     reject_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
-        text = format_exported_text(name, value)
+        text = values.format_exported_text(name, value)
         fact = ""
         if text is None:
             fact = str(value.get("launcher"))

@@ -11,7 +11,6 @@ from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target, add_render_header
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import FORM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def build_config_fields(config: Config) -> dict[str, Any]:
         "context": config.context.build_fields(),
         "digest": config.digest,
         "preset_digest": config.preset_digest,
-        "digest_form": FORM,
+        "digest_form": config.form,
         **{
             name: table
             for name, table in config.shared_sections.items()

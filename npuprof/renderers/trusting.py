@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from npuprof.catalog import values
 from npuprof.catalog.execution import (
     find_execution,
     find_value_execution,
     find_weakening,
-    format_exported_text,
     is_own_variable,
     is_unknown_variable,
 )
@@ -71,7 +71,7 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
     if value is None:
         executes = find_weakening(name)
         return Need(name, "", executes, origin) if executes else None
-    text = format_exported_text(name, value)
+    text = values.format_exported_text(name, value)
     if text is not None:
         executes = find_value_execution(name, text)
     else:  # a launcher's facts are free

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
 
+from npuprof import catalog
 from npuprof.catalog import releases, values
+from npuprof.catalog.programs import spell_key
 from npuprof.document import build_command_line_document
-from npuprof.document.profile import Override, Profile
+from npuprof.document.profile import FORM, Override, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
@@ -35,7 +37,7 @@ _FEW_STEPS = 50
 
 
 class Resolver:
-    """Resolves profiles by some lookups and one context, and caches shared parts.
+    """Resolves profiles by some lookups, one context and one digest form; caches shared parts.
 
     The first fold computes values only. The origins of a setting are traced on demand by a second
     fold over the steps that change it.
@@ -47,8 +49,10 @@ class Resolver:
         context: Context | None = None,
         lineages: Lineages | None = None,
         in_python: bool = False,
+        form: int = FORM,
     ) -> None:
         renew_hints()
+        self.form = form
         self.lookups = lookups
         self.context = context or Context()
         self.in_python = (
@@ -59,20 +63,22 @@ class Resolver:
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._traces: dict[tuple[Any, ...], tuple[list[Profile], tuple[Any, list[Event]]]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
-        self._others: dict[Context, Resolver] = {}
+        self._others: dict[tuple[Context, int], Resolver] = {}
 
-    def for_context(self, context: Context) -> Resolver:
-        """Return the resolver of the same profiles for another context.
+    def for_context(self, context: Context, form: int = 0) -> Resolver:
+        """Return the resolver of the same profiles for another context, and by an older form.
 
         All callers share one instance and its cache.
         """
-        other = self._others.get(context)
+        form = form or self.form
+        other = self._others.get((context, form))
         if other is None:
-            other = self._others[context] = Resolver(
-                self.lookups, context, self.lineages, self.in_python
+            other = self._others[context, form] = Resolver(
+                self.lookups, context, self.lineages, self.in_python, form
             )
-            # its results are cached by context, so that all resolvers can share them
-            other.judged = self.judged
+            # its results are cached by context, so that all resolvers of a form can share them
+            if form == self.form:
+                other.judged = self.judged
         return other
 
     def resolve_profile(
@@ -95,6 +101,9 @@ class Resolver:
 
         Raises NpuprofError as ``resolve_profile`` does.
         """
+        if (form := lineage[-1].form) < self.form:
+            older = self.for_context(self.context, form)
+            return older.resolve_members(lineage, name, claims, changes)
         problems = list_form_problems(lineage)
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
@@ -137,7 +146,7 @@ class Resolver:
         # not by fold_lineage: changes of one command must not get into the shared cache
         for member in last:
             settings = dict(settings)
-            apply_layers(settings, member, self._select_layers(member, scenario), None)
+            self._apply_layers(settings, member, self._select_layers(member, scenario))
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
@@ -148,10 +157,7 @@ class Resolver:
 
         Presets that inherit both share them.
         """
-        candidates = [
-            profile for profile in members if profile.touched is None or key in profile.touched
-        ]
-        touching = [profile for profile in candidates if profile.touches(key)]
+        touching = [profile for profile in members if _does_touch(profile, key)]
         # steps of the preset itself are shared with no other one
         if not touching or touching[-1] is members[-1]:
             return self._trace_anew(touching, scenario, key)
@@ -172,7 +178,7 @@ class Resolver:
             own = [
                 (name, found) for name, steps in layers if (found := self._find_steps(steps, key))
             ]
-            apply_layers(traced, profile, own, events)
+            self._apply_layers(traced, profile, own, events)
         return traced.get(key), events.get(key, [])
 
     def find_last_origin(
@@ -182,14 +188,9 @@ class Resolver:
 
         Earlier members are not folded.
         """
-        places = [
-            place
-            for place in range(first, len(lineage))
-            if (touched := lineage[place].touched) is None or key in touched
-        ]
-        for place in reversed(places):
+        for place in range(len(lineage) - 1, first - 1, -1):
             profile = lineage[place]
-            if not profile.touches(key):
+            if not _does_touch(profile, key):
                 continue
             # an unset is only an event if the setting was set before
             before = self.fold_lineage(lineage[:place], scenario)
@@ -199,7 +200,7 @@ class Resolver:
                 for name, steps in self._select_layers(profile, scenario)
                 if (touching := self._find_steps(steps, key))
             ]
-            apply_layers({key: before[key]} if key in before else {}, profile, own, events)
+            self._apply_layers({key: before[key]} if key in before else {}, profile, own, events)
             if key in events:
                 return events[key][-1].origin
         return None
@@ -209,6 +210,8 @@ class Resolver:
 
         The layer is indexed once for all settings.
         """
+        if spelled := spell_key(key):
+            return tuple([step for step in steps if spell_key(step.key) == spelled])
         if len(steps) <= _FEW_STEPS:
             return tuple([step for step in steps if step.key == key])
         sorted_steps = self._steps.get(id(steps))
@@ -241,10 +244,21 @@ class Resolver:
         for place in range(done, len(marks)):
             profile = lineage[place - 1]
             settings = dict(settings)
-            apply_layers(settings, profile, self._select_layers(profile, scenario), None)
+            self._apply_layers(settings, profile, self._select_layers(profile, scenario))
             if place == len(marks) - 2:  # sibling profiles and checks continue from here
                 self._folds[marks[: place + 1]] = settings
         return settings
+
+    def _apply_layers(
+        self,
+        settings: dict[str, Any],
+        profile: Profile,
+        layers: list[Layer],
+        events: dict[str, list[Event]] | None = None,
+    ) -> None:
+        # arguments of the command line have no store
+        form = min(self.form, profile.form) if profile.home else profile.form
+        apply_layers(settings, profile, layers, events, form)
 
     def _select_layers(self, profile: Profile, scenario: str | None) -> list[Layer]:
         """Return the layers of a profile that apply in this context, by name."""
@@ -322,8 +336,9 @@ def apply_layers(
     profile: Profile,
     layers: list[Layer],
     events: dict[str, list[Event]] | None,
+    form: int = FORM,
 ) -> None:
-    """Apply the steps of one profile's layers to ``settings``.
+    """Apply the steps of one profile's layers to ``settings``, by the rules of a digest form.
 
     With ``events``, also record leaf origins and history.
 
@@ -332,37 +347,72 @@ def apply_layers(
     for layer, steps in layers:
         cuts: dict[str, values.Cut] = {}
         for step in steps:
+            if form == FORM and "." in step.key:
+                take_over_spellings(settings, step.key, events)
             value = (
                 step.value
                 if events is None
                 else _trace_step(profile, layer, step, step.key in settings, events)
             )
             if step.op == "unset":
-                apply_unset_step(settings, step, cuts)
+                apply_unset_step(settings, step, cuts, form)
                 continue
             # the value is another now, so that positions of removed parts are no longer valid
             cuts.pop(step.key, None)
             try:
-                _apply_step(settings, step, value)
+                _apply_step(settings, step, value, form)
             except values.NotAListError as error:
                 from npuprof.resolve.faults import build_append_finding
 
                 raise NpuprofError(build_append_finding(profile, step, error.path)) from None
 
 
-def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
+def _does_touch(profile: Profile, key: str) -> bool:
+    """Return whether a profile changes a setting, or another spelling of its key."""
+    spelled = spell_key(key)
+    return profile.touches(key) or bool(
+        spelled and any(spell_key(other) == spelled for other in profile.touched or ())
+    )
+
+
+def take_over_spellings(
+    settings: dict[str, Any], key: str, events: dict[str, list[Event]] | None
+) -> None:
+    """Move the value of a program's argument to the key in its written form.
+
+    A parent in a source, or released in an older form, may have another spelling.
+    """
+    if spell_key(key) != key:
+        return
+    for other in [name for name in settings if name != key and spell_key(name) == key]:
+        settings[key] = settings.pop(other)
+        if events is not None:
+            events.setdefault(key, []).extend(events.pop(other, ()))
+
+
+def _find_structured_key(key: str, form: int) -> str:
+    """Return the key of a setting if its text has a structured form in a digest form."""
+    return "" if form < FORM and catalog.is_passed_through(key) else key
+
+
+def _apply_step(settings: dict[str, Any], step: Step, value: Any, form: int) -> None:
     """Apply one step, whose value may have origins. Raises values.NotAListError."""
     key = step.key
+    structured = _find_structured_key(key, form)
     if step.op == "set":
         settings[key] = (
             # tables are merged by key; any other value replaces the whole setting
-            values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
+            values.merge_values(structured, settings.get(key), value)
+            if isinstance(value, dict)
+            else value
         )
     else:
-        settings[key] = values.append_lists(key, settings.get(key), value)
+        settings[key] = values.append_lists(structured, settings.get(key), value)
 
 
-def apply_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
+def apply_unset_step(
+    settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut], form: int = FORM
+) -> bool:
     """Unset the key of a step; return whether it was set.
 
     ``cuts`` records the removed parts of values since they were last set.
@@ -372,7 +422,7 @@ def apply_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, value
         return False
     cut = cuts.get(key)
     if cut is None:
-        cut = cuts[key] = values.Cut(key, settings[key])
+        cut = cuts[key] = values.Cut(_find_structured_key(key, form), settings[key])
     was_set = cut.remove(step.tail)
     if cut.left is None:
         del settings[key], cuts[key]

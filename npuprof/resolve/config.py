@@ -8,7 +8,7 @@ from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.catalog.values import FrozenDict, copy_value, freeze_value
 from npuprof.document import keys
-from npuprof.document.profile import Profile
+from npuprof.document.profile import FORM, Profile
 from npuprof.model import Context, Event, Origin, Path, Step, did_you_mean
 from npuprof.report.text import Code, Markup, format_count
 from npuprof.resolve.claims import VERSIONS
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
         ) -> Origin | None:
             """Return the last origin of a setting among the members from ``first`` on."""
 
-        def for_context(self, context: Context) -> Resolving:
-            """Return the resolver of the same profiles for another context."""
+        def for_context(self, context: Context, form: int = 0) -> Resolving:
+            """Return the resolver of the same profiles for another context, and an older form."""
 
         def reduce_config(self, config: Config) -> tuple[Any, ...]:
             """Return the ``__reduce__`` value of a config: a function and its arguments."""
@@ -215,13 +215,10 @@ class Config(Mapping[str, "Any"]):
         return key in self.settings
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Config) and (self.digest, self.context) == (
-            other.digest,
-            other.context,
-        )
+        return isinstance(other, Config) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.digest, self.context))
+        return hash(self._identity)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.resolver.reduce_config(self)
@@ -397,12 +394,22 @@ class Config(Mapping[str, "Any"]):
         return self.remember("policy", lambda: self.resolver.lookups.find_policy(self.lineage[-1]))
 
     @property
+    def form(self) -> int:
+        """The digest form: that of the release the preset was read from, else the current."""
+        return self.lineage[-1].form if self.lineage else FORM
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the effective values, in hexadecimal.
 
         It is equal for equal results on every machine, independent of the context.
         """
-        return self.remember("digest", lambda: compute_digest(self.settings))
+        return self.remember("digest", lambda: compute_digest(self.settings, self.form))
+
+    @property
+    def _identity(self) -> tuple[str, Context]:
+        # in one form, whatever the release
+        return self.remember("identity", lambda: compute_digest(self.settings)), self.context
 
     @property
     def preset_digest(self) -> str:

@@ -13,17 +13,21 @@ from functools import cache, lru_cache
 from importlib import import_module
 
 from npuprof.catalog import values
+from npuprof.document.profile import FORM as FORM
 from npuprof.document.profile import INHERITED_KEYS, Profile
+from npuprof.document.profile import OLDER_FORM as OLDER_FORM
 from npuprof.model import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: The number of the current form.
-FORM = 2
+#: The forms whose preset digests are compared, newest first.
+COMPARED_FORMS = (FORM, OLDER_FORM)
 #: Types whose equal values are written alike.
 _PLAIN = frozenset((str, int, bool))
+#: Types of variables whose text does not depend on the catalogue.
+_NUMBERS = frozenset((int, float))
 
 
 def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
@@ -31,16 +35,19 @@ def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
 
     Raises KeyError for an unknown form.
     """
+    is_older = form < FORM
     pairs = [
-        (_write_plain_setting if type(value) in _PLAIN else _write_setting)(key, value)
+        (_write_plain_setting if type(value) in _PLAIN else _write_setting)(key, value, is_older)
         for key, value in sorted(settings.items())
     ]
-    text = {1: "{%s}", 2: '{"form":2,"settings":{%s}}'}[form] % ",".join(pairs)
-    return digest_bytes(text.encode())
+    settings_of = '"settings":{%s}}'
+    text = {1: "{%s}", 2: '{"form":2,' + settings_of, 3: '{"form":3,' + settings_of}[form]
+    return digest_bytes((text % ",".join(pairs)).encode())
 
 
-def _write_setting(key: str, value: Any) -> str:
-    canonical = values.build_canonical_value(key, value)
+def _write_setting(key: str, value: Any, is_older: bool) -> str:
+    build = values.build_older_canonical_value if is_older else values.build_canonical_value
+    canonical = build(key, value)
     return f"{_quote_json_string(key)}:{_format_canonical_json(canonical)}"
 
 
@@ -56,36 +63,38 @@ def list_digests(settings: dict[str, Any]) -> list[str]:
     return [compute_digest(settings, form) for form in range(FORM, 0, -1)]
 
 
-def compute_preset_digest(lineage: Sequence[Profile]) -> str:
+def compute_preset_digest(lineage: Sequence[Profile], form: int = 0) -> str:
     """Return the SHA-256, in hexadecimal, of a lineage, lowest first: every layer as written.
 
     Names, descriptions, comments, key order and otherwise empty profiles do not count. Values count
-    as written: the catalogue may change with a release, the digest must not.
+    as written, numbers of variables as text: the catalogue may change with a release, the digest
+    must not. The form is that of the last profile, if it is not given.
     """
-    layers = ",".join(
-        filter(
-            None,
-            [
-                _write_layer(profile) if profile.layer is None else profile.layer
-                for profile in lineage
-            ],
-        )
-    )
+    form = form or (lineage[-1].form if lineage else FORM)
+    layers = ",".join(filter(None, [_write_layer(profile, form) for profile in lineage]))
     abstract = "true" if lineage and lineage[-1].abstract else "false"
-    return digest_bytes(f'{{"abstract":{abstract},"form":{FORM},"layers":[{layers}]}}'.encode())
+    return digest_bytes(f'{{"abstract":{abstract},"form":{form},"layers":[{layers}]}}'.encode())
 
 
-def _write_layer(profile: Profile) -> str:
-    """Return the content of a profile as canonical JSON, cached in the profile.
+def list_preset_digests(lineage: Sequence[Profile]) -> list[str]:
+    """Return the preset digests of a lineage in the forms that are compared, newest first."""
+    return [compute_preset_digest(lineage, form) for form in COMPARED_FORMS]
+
+
+def _write_layer(profile: Profile, form: int) -> str:
+    """Return the content of a profile as canonical JSON, cached in the profile by form.
 
     It is an empty string if there is none.
     """
-    content = _describe_layer(profile)
-    profile.layer = _format_canonical_json(content) if content else ""
-    return profile.layer
+    if form not in profile.layers:
+        content = _describe_layer(profile, form)
+        # the rules of an older form can give other values
+        marked = {"form": profile.form, "layer": content} if profile.form < form else content
+        profile.layers[form] = _format_canonical_json(marked) if content else ""
+    return profile.layers[form]
 
 
-def _describe_layer(profile: Profile) -> dict[str, Any]:
+def _describe_layer(profile: Profile, form: int) -> dict[str, Any]:
     """Return the settings that a profile sets for itself and its dependents.
 
     Empty parts are left out.
@@ -97,11 +106,11 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
             for name in (*INHERITED_KEYS, "locked")
             if name in profile.table
         },
-        **_describe_steps(profile.steps),
+        **_describe_steps(profile.steps, form),
         "override": [
             {
                 "match": {name: sorted(allowed) for name, allowed in override.match.items()},
-                **_describe_steps(override.steps),
+                **_describe_steps(override.steps, form),
             }
             for override in profile.overrides
         ],
@@ -109,15 +118,20 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
     return {name: part for name, part in content.items() if part not in ([], {}, "")}
 
 
-def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
+def _describe_steps(steps: Sequence[Step], form: int) -> dict[str, Any]:
     """Return the unset, set and append operations of a layer."""
     return {
         "unset": sorted(
             {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
         ),
-        "set": {step.key: step.value for step in steps if step.op == "set"},
+        "set": {step.key: _describe_value(step, form) for step in steps if step.op == "set"},
         "append": {step.key: step.value for step in steps if step.op == "append"},
     }
+
+
+def _describe_value(step: Step, form: int) -> Any:
+    is_text = form > OLDER_FORM and step.key.startswith("env.") and type(step.value) in _NUMBERS
+    return str(step.value) if is_text else step.value
 
 
 def _sort_texts(value: Any) -> Any:

@@ -13,11 +13,11 @@ from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.model import NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import list_digests
+from npuprof.resolve.digests import list_digests, list_preset_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
-from npuprof.runs.index import Index, list_commits, list_configs, load_index
+from npuprof.runs.index import Index, list_commits, list_configs, list_former_configs, load_index
 from npuprof.runs.run_records import list_requested_changes, list_texts, read_versions
 from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
@@ -181,7 +181,7 @@ class Identifier:
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
                 config = self._load_past(repository, name, commits[0])
-                match = _find_match(name, list_configs(config), prefix)
+                match = _find_match(name, list_former_configs(config), prefix)
             if match:
                 known = set(commits)
                 numbers = tuple(
@@ -210,7 +210,7 @@ class Identifier:
         for commits in self.index.group_commits(moving):
             with suppress(NpuprofError):
                 resolved = self._workspace.open_beside().resolve_spec(self._pin(name, commits[0]))
-                if match := _find_match(name, list_configs(resolved), prefix):
+                if match := _find_match(name, list_former_configs(resolved), prefix):
                     yield _add_commits(match, self._repository, commits)
 
     # -- evidence ---------------------------------------------------------------------------------
@@ -340,9 +340,9 @@ def _find_digest_kind(config: Config, prefix: str) -> str:
     """
     if config.digest.startswith(prefix):
         return "resolved"
-    if config.preset_digest.startswith(prefix):
+    # older releases of npuprof wrote other forms
+    if any(digest.startswith(prefix) for digest in list_preset_digests(config.lineage)):
         return "preset"
-    # the digests of older npuprof versions for the same settings
     is_resolved = any(digest.startswith(prefix) for digest in list_digests(config.settings))
     return "resolved" if is_resolved else ""
 

@@ -14,12 +14,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
+from npuprof.catalog import is_passed_through
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.output import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import ContextMap
-from npuprof.resolve.digests import list_digests
+from npuprof.resolve.digests import OLDER_FORM, list_digests, list_preset_digests
 from npuprof.store import is_profile_name, is_source_reference, read_revision
 from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import TreeFile
@@ -33,12 +34,12 @@ from npuprof.store.versions import parse_version_text
 class Digests(NamedTuple):  # a tuple, because it is hashed for each state
     """The digests of a preset: of its layers, and of its resolved values in each context."""
 
-    preset: str
+    preset: tuple[str, ...]
     resolved: tuple[str, ...]
 
     def match(self, prefix: str) -> bool:
         """Return whether one of them starts with a prefix."""
-        return any(digest.startswith(prefix) for digest in (self.preset, *self.resolved))
+        return any(digest.startswith(prefix) for digest in (*self.preset, *self.resolved))
 
 
 class State(Record):
@@ -277,13 +278,15 @@ class _Builder:
         except RecursionError:
             return _Known()
         resolved = dict.fromkeys(
-            digest for region in list_configs(config) for digest in list_digests(region.settings)
+            digest
+            for region in list_former_configs(config)
+            for digest in list_digests(region.settings)
         )
         is_moving = any(
             _is_moving(reference) for member in config.lineage for reference in member.extends
         )
         return _Known(
-            Digests(config.preset_digest, tuple(resolved)),
+            Digests(tuple(list_preset_digests(config.lineage)), tuple(resolved)),
             frozenset(member.name for member in config.lineage),
             is_moving,
         )
@@ -308,3 +311,18 @@ def list_configs(config: Config) -> list[Config]:
         return [config]
     contexts = ContextMap(config)
     return [config, *(region.config for region in contexts.find_regions(contexts.touched))]
+
+
+def list_former_configs(config: Config) -> list[Config]:
+    """Return the configs of a committed preset, now and by the rules of the older digest form.
+
+    These merge arguments of a program differently.
+    """
+    configs = list_configs(config)
+    return configs + [
+        found.resolver.for_context(found.context, OLDER_FORM).resolve_members(
+            found.lineage, found.name, found.claims, found.changes
+        )
+        for found in configs
+        if any(map(is_passed_through, found.settings))
+    ]

@@ -28,7 +28,6 @@ from npuprof.model import NpuprofError, Place, __version__, build_error
 from npuprof.report import output
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.run_records import HIDDEN, SCHEMA, SUFFIX, Fields, digest_arguments, encode_value
 from npuprof.store.folder import Folder
@@ -180,7 +179,7 @@ def build_fields(
             **_list_claims(config),
             "digest": config.digest,
             "preset_digest": config.preset_digest,
-            "digest_form": FORM,
+            "digest_form": config.form,
         },
         "context": config.context._replace(target=None).build_fields(),
         "profiles": [*_describe_profiles(config)],

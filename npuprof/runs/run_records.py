@@ -325,14 +325,19 @@ def build_profile(path: str, fields: Fields) -> Profile:
             decode_value(setting["value"]),
             (line, column),
         )
-    profiles = {key: Profile(document, key) for key, document in parts.items()}
+    written = fields["preset"].get("digest_form")
+    form = written if type(written) is int else 1
+    profiles = {key: Profile(document, key, form=form) for key, document in parts.items()}
     head = {
         "description": fields["preset"].get("description"),
         **{name: fields["preset"].get(name) for name in INHERITED_KEYS},
     }
     table = {"profile": {name: value for name, value in head.items() if value}}
     profile = Profile(
-        build_command_line_document(path, table), f"record:{path}", ComposedParts(profiles, fields)
+        build_command_line_document(path, table),
+        f"record:{path}",
+        ComposedParts(profiles, fields),
+        form,
     )
     profile.table = {**profile.table, "extends": list(profiles)}
     profile.stacked = True

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from npuprof.catalog import find_variable
-from npuprof.catalog.execution import format_exported_text
+from npuprof.catalog import find_variable, values
 from npuprof.catalog.key_value_pairs import find_pairs_form
 from npuprof.document import keys
 from npuprof.resolve.config import Config
@@ -59,7 +58,7 @@ def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
 
 def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) -> Verdict:
     key, texts = keys.format_full_key("env", name), variables.get(name, ())
-    expected = format_exported_text(name, value)
+    expected = values.format_exported_text(name, value)
     shown = tuple(dict.fromkeys(text.text for text in texts))
     unknown = partial(Verdict, key, CANNOT_TELL, shown)
     if not texts:

@@ -7,6 +7,7 @@ from datetime import date, datetime, time
 from enum import Enum
 
 from npuprof import catalog
+from npuprof.catalog.programs import spell_key
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
 from npuprof.model import (
     SECTIONS,
@@ -169,7 +170,7 @@ def _parse_unset(text: str, in_python: bool) -> Step | Finding:
     if parsed is None:
         where = place_argument("unset", in_python)
         return Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text), where=where)
-    key, tail = parsed
+    key, tail = spell_key(parsed[0]) or parsed[0], parsed[1]
     return Step("unset", key, None, (format_option("unset", in_python=in_python), key), tail)
 
 
@@ -184,6 +185,7 @@ def build_set_step(
 
     The step's path begins with the argument.
     """
+    key = spell_key(key) or key
     # a set of a table is merged, so that other parts of the value stay
     for part in reversed(tail):
         value = {part: value}

@@ -4,7 +4,7 @@ The last paragraph of a tag's message is its record, one fact per line::
 
     Digest: HEX                           of the effective values without a selected context
     Preset-Digest: HEX                    of the layers with all their overrides
-    Digest-Form: 2                        the number of the form of both
+    Digest-Form: 3                        the number of the form of both
     Parent: base@1 1.4.0 COMMIT           a pinned parent as written, its version, or -, and its
         commit
     Parent: root@2 2.0.1 COMMIT by base@1.4.0         the same for a parent of that parent
@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from npuprof.document.profile import FORM
 from npuprof.model import Record, has_only_digits
 from npuprof.store import strip_revision
 
@@ -163,6 +164,11 @@ class ReleaseRecord(Record):
     form: int | None
     parents: tuple[ParentRecord, ...]
     faults: tuple[str, ...] = ()
+
+    @property
+    def known_form(self) -> int:
+        """The form of its digests: 1 for a tag without a number, the current without digests."""
+        return self.form or (1 if self.digest else FORM)
 
     def find_parent(self, view: str, reference: str) -> ParentRecord | None:
         """Return the target of a reference at the release, seen from a view.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog
 from npuprof.catalog.key_value_pairs import find_pairs_form
-from npuprof.catalog.values import build_canonical_value
+from npuprof.catalog.values import build_canonical_value, build_older_canonical_value
 from npuprof.checks.variables import find_variable_faults
 from npuprof.compare.changes import compare_configs
 from npuprof.renderers.environment import collect_env_variables
@@ -208,10 +208,11 @@ def test_a_table_merges_with_an_inherited_text_and_differs_from_it_by_key(tmp_pa
     )
 
 
-def test_the_canonical_value_of_pairs_is_their_text_so_that_earlier_digests_stay() -> None:
-    key, text = "env.PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True"
-    assert (
-        build_canonical_value(key, text)
-        == build_canonical_value(key, {"expandable_segments": True})
-        == text
+def test_the_canonical_value_of_pairs_is_their_table_and_in_older_forms_their_text() -> None:
+    key, text, table = (
+        "env.PYTORCH_NPU_ALLOC_CONF",
+        "expandable_segments:True",
+        {"expandable_segments": True},
     )
+    assert [build_canonical_value(key, value) for value in (text, table)] == [table, table]
+    assert [build_older_canonical_value(key, value) for value in (text, table)] == [text, text]

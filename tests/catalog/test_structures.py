@@ -46,6 +46,7 @@ DOCUMENTED: list[tuple[str, str, Any]] = [
         {"getnext": [[128, "3~5", -1], [64]], "data": [[1]]},
     ),
     ("json", '{"a":[1]}', {"a": [1]}),
+    ("argument", '{"mode":3,"sizes":[1]}', {"mode": 3, "sizes": [1]}),
     (
         "profiling",
         '{"output":"/tmp/profiling","training_trace":"on","fp_point":"","bp_point":""}',

@@ -124,7 +124,7 @@ def test_a_tag_records_both_digests_their_form_and_what_each_parent_was(
     assert lines == [
         f"Digest: {config.digest}",
         f"Preset-Digest: {config.preset_digest}",
-        "Digest-Form: 2",
+        "Digest-Form: 3",
         f"Parent: base@main - {ranged.head}",
         f"Parent: heir@1.0 1.0.0 {first}",
         f"Parent: base@1 1.0.0 {second} by heir@1.0.0",
@@ -415,8 +415,8 @@ def spoil(repo: Repo, how: str) -> None:
         "zero digest": record.replace(hexes["Digest"], ZERO),
         "zero preset digest": record.replace(hexes["Preset-Digest"], ZERO),
         "no digest": "heir 1.1.0",
-        "no form": record.replace("Digest-Form: 2\n", ""),
-        "a later form": record.replace("Digest-Form: 2", "Digest-Form: 99"),
+        "no form": record.replace("Digest-Form: 3\n", ""),
+        "a later form": record.replace("Digest-Form: 3", "Digest-Form: 99"),
         "no parent": re.sub(r"\nParent: .*", "", record),
         "two parents": re.sub(r"(\nParent: .*)", r"\1\1", record),
         "broken parent": record.replace("Parent: base@1 ", "Parent: base "),
@@ -598,10 +598,10 @@ def test_a_parent_is_read_back_as_it_was_recorded(reference: str) -> None:
     for view, version in (("", ""), ("top@1.0.0", "2.0.0-rc.1")):
         parent = ParentRecord(view, reference, version, "12" * 20)
         message = (
-            f"x 1.0.0\n\ntext\n\nDigest: {ZERO}\nPreset-Digest: {ZERO}\nDigest-Form: 2\n{parent}\n"
+            f"x 1.0.0\n\ntext\n\nDigest: {ZERO}\nPreset-Digest: {ZERO}\nDigest-Form: 3\n{parent}\n"
             "-----BEGIN PGP\nDigest: x\n"
         )
         record = parse_release_record(message)
         assert record.parents == (parent,)
         assert record.faults == ()
-        assert record.form == 2
+        assert record.form == 3

@@ -278,13 +278,19 @@ def test_the_digest_is_the_documented_hash() -> None:
         """[env]\nX = true\nY = '"'\nZ = '\\'\n"""
     )
     canonical = (
-        '{"dump_path":"\\u00e9\\n","env.X":true,"env.Y":"\\"","env.Z":"\\\\","hccl_timeout":3,'
+        '{"dump_path":"\\u00e9\\n","env.X":%s,"env.Y":"\\"","env.Z":"\\\\","hccl_timeout":3,'
         '"rate":[1.5,{"$toml":"date 1979-05-27"}]}'
     )
-    assert (
-        config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()
-    )
-    assert compute_digest(config.settings, form=1) == hashlib.sha256(canonical.encode()).hexdigest()
+    older = canonical % "true"
+    texts = {
+        3: '{"form":3,"settings":%s}' % (canonical % '"true"'),
+        2: f'{{"form":2,"settings":{older}}}',
+        1: older,
+    }
+    assert config.digest == hashlib.sha256(texts[3].encode()).hexdigest()
+    for form, text in texts.items():
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        assert compute_digest(config.settings, form) == digest, form
 
 
 def test_the_preset_digest_is_the_documented_hash() -> None:
@@ -310,7 +316,7 @@ options = { hccl_timeout = 4 }
     layer += '"scenario":"training","set":{"hccl_timeout":3},"unset":["dump_path"]}'
     assert (
         config.preset_digest
-        == hashlib.sha256(f'{{"abstract":false,"form":2,"layers":[{layer}]}}'.encode()).hexdigest()
+        == hashlib.sha256(f'{{"abstract":false,"form":3,"layers":[{layer}]}}'.encode()).hexdigest()
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from npuprof import document
-from npuprof.document.profile import Profile
+from npuprof.document.profile import FORM, Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore, PinTarget
@@ -99,7 +99,7 @@ class StoreRepository(Repository):
             raise NpuprofError(build_unfit_finding(release))
         plain = self.load_revision(commit)
         # without recorded parents, a release looks the same from everywhere
-        if not release.record.parents:
+        if not release.record.parents and release.record.known_form >= FORM:
             return plain
         key = f"{release.tag} {view} {commit}"
         if key not in self._revisions:
@@ -337,7 +337,8 @@ class Revision(CachedStore):
             raise NpuprofError(
                 [_place_finding_at_revision(finding, self.shown) for finding in error.findings]
             ) from None
-        return Profile(read, key=f"{name}@{self.commit}", home=self)
+        form = self.release.record.known_form if self.release else FORM
+        return Profile(read, key=f"{name}@{self.commit}", home=self, form=form)
 
     def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
         if requested is None and not self.files:

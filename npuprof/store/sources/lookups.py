@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from npuprof.document.profile import REQUESTED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
-from npuprof.resolve.digests import FORM, compute_preset_digest
+from npuprof.resolve.digests import COMPARED_FORMS, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import RELEASED, is_source_reference, read_revision, strip_revision
 from npuprof.store.base import CachedStore
@@ -324,7 +324,7 @@ class Lookups:
         Do nothing if that is unknown here.
         """
         record = version.record
-        if not record.preset_digest or record.form != FORM:
+        if not record.preset_digest or record.form not in COMPARED_FORMS:
             return
         key = home.repository.folder, version.tag
         if key not in self._changed:

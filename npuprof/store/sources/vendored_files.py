@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.resolve.digests import FORM
 from npuprof.store import RELEASED, is_source_reference, strip_revision
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
@@ -55,7 +54,8 @@ class KeptFiles:
                 return
             name, folder = strip_revision(reference), f"{parent_folder}{reference}/"
             digest = self._lookups.digest_pinned_profile(pinned.profile)
-            record = KeptRecord(name, pinned.version, pinned.commit, digest, FORM)
+            form = pinned.profile.form
+            record = KeptRecord(name, pinned.version, pinned.commit, digest, form)
             self.files[f"{folder}{RECORD}"] = str(record).encode()
             if not parent_folder:
                 self.references[reference] = pinned.version

@@ -21,7 +21,7 @@ from npuprof import document
 from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
-from npuprof.resolve.digests import FORM
+from npuprof.resolve.digests import COMPARED_FORMS
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
 from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.folder import Folder
@@ -83,7 +83,7 @@ class KeptRelease(CachedStore):
         self.root = folder
         self.label = shown
         #: whether its digest was verified, or cannot be computed here
-        self.is_proved = record.form != FORM
+        self.is_proved = record.form not in COMPARED_FORMS
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
         self._nested: dict[str, KeptRelease | None] = {}
@@ -135,7 +135,8 @@ class KeptRelease(CachedStore):
         read = document.parse_document(
             name, self.cite_file(f"{name}.toml"), self.read_profile_text(name, requested)
         )
-        return Profile(read, key=f"{name}@{self.record.commit}", home=self)
+        key = f"{name}@{self.record.commit}"
+        return Profile(read, key=key, home=self, form=self.record.form)
 
 
 def open_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
