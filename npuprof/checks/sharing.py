@@ -13,10 +13,12 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import Finding, NpuprofError, Path, Record, Step, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
 from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
 from npuprof.resolve.config import Config
+from npuprof.resolve.origins import collect_authors, strip_origins
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -473,8 +475,71 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
                 yield from repeated
         if step.op == "unset" and not apply_unset_step(current, step, cuts):
             yield _build_idle_unset(view, profile, step, before)
+    varying = _collect_overridden_keys(lineage)
+    yield from _check_idle_removals(view, profile, profile.steps, before, varying)
+    yield from _check_repeated_elements(view)
     if profile.overrides:
-        yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
+        yield from _check_idle_overrides(view, profile, varying)
+
+
+def _check_idle_removals(
+    view: View,
+    profile: Profile,
+    steps: tuple[Step, ...],
+    before: dict[str, Any],
+    varying: set[str],
+) -> Iterator[Finding]:
+    """Yield the elements that steps remove from lists without them.
+
+    Keys in ``varying`` may have them in another context.
+    """
+    for place, step in enumerate(steps):
+        if step.op != "remove" or step.key in varying:
+            continue
+        settings = dict(before)
+        apply_layers(settings, profile, [("values", steps[:place])], None)
+        known = {
+            (tail[:-1], values.identify_value(item))
+            for tail, item in _list_elements(step.key, settings.get(step.key))
+        }
+        for tail, item in _list_elements(step.key, step.value):
+            if (tail[:-1], values.identify_value(item)) not in known:
+                listed = keys.format_key_path(step.key, tail[:-1])
+                what = f"{listed} has no {format_short_value(item)} to remove"
+                fault = Fault("NP714", what, "Nothing that the preset extends adds it.", "omit it")
+                yield view.build_finding(fault, step.key, profile.origin(*step.path, *tail))
+
+
+def _check_repeated_elements(view: View) -> Iterator[Finding]:
+    """Yield the elements that several presets add to an ordered list."""
+    appended = {
+        step.key
+        for profile in view.config.lineage
+        for steps in (profile.steps, *(override.steps for override in profile.overrides))
+        for step in steps
+        if step.op == "append"
+    }
+    for key in sorted(appended & view.config.settings.keys()):
+        known: dict[Any, Origin] = {}
+        for tail, item in _list_elements(key, view.config.traced_value(key)):
+            for origin in collect_authors(item)[:1]:
+                first = known.setdefault((tail[:-1], values.identify_value(item)), origin)
+                if first.document is not origin.document:
+                    listed = keys.format_key_path(key, tail[:-1])
+                    what = f"{listed} has {format_short_value(strip_origins(item))} twice"
+                    why = f"The order of the list counts, so both stay; the first is of {first}."
+                    fault = Fault("NP715", what, why, "remove one of them")
+                    yield view.build_finding(fault, key, origin)
+
+
+def _list_elements(key: str, value: Any, tail: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the elements of the lists in a value, with their paths."""
+    value = values.parse_structured_value(key, value)
+    for name, item in list_items(value):
+        if isinstance(value, list):
+            yield (*tail, name), item
+        else:
+            yield from _list_elements("", item, (*tail, name))
 
 
 def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable[str]) -> Finding:
@@ -539,6 +604,7 @@ def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> It
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:
+        yield from _check_idle_removals(view, profile, override.steps, plain, varying)
         for step in override.steps:
             if step.key not in varying:
                 yield from _check_override_step(view, profile, step, plain)

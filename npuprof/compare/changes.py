@@ -8,7 +8,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import Document, keys
-from npuprof.model import SECTIONS, Origin, Path, Record
+from npuprof.model import LIST_OPS, SECTIONS, Origin, Path, Record
 from npuprof.resolve.claims import order_claims
 
 TYPE_CHECKING = False
@@ -311,8 +311,8 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
             was = lost_step or was
             if new_step:
                 now = new_step
-            elif lost_step and lost_step.layer == "append":
-                now = None  # no line of the new state changed the list: one that appended is gone
+            elif lost_step and lost_step.layer in LIST_OPS:
+                now = None  # no line of the new state changed the list: one that did is gone
         return change._replace(origins=(was, now))
 
     edits = _find_edited_parents(before, after)

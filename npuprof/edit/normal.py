@@ -14,12 +14,13 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.merge import find_setting_key
+from npuprof.model import LIST_OPS
 
 
 def format_normal_form(data: dict[str, Any]) -> str:
     """Return the normal form of a document."""
     order = dict.fromkeys(
-        ["profile", *catalog.load_sections(), "append", "override", *sorted(data)]
+        ["profile", *catalog.load_sections(), *LIST_OPS, "override", *sorted(data)]
     )
     lines: list[str] = []
     for name in order:

@@ -1,7 +1,8 @@
 """Resolves profiles to configs: one fold over the steps of a profile and its ancestors.
 
 Ancestors come first, in the order computed by ``lineages``; later wins. Each layer first unsets
-keys, then sets its values, then appends. Matching overrides follow, in file order.
+keys, then sets its values, then removes and appends list elements. Matching overrides follow, in
+file order.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Resolver:
         """Return the profile resolved; ``changes`` are applied last, from the command line.
 
         Raises NpuprofError with all findings for a missing parent, a cycle, an impossible order, a
-        malformed profile, or an append to a value that is not a list.
+        malformed profile, or a change of the elements of a value that is not a list.
         """
         lineage = self.lineages.find_lineage(profile)
         return self.resolve_members(
@@ -118,7 +119,7 @@ class Resolver:
 
         Its ancestors are left out if they cannot be ordered.
 
-        Raises NpuprofError for an append to a value that is not a list.
+        Raises NpuprofError for a change of the elements of a value that is not a list.
         """
         try:
             lineage = self.lineages.find_lineage(profile)
@@ -327,7 +328,7 @@ def apply_layers(
 
     With ``events``, also record leaf origins and history.
 
-    Raises NpuprofError for an append to a value that is not a list.
+    Raises NpuprofError for a change of the elements of a value that is not a list.
     """
     for layer, steps in layers:
         cuts: dict[str, values.Cut] = {}
@@ -342,24 +343,16 @@ def apply_layers(
                 continue
             # the value is another now, so that positions of removed parts are no longer valid
             cuts.pop(step.key, None)
+            if step.op == "remove" and step.key not in settings:
+                continue
             try:
-                _apply_step(settings, step, value)
+                settings[step.key] = values.change_value(
+                    step.key, step.op, settings.get(step.key), value
+                )
             except values.NotAListError as error:
-                from npuprof.resolve.faults import build_append_finding
+                from npuprof.resolve.faults import build_no_list_finding
 
-                raise NpuprofError(build_append_finding(profile, step, error.path)) from None
-
-
-def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
-    """Apply one step, whose value may have origins. Raises values.NotAListError."""
-    key = step.key
-    if step.op == "set":
-        settings[key] = (
-            # tables are merged by key; any other value replaces the whole setting
-            values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
-        )
-    else:
-        settings[key] = values.append_lists(key, settings.get(key), value)
+                raise NpuprofError(build_no_list_finding(profile, step, error.path)) from None
 
 
 def apply_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
@@ -386,12 +379,12 @@ def _trace_step(
 ) -> Any:
     """Return the value of a step with an origin in each leaf.
 
-    The step is recorded unless it unsets a missing key.
+    The step is recorded unless it clears a missing key.
     """
     origin = profile.origin(
         *step.path, layer=step.op if layer == "values" and step.op != "set" else layer
     )
-    if step.op != "unset" or is_known:
+    if step.op not in ("unset", "remove") or is_known:
         events.setdefault(step.key, []).append(Event(step, origin))
     return values.trace_leaves(step.value, origin)
 

@@ -110,13 +110,16 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
 
 
 def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
-    """Return the unset, set and append operations of a layer."""
+    """Return the operations of a layer by kind."""
+    removed = {step.key: step.value for step in steps if step.op == "remove"}
     return {
         "unset": sorted(
             {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
         ),
         "set": {step.key: step.value for step in steps if step.op == "set"},
         "append": {step.key: step.value for step in steps if step.op == "append"},
+        # without an empty part: presets that remove nothing keep their digest
+        **({"remove": removed} if removed else {}),
     }
 
 
