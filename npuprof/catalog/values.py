@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
+from operator import add
 
 from npuprof import catalog
 from npuprof.model import Origin, Path
@@ -60,6 +61,12 @@ def find_structure(key: str) -> Structure | None:
     if option is None or not option.structure:
         return None
     return load_form(option.structure)
+
+
+def is_unordered(key: str) -> bool:
+    """Return whether the order of a setting's lists means nothing."""
+    structure = find_structure(key)
+    return structure is not None and structure.unordered
 
 
 def load_form(name: str) -> Structure:
@@ -140,12 +147,10 @@ def change_value(key: str, op: str, old: Any, new: Any) -> Any:
     if op == "set":
         # tables are merged by key; any other value replaces the whole setting
         return merge_values(key, old, new) if isinstance(new, dict) else new
-    structure = find_structure(key)
-    change = _join_lists
-    if op == "remove":
-        change = _subtract_lists
-    elif structure is not None and structure.unordered:
-        change = _join_sets
+    if op == "remove" and old is None:
+        return None
+    join = _join_sets if is_unordered(key) else add
+    change = _subtract_lists if op == "remove" else join
     return _change_lists(change, parse_structured_value(key, old), parse_structured_value(key, new))
 
 
@@ -164,14 +169,8 @@ def _change_lists(change: Callable[..., list[Any]], old: Any, new: Any, path: Pa
     return change(old or [], new)
 
 
-def _join_lists(old: list[Any], new: list[Any]) -> list[Any]:
-    return [*old, *new]
-
-
 def _join_sets(old: list[Any], new: list[Any]) -> list[Any]:
-    distinct: dict[Hashable, Any] = {}
-    for item in new:
-        distinct.setdefault(identify_value(item), item)
+    distinct = {identify_value(item): item for item in new}
     return [*old, *_subtract_lists([*distinct.values()], old)]
 
 

@@ -13,12 +13,16 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import Finding, NpuprofError, Origin, Path, Record, Step, did_you_mean
+from npuprof.model import LIST_OPS, Finding, NpuprofError, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
-from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
+from npuprof.resolve import (
+    apply_layers,
+    apply_unset_step,
+    is_override_active,
+    lineages,
+    origins,
+)
 from npuprof.resolve.config import Config
-from npuprof.resolve.origins import collect_authors, strip_origins
-from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +32,13 @@ if TYPE_CHECKING:
 
 _YANKED = "Its maintainer has marked it as not to be used any more."
 _DEPRECATED = "Its owners keep it only for those who use it already."
+
+
+#: By operation on an element: code, adverb and reason of the finding that it changes nothing.
+_IN_VAIN = {
+    "append": ("NP715", "already", "The order of the list counts, so that both elements stay."),
+    "remove": ("NP714", "no", "No inherited list has the element."),
+}
 
 
 def is_written_down(config: Config, key: str) -> bool:
@@ -475,71 +486,39 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
                 yield from repeated
         if step.op == "unset" and not apply_unset_step(current, step, cuts):
             yield _build_idle_unset(view, profile, step, before)
-    varying = _collect_overridden_keys(lineage)
-    yield from _check_idle_removals(view, profile, profile.steps, before, varying)
-    yield from _check_repeated_elements(view)
     if profile.overrides:
-        yield from _check_idle_overrides(view, profile, varying)
+        yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 
 
-def _check_idle_removals(
-    view: View,
-    profile: Profile,
-    steps: tuple[Step, ...],
-    before: dict[str, Any],
-    varying: set[str],
-) -> Iterator[Finding]:
-    """Yield the elements that steps remove from lists without them.
+def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
+    """Yield the elements that are appended again to an ordered list, or removed in vain.
 
-    Keys in ``varying`` may have them in another context.
+    With ``about``, only of selected settings. Those that overrides of ancestors change are skipped.
     """
-    for place, step in enumerate(steps):
-        if step.op != "remove" or step.key in varying:
-            continue
-        settings = dict(before)
-        apply_layers(settings, profile, [("values", steps[:place])], None)
-        known = {
-            (tail[:-1], values.identify_value(item))
-            for tail, item in _list_elements(step.key, settings.get(step.key))
-        }
-        for tail, item in _list_elements(step.key, step.value):
-            if (tail[:-1], values.identify_value(item)) not in known:
-                listed = keys.format_key_path(step.key, tail[:-1])
-                what = f"{listed} has no {format_short_value(item)} to remove"
-                fault = Fault("NP714", what, "Nothing that the preset extends adds it.", "omit it")
-                yield view.build_finding(fault, step.key, profile.origin(*step.path, *tail))
-
-
-def _check_repeated_elements(view: View) -> Iterator[Finding]:
-    """Yield the elements that several presets add to an ordered list."""
-    appended = {
+    lineage = view.config.lineage
+    changed = {
         step.key
-        for profile in view.config.lineage
-        for steps in (profile.steps, *(override.steps for override in profile.overrides))
+        for profile in lineage
+        for steps in (profile.steps, *[override.steps for override in profile.overrides])
         for step in steps
-        if step.op == "append"
+        if step.op in LIST_OPS
     }
-    for key in sorted(appended & view.config.settings.keys()):
-        known: dict[Any, Origin] = {}
-        for tail, item in _list_elements(key, view.config.traced_value(key)):
-            for origin in collect_authors(item)[:1]:
-                first = known.setdefault((tail[:-1], values.identify_value(item)), origin)
-                if first.document is not origin.document:
-                    listed = keys.format_key_path(key, tail[:-1])
-                    what = f"{listed} has {format_short_value(strip_origins(item))} twice"
-                    why = f"The order of the list counts, so both stay; the first is of {first}."
-                    fault = Fault("NP715", what, why, "remove one of them")
-                    yield view.build_finding(fault, key, origin)
-
-
-def _list_elements(key: str, value: Any, tail: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the elements of the lists in a value, with their paths."""
-    value = values.parse_structured_value(key, value)
-    for name, item in list_items(value):
-        if isinstance(value, list):
-            yield (*tail, name), item
-        else:
-            yield from _list_elements("", item, (*tail, name))
+    for key in sorted(changed - _collect_overridden_keys(lineage)):
+        if not about((key,)):
+            continue
+        is_set = values.is_unordered(key)
+        events = view.config.history(key)
+        states = origins.list_states(key, [event.step for event in events])
+        for event, before in zip(events, states, strict=False):
+            op, own = event.step.op, event.step.value
+            if op not in LIST_OPS or (is_set and op == "append"):
+                continue
+            new = own if before is None else values.change_value(key, "remove", own, before)
+            in_vain = new if op == "remove" else values.change_value(key, "remove", own, new)
+            if in_vain != values.change_value(key, "remove", own, own):
+                code, has, why = _IN_VAIN[op]
+                what = f"{key} has {has} {format_short_value(in_vain)}"
+                yield view.build_finding(Fault(code, what, why, "omit it"), key, event.origin)
 
 
 def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable[str]) -> Finding:
@@ -604,7 +583,6 @@ def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> It
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:
-        yield from _check_idle_removals(view, profile, override.steps, plain, varying)
         for step in override.steps:
             if step.key not in varying:
                 yield from _check_override_step(view, profile, step, plain)

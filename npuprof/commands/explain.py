@@ -208,16 +208,10 @@ class _Explained:
                 for lost, origin in self._overridden
             ],
             "unset_by": [origins.build_origin_dict(origin) for origin in self._clearing],
-            **(
-                {
-                    "removed": [
-                        {"value": value, **origins.build_origin_dict(origin)}
-                        for value, origin in self._removed
-                    ]
-                }
-                if self._removed
-                else {}
-            ),
+            "removed": [
+                {"value": value, **origins.build_origin_dict(origin)}
+                for value, origin in self._removed
+            ],
             "default": self._default,
             "rules": [
                 *(rule.code for rule in self._rules),

@@ -96,11 +96,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
         (key,): read_both_sides(key, before, after)
         for key in _find_differing_keys(before.settings, after.settings)
     }
-    unordered = {
-        (key,)
-        for (key,) in pairs
-        if (structure := values.find_structure(key)) and structure.unordered
-    }
+    unordered = {(key,) for (key,) in pairs if values.is_unordered(key)}
     from npuprof.catalog import risks
     from npuprof.compare import differences
 

@@ -121,15 +121,15 @@ def find_list_changes(
             raise _build_no_list_error(change.key, value)
         lists[at] = [] if value is MISSING else value
     removed = lists[removed_path]
-    present = [item for item in (*lists[()], *lists[path]) if not _is_among(item, removed)]
-    present += lists[appended_path]
+    lower = [*lists[()], *lists[path]]
+    present = [*_without(lower, removed), *lists[appended_path]]
     items = _read_items(change.text, present)
     results: dict[Path, list[Any]] = {}
     if change.adds:
         new = _leave_out_known(items, present, change.key, notes)
-        if any(_is_among(item, removed) for item in new):
-            results[removed_path] = _without(removed, new)
-            new = _without(new, [*lists[()], *lists[path]])
+        if (kept := _without(removed, new)) != removed:
+            results[removed_path] = kept
+            new = _without(new, lower)
         if new:
             is_own = written[appended_path] is MISSING and base is MISSING
             target = path if is_own else appended_path
@@ -137,11 +137,11 @@ def find_list_changes(
     else:
         _require_present(items, present, change.key)
         for at in (path, appended_path):
-            if any(_is_among(item, lists[at]) for item in items):
-                results[at] = _without(lists[at], items)
-        inherited_items = [item for item in items if _is_among(item, _without(lists[()], removed))]
-        if inherited_items:
-            results[removed_path] = [*removed, *inherited_items]
+            if (kept := _without(lists[at], items)) != lists[at]:
+                results[at] = kept
+        left = _without(lists[()], removed)
+        if gone := [item for item in items if _is_among(item, left)]:
+            results[removed_path] = [*removed, *gone]
     return [_put_list(data, at, listed) for at, listed in results.items()]
 
 

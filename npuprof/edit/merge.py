@@ -469,8 +469,7 @@ def _is_unordered_list(path: Path) -> bool:
         path = path[1:]
     if len(path) < 2 or path[0] not in SECTIONS:
         return path[:1] == ("match",)
-    structure = values.find_structure(keys.format_full_key(path[0], path[1]))
-    return structure is not None and structure.unordered
+    return values.is_unordered(keys.format_full_key(path[0], path[1]))
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:

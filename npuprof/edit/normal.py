@@ -62,7 +62,6 @@ def _format_override(block: dict[str, Any]) -> Iterator[str]:
 
 def _sort_unordered_value(key: str, value: Any) -> Any:
     """Return a value in structured form, unordered lists sorted."""
-    structure = values.find_structure(key)
     value = values.parse_structured_value(key, value)
-    is_unordered = structure is not None and structure.unordered and isinstance(value, (dict, list))
-    return values.build_canonical_value(key, value) if is_unordered else value
+    is_sorted = values.is_unordered(key) and isinstance(value, (dict, list))
+    return values.build_canonical_value(key, value) if is_sorted else value

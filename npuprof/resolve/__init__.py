@@ -379,12 +379,12 @@ def _trace_step(
 ) -> Any:
     """Return the value of a step with an origin in each leaf.
 
-    The step is recorded unless it clears a missing key.
+    The step is recorded unless it unsets a missing key.
     """
     origin = profile.origin(
         *step.path, layer=step.op if layer == "values" and step.op != "set" else layer
     )
-    if step.op not in ("unset", "remove") or is_known:
+    if step.op != "unset" or is_known:
         events.setdefault(step.key, []).append(Event(step, origin))
     return values.trace_leaves(step.value, origin)
 

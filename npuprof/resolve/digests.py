@@ -14,7 +14,7 @@ from importlib import import_module
 
 from npuprof.catalog import values
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import Step
+from npuprof.model import LIST_OPS, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,16 +111,17 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
 
 def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
     """Return the operations of a layer by kind."""
-    removed = {step.key: step.value for step in steps if step.op == "remove"}
-    return {
+    described: dict[str, Any] = {
         "unset": sorted(
             {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
         ),
-        "set": {step.key: step.value for step in steps if step.op == "set"},
-        "append": {step.key: step.value for step in steps if step.op == "append"},
-        # without an empty part: presets that remove nothing keep their digest
-        **({"remove": removed} if removed else {}),
     }
+    for op in ("set", *LIST_OPS):
+        described[op] = {step.key: step.value for step in steps if step.op == op}
+    # presets that remove nothing keep the digest that they had before there was remove
+    if not described["remove"]:
+        del described["remove"]
+    return described
 
 
 def _sort_texts(value: Any) -> Any:

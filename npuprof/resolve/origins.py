@@ -73,13 +73,7 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
     depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
     if depth is None:
         return [tail for _ in steps]
-    states: list[Any] = [None]
-    for step in steps:
-        states.append(
-            values.remove_path(key, states[-1], step.tail)
-            if step.op == "unset"
-            else values.change_value(key, step.op, states[-1], step.value)
-        )
+    states = list_states(key, steps)
     places: list[Path | None] = []
     index = tail[depth]
     # backwards: the index in the effective list is followed into the lists of earlier layers
@@ -109,6 +103,18 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
                     place += 1
         places.append((*tail[:depth], place, *tail[depth + 1 :]))
     return places[::-1]
+
+
+def list_states(key: str, steps: list[Step]) -> list[Any]:
+    """Return the value of a setting before each step, and after the last one."""
+    states: list[Any] = [None]
+    for step in steps:
+        states.append(
+            values.remove_path(key, states[-1], step.tail)
+            if step.op == "unset"
+            else values.change_value(key, step.op, states[-1], step.value)
+        )
+    return states
 
 
 def are_apart(path: Path, other_path: Path) -> bool:
