@@ -70,6 +70,8 @@ def _list_framework_sections() -> tuple[str, ...]:
 #: sections and others.
 FRAMEWORK_SECTIONS = _list_framework_sections()
 SECTIONS = ("options", "env", "estimator", "atc", *FRAMEWORK_SECTIONS)
+#: The tables of changes to inherited lists, in the order in which a layer applies them.
+LIST_OPS = ("remove", "append")
 SCENARIOS = ("training", "online-inference", "offline-inference")
 #: The maximum size of a command argument or ``NAME=value`` variable, in bytes: Linux rejects larger
 #: ones.
@@ -219,8 +221,8 @@ def _hash_value(value: Any) -> int:
 class Origin(Record):
     """The origin of a value: a path inside a document, and its layer of that document.
 
-    ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and
-    column are counted from 1, in characters, and computed on first use.
+    ``layer`` is ``values``, ``remove``, ``append``, ``unset``, ``override 2``, or ``command line``.
+    Line and column are counted from 1, in characters, and computed on first use.
     """
 
     document: SourceText
@@ -424,7 +426,7 @@ class Context(Record):
 
 
 class Step:
-    """One operation of a layer on a setting: ``op`` is ``set``, ``append`` or ``unset``.
+    """One operation of a layer on a setting: ``op`` is ``set``, ``unset`` or of LIST_OPS.
 
     ``key`` is the full key (``precision_mode``, ``env.JOB_ID``), ``tail`` the path below it (unset
     only), ``path`` its path in the document.

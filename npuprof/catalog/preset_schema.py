@@ -28,7 +28,7 @@ from npuprof.document.profile import (
     SWITCH,
     TEXT,
 )
-from npuprof.model import SCENARIOS
+from npuprof.model import LIST_OPS, SCENARIOS
 
 #: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of
 #: 2020-12.
@@ -63,13 +63,16 @@ def build_profile_schema() -> Schema:
         "properties": {
             "profile": {"$ref": "#/definitions/profile"},
             **refs,
-            "append": {"$ref": "#/definitions/append"},
+            **{op: {"$ref": f"#/definitions/{op}"} for op in LIST_OPS},
             "override": list_schema({"$ref": "#/definitions/override"}),
         },
         "definitions": {
             "profile": _build_profile_table_schema(),
             **sections,
-            "append": _build_append_schema(),
+            "append": _build_elements_schema(
+                "Values to append to inherited lists instead of replacing them."
+            ),
+            "remove": _build_elements_schema("Elements to take out of inherited lists."),
             "override": _build_override_schema(refs),
             "keys": _build_keys_schema(),
             "code": build_code_schema(),
@@ -166,7 +169,7 @@ def _list_keys() -> list[str]:
     ]
 
 
-def _build_append_schema() -> Schema:
+def _build_elements_schema(description: str) -> Schema:
     schemas = {
         option.name: build_appended_schema(option)
         for option in catalog.list_records(catalog.Option)
@@ -174,10 +177,7 @@ def _build_append_schema() -> Schema:
     listed = {name: schema for name, schema in schemas.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
-    return {
-        **table_schema(sections),
-        "description": "Values to append to inherited lists instead of replacing them.",
-    }
+    return {**table_schema(sections), "description": description}
 
 
 def _build_override_schema(refs: Schema) -> Schema:
@@ -193,7 +193,8 @@ def _build_override_schema(refs: Schema) -> Schema:
         "minProperties": 1,
     }
     names = list_schema({"$ref": "#/definitions/keys"})
-    parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/definitions/append"}}
+    lists = {op: {"$ref": f"#/definitions/{op}"} for op in LIST_OPS}
+    parts = {"match": match, "unset": names, **refs, **lists}
     return {
         **table_schema(parts, ["match"]),
         "description": "Values that hold only where the match is met.",

@@ -1,13 +1,14 @@
 """Values of settings: plain and structured forms, merging, and equality.
 
 A value has a TOML type. When the fold tracks origins, every leaf is a ``Leaf``; the same functions
-merge, append and unset values with and without origins.
+merge, append, remove and unset values with and without origins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
+from operator import add
 
 from npuprof import catalog
 from npuprof.model import Origin, Path
@@ -37,7 +38,7 @@ _HINT = (
 
 
 class NotAListError(Exception):
-    """Raised for an append to a value that is not a list.
+    """Raised for a change of the elements of a value that is not a list.
 
     ``path`` is the path below the setting.
     """
@@ -61,6 +62,12 @@ def find_structure(key: str) -> Structure | None:
         return load_form(option.structure)
     # an argument of a program: a table is exported as JSON text
     return load_form("argument") if catalog.is_passed_through(key) else None
+
+
+def is_unordered(key: str) -> bool:
+    """Return whether the order of a setting's lists means nothing."""
+    structure = find_structure(key)
+    return structure is not None and structure.unordered
 
 
 def load_form(name: str) -> Structure:
@@ -133,24 +140,53 @@ def _merge_tables(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def append_lists(key: str, old: Any, new: Any) -> Any:
-    """Return ``old`` with the lists in ``new`` appended to its lists. Raises NotAListError."""
-    return _append_nested_lists(
-        parse_structured_value(key, old), parse_structured_value(key, new), ()
-    )
+def change_value(key: str, op: str, old: Any, new: Any) -> Any:
+    """Return the value of a setting after a step: set, removed or appended elements.
+
+    No element is appended to an unordered list that has it. Raises NotAListError.
+    """
+    if op == "set":
+        # tables are merged by key; any other value replaces the whole setting
+        return merge_values(key, old, new) if isinstance(new, dict) else new
+    if op == "remove" and old is None:
+        return None
+    join = _join_sets if is_unordered(key) else add
+    change = _subtract_lists if op == "remove" else join
+    return _change_lists(change, parse_structured_value(key, old), parse_structured_value(key, new))
 
 
-def _append_nested_lists(old: Any, new: Any, path: Path) -> Any:
+def _change_lists(change: Callable[..., list[Any]], old: Any, new: Any, path: Path = ()) -> Any:
+    """Return ``old`` with ``change`` applied to each list that ``new`` has a list for."""
     if isinstance(new, dict):
         if old is not None and not isinstance(old, dict):
             raise NotAListError(path)
         merged = dict(old or {})
         for name, item in new.items():
-            merged[name] = _append_nested_lists(merged.get(name), item, (*path, name))
+            if name in merged or change is not _subtract_lists:
+                merged[name] = _change_lists(change, merged.get(name), item, (*path, name))
         return merged
     if not isinstance(new, list) or not (old is None or isinstance(old, list)):
         raise NotAListError(path)
-    return [*(old or []), *new]
+    return change(old or [], new)
+
+
+def _join_sets(old: list[Any], new: list[Any]) -> list[Any]:
+    distinct = {identify_value(item): item for item in new}
+    return [*old, *_subtract_lists([*distinct.values()], old)]
+
+
+def _subtract_lists(old: list[Any], new: list[Any]) -> list[Any]:
+    removed = set(map(identify_value, new))
+    return [item for item in old if identify_value(item) not in removed]
+
+
+def identify_value(value: Any) -> Hashable:
+    """Return what only values of equal content and types share, with or without origins."""
+    if isinstance(value, dict):
+        return frozenset([(name, identify_value(item)) for name, item in value.items()])
+    if isinstance(value, list):
+        return tuple(map(identify_value, value))
+    return repr(value.value if isinstance(value, Leaf) else value)
 
 
 def remove_path(key: str, old: Any, tail: tuple[str, ...]) -> Any:

@@ -60,6 +60,8 @@ def judge_view(view: View, notes: bool, about: KeyFilter = select_all) -> list[C
         if sharing.is_written_down(view.config, item.key)
     ]
     found += _add_place(view, sharing.check_locked_keys(view, about))
+    if notes:
+        found += _add_place(view, sharing.check_list_changes(view, about))
     # What the requested target rejects cannot be accepted.
     return [*view.sift_findings(found), *(_place_fault(view, item) for item in rejected)]
 

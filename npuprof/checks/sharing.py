@@ -13,13 +13,14 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import Finding, NpuprofError, Path, Record, Step, did_you_mean
+from npuprof.model import LIST_OPS, Finding, NpuprofError, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
 from npuprof.resolve import (
     apply_layers,
     apply_unset_step,
     is_override_active,
     lineages,
+    origins,
     take_over_spellings,
 )
 from npuprof.resolve.config import Config
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 
 _YANKED = "Its maintainer has marked it as not to be used any more."
 _DEPRECATED = "Its owners keep it only for those who use it already."
+
+
+#: By operation on an element: code, adverb and reason of the finding that it changes nothing.
+_IN_VAIN = {
+    "append": ("NP715", "already", "The order of the list counts, so that both elements stay."),
+    "remove": ("NP714", "no", "No inherited list has the element."),
+}
 
 
 def is_written_down(config: Config, key: str) -> bool:
@@ -482,6 +490,37 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
                 yield _build_idle_unset(view, profile, step, before)
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
+
+
+def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
+    """Yield the elements that are appended again to an ordered list, or removed in vain.
+
+    With ``about``, only of selected settings. Those that overrides of ancestors change are skipped.
+    """
+    lineage = view.config.lineage
+    changed = {
+        step.key
+        for profile in lineage
+        for steps in (profile.steps, *[override.steps for override in profile.overrides])
+        for step in steps
+        if step.op in LIST_OPS
+    }
+    for key in sorted(changed - _collect_overridden_keys(lineage)):
+        if not about((key,)):
+            continue
+        is_set = values.is_unordered(key)
+        events = view.config.history(key)
+        states = origins.list_states(key, [event.step for event in events])
+        for event, before in zip(events, states, strict=False):
+            op, own = event.step.op, event.step.value
+            if op not in LIST_OPS or (is_set and op == "append"):
+                continue
+            new = own if before is None else values.change_value(key, "remove", own, before)
+            in_vain = new if op == "remove" else values.change_value(key, "remove", own, new)
+            if in_vain != values.change_value(key, "remove", own, own):
+                code, has, why = _IN_VAIN[op]
+                what = f"{key} has {has} {format_short_value(in_vain)}"
+                yield view.build_finding(Fault(code, what, why, "omit it"), key, event.origin)
 
 
 def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable[str]) -> Finding:

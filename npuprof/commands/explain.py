@@ -179,6 +179,11 @@ class _Explained:
             for event in config.history(key)
             if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)
         ]
+        self._removed = [
+            (values.find_value(key, event.step.value, tail)[1], event.origin)
+            for event in config.history(key)
+            if event.step.op == "remove" and values.find_value(key, event.step.value, tail)[0]
+        ]
         self._rules = [
             catalog.find_rule(code)
             for code, reads in catalog.list_rule_reads().items()
@@ -203,6 +208,10 @@ class _Explained:
                 for lost, origin in self._overridden
             ],
             "unset_by": [origins.build_origin_dict(origin) for origin in self._clearing],
+            "removed": [
+                {"value": value, **origins.build_origin_dict(origin)}
+                for value, origin in self._removed
+            ],
             "default": self._default,
             "rules": [
                 *(rule.code for rule in self._rules),
@@ -223,6 +232,10 @@ class _Explained:
             for lost, by in self._overridden
         ]
         rows += [("cleared by", _describe_author(origin)) for origin in self._clearing]
+        rows += [
+            ("removed", f"{format_toml_value(value)} by {_describe_author(origin)}")
+            for value, origin in self._removed
+        ]
         rows += [("default", format_toml_value(self._default))] if self._default is not None else []
         rows += [*self._describe_meaning(), *self._describe_setting()]
         if self._outcomes:

@@ -12,7 +12,7 @@ from npuprof import hosting
 from npuprof.catalog import build_finding
 from npuprof.checks.store import check_store
 from npuprof.commands.finding_options import JudgingVerb
-from npuprof.commands.framework import flag, option
+from npuprof.commands.framework import flag, option, optional_argument
 from npuprof.commands.resolving import open_workspace
 from npuprof.compare.markdown_changes import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
@@ -21,13 +21,14 @@ from npuprof.compare.survey import Survey
 from npuprof.hosting.job import Job
 from npuprof.hosting.merge_base import complete_checkout
 from npuprof.hosting.reports import FORMATS
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError, build_usage_error
 from npuprof.report import Answer, baselines
 from npuprof.report.findings import format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
 from npuprof.store import spec
 from npuprof.store.checked import CheckedStore
 from npuprof.store.lock_sync import sync_sources
+from npuprof.store.worktree import list_changed_paths
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.system.writing import write_files_atomically
@@ -39,6 +40,8 @@ _COMMIT = lazy_pattern(r" at [0-9a-f]{7,64}\b")
 #: GitHub limits a summary to 1 MiB and a log should not be longer; in characters of up to four
 #: bytes.
 _SUMMARY_LIMIT = 250_000
+#: Revisions that may be the branch which a change goes into, the best first.
+_DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 @dataclass
@@ -71,15 +74,19 @@ class Review(JudgingVerb):
 
     Runs in jobs of GitHub and GitLab. Checks the presets and writes the semantic diff to the job's
     summary or log. If the token may comment, npuprof keeps one comment on the pull request up to
-    date. Exits with 1 if there are errors.
+    date. Exits with 1 if there are errors. With --local, it prints the comment and posts nothing.
     """
 
     usage_hint = (
         "It is for GitHub and GitLab jobs, whose variables identify the pull request; elsewhere: "
-        "npuprof diff --rev BRANCH...HEAD"
+        "npuprof review --local"
     )
     group = "team"
 
+    revision: str | None = optional_argument(
+        "BASE", "Same as --base [default with --local: the default branch]", "revision"
+    )
+    local: bool = flag("--local", text="Print the comment for the work tree or, if equal, HEAD")
     base: str | None = option(
         "--base",
         metavar="REV",
@@ -104,8 +111,12 @@ class Review(JudgingVerb):
         Everything that fails the job is on the page. A failed comment is reported without changing
         the exit code.
         """
-        job = hosting.read_job(os.environ)
-        job = job._replace(base=self.base) if self.base else job
+        base = self.revision or self.base
+        if self.local:
+            job = self._describe_work_tree(base)
+        else:
+            job = hosting.read_job(os.environ)
+            job = job._replace(base=base) if base else job
         results = _Results()
         try:
             # first: without the sources, neither the check nor the comparison is complete
@@ -115,13 +126,28 @@ class Review(JudgingVerb):
         self._judge(results)
         if self.report is not None:
             self._write_report(self.report, job, results)
-        page = self._review(job, results) if job.number else ""
+        page = self._review(job, results) if job.number or self.local else ""
         return Answer(
-            self._format_answer(job, results, page),
+            page if self.local else self._format_answer(job, results, page),
             tuple(results.notes),
             results.code,
             problems=results.problems,
         )
+
+    def _describe_work_tree(self, base: str | None) -> Job:
+        """Return a job without a service; its head is HEAD, or empty if the work tree differs.
+
+        Raises NpuprofError.
+        """
+        repository = spec.Workspace(self.store).store.repository
+        target = base or next(filter(repository.has_commit, _DEFAULT_BRANCHES), None)
+        if target is None:
+            what = f"the default branch is none of {', '.join(_DEFAULT_BRANCHES)}"
+            raise build_usage_error(what, "npuprof review --local BASE")
+        commit, head = map(repository.resolve_commit, (target, "HEAD"))
+        if list_changed_paths(repository, repository.find_layout(head)).changed:
+            commit, head = repository.find_merge_base(commit, head), ""
+        return Job("GitHub", "text", base=commit, head=head, target=target)
 
     def _sync_sources(self, rev: str | None = None) -> None:
         """Fetch the sources in the lock of the work tree or a revision, if requested.
@@ -159,7 +185,7 @@ class Review(JudgingVerb):
 
         Return the page for the log. Faults are recorded.
         """
-        rev = f"{job.base}...{job.head}"
+        rev = f"{job.base}...{job.head}" if job.head else job.base
         link = job.pages if is_address(job.pages) else None
         command = format_diff_command(rev, {"--store": self.store})
         survey: Survey | None = None
@@ -167,7 +193,8 @@ class Review(JudgingVerb):
         is_whole = False
         differs = False
         try:
-            self._complete_checkout(job)
+            if not self.local:
+                self._complete_checkout(job)
             is_whole = True
             survey = compare_revisions(spec.Workspace(self.store).store, rev, Context())
             states = States(job, self.store, self.least_severity == "info")
@@ -194,15 +221,15 @@ class Review(JudgingVerb):
                 survey, build_page(survey, command, link)._replace(faults=faults, limit=limit)
             )
 
+        needed = is_whole and (differs or results.code > 0)
         # a comment is limited to a smaller size than the summary
+        short = format_page(COMMENT_LIMIT)
+        if self.local:
+            if not needed:
+                results.notes.append("the job creates no comment for this")
+            return f"{self._build_marker()}\n{short}"
         page = format_page(_SUMMARY_LIMIT)
-        self._publish(
-            job,
-            page,
-            format_page(COMMENT_LIMIT),
-            is_whole and (differs or results.code > 0),
-            results,
-        )
+        self._publish(job, page, short, needed, results)
         if states is not None:
             self._leave_out_known(job, states, results)
         return page
@@ -271,7 +298,7 @@ class Review(JudgingVerb):
         try:
             done = comments.update_comment(
                 job.comments,
-                _build_marker(self.store or os.environ.get("NPUPROF_STORE")),
+                self._build_marker(),
                 short,
                 needed,
             )
@@ -288,6 +315,16 @@ class Review(JudgingVerb):
         else:
             results.notes.append(f"the comment on {_name_request(job)} {job.number}: {done}")
 
+    def _build_marker(self) -> str:
+        """Return the first line of npuprof's comment, unique per store of a repository."""
+        path = os.path.normpath(self.store or os.environ.get("NPUPROF_STORE") or "profiles")
+        which = (
+            ""
+            if path == "profiles"
+            else f" in {quote(path, errors='surrogateescape').replace('--', '%2D%2D')}"
+        )
+        return f"<!-- npuprof: presets{which} -->"
+
     def _format_answer(self, job: Job, results: _Results, page: str) -> str:
         """Return the log output: annotations on GitHub, else the page and the findings."""
         if job.format == "github":
@@ -303,17 +340,6 @@ def _name_request(job: Job) -> str:
     return f"{'merge' if job.service == 'GitLab' else 'pull'} request"
 
 
-def _build_marker(store: str | None) -> str:
-    """Return the first line of npuprof's comment, unique per store of a repository."""
-    path = os.path.normpath(store or "profiles")
-    which = (
-        ""
-        if path == "profiles"
-        else f" in {quote(path, errors='surrogateescape').replace('--', '%2D%2D')}"
-    )
-    return f"<!-- npuprof: presets{which} -->"
-
-
 class States:
     """The commits of a job: the merge base, the target's tip, the proposed one, the work tree's."""
 
@@ -325,7 +351,7 @@ class States:
         self._repository = repository = home.repository
         self._known: dict[str, list[Finding]] = {}
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
-        self.head = repository.resolve_commit(job.head)
+        self.head = repository.resolve_commit(job.head or "HEAD")
         self.merge_base = repository.find_merge_base(base, self.head)
         is_merge = (
             repository.has_commit("HEAD^2") and repository.resolve_commit("HEAD^2") == self.head

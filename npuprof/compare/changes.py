@@ -8,7 +8,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import Document, keys
-from npuprof.model import SECTIONS, Origin, Path, Record
+from npuprof.model import LIST_OPS, SECTIONS, Origin, Path, Record
 from npuprof.resolve.claims import order_claims
 
 TYPE_CHECKING = False
@@ -96,11 +96,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
         (key,): read_both_sides(key, before, after)
         for key in _find_differing_keys(before.settings, after.settings)
     }
-    unordered = {
-        (key,)
-        for (key,) in pairs
-        if (structure := values.find_structure(key)) and structure.unordered
-    }
+    unordered = {(key,) for (key,) in pairs if values.is_unordered(key)}
     from npuprof.catalog import risks
     from npuprof.compare import differences
 
@@ -317,8 +313,8 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
             was = lost_step or was
             if new_step:
                 now = new_step
-            elif lost_step and lost_step.layer == "append":
-                now = None  # no line of the new state changed the list: one that appended is gone
+            elif lost_step and lost_step.layer in LIST_OPS:
+                now = None  # no line of the new state changed the list: one that did is gone
         return change._replace(origins=(was, now))
 
     edits = _find_edited_parents(before, after)

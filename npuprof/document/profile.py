@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from npuprof.document import Document, keys
 from npuprof.model import (
+    LIST_OPS,
     SCENARIOS,
     SECTIONS,
     Finding,
@@ -111,8 +112,8 @@ INHERITED_KEYS = tuple(name for name, key in PROFILE_KEYS.items() if key.inherit
 #: The keys of an override's ``match``, besides framework names.
 MATCH_KEYS = ("product", "cann", "scenario", "target")
 #: The tables of a profile file, and the keys of an ``[[override]]``.
-TABLES = ("profile", *SECTIONS, "append", "override")
-OVERRIDE_KEYS = ("match", "unset", *SECTIONS, "append")
+TABLES = ("profile", *SECTIONS, *LIST_OPS, "override")
+OVERRIDE_KEYS = ("match", "unset", *SECTIONS, *LIST_OPS)
 
 
 class Override(Record):
@@ -463,17 +464,24 @@ class _Reader:
     def steps(
         self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path
     ) -> tuple[Step, ...]:
-        """Return the steps of a layer, in order: its ``unset``, its values, its ``append``."""
+        """Return the steps of a layer in order: ``unset``, values, ``remove``, ``append``."""
         found = []
         for index, name in enumerate(unset):
             if parsed := self.parse_key(name, (*unset_path, index)):
                 found.append(Step("unset", parsed[0], None, (*unset_path, index), parsed[1]))
         for op, values, path in (
             ("set", table, base),
-            ("append", table.get("append"), (*base, "append")),
+            *((op, table.get(op), (*base, op)) for op in LIST_OPS),
         ):
             if not isinstance(values, dict):
                 continue
+            for name in () if op == "set" else values.keys() - set(SECTIONS):
+                self.add_unknown_name(
+                    f"unknown table {name!r} in {op}",
+                    (*path, name),
+                    SECTIONS,
+                    f"write [{op}.options]",
+                )
             for section in SECTIONS:
                 block = values.get(section)
                 if isinstance(block, dict):
@@ -488,14 +496,6 @@ class _Reader:
                         (*path, section),
                         f"write {section} = {{ ... }}",
                     )
-        if isinstance(appended := table.get("append"), dict):
-            for name in appended.keys() - set(SECTIONS):
-                self.add_unknown_name(
-                    f"unknown table {name!r} in append",
-                    (*base, "append", name),
-                    SECTIONS,
-                    "write [append.options]",
-                )
         return tuple(found)
 
     def overrides(self) -> tuple[Override, ...]:
@@ -518,12 +518,12 @@ class _Reader:
                 self.add_unknown_name(
                     f"unknown key {name!r} in [[override]]", (*path, name), OVERRIDE_KEYS, hint
                 )
-            elif name == "append" and not isinstance(value, dict):
+            elif name in LIST_OPS and not isinstance(value, dict):
                 self.add_problem(
                     "NP007",
-                    "'append' must be a table",
+                    f"{name!r} must be a table",
                     (*path, name),
-                    "write append.options = { ... }",
+                    f"write {name}.options = {{ ... }}",
                 )
         match = block.get("match")
         # an override without a match would apply everywhere: its values belong into the tables

@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import SECTIONS, Finding, Path, build_error, has_only_digits
+from npuprof.model import LIST_OPS, SECTIONS, Finding, Path, build_error, has_only_digits
 from npuprof.store import assignment_arguments
 
 
@@ -24,7 +24,7 @@ def locate_key(text: str) -> tuple[Path, str]:
     assignment_arguments.require_shallow_key(text)
     if len(segments) > 1 and segments[0] == "profile":
         return segments, ""
-    if len(segments) > 2 and segments[0] == "append" and segments[1] in SECTIONS:
+    if len(segments) > 2 and segments[0] in LIST_OPS and segments[1] in SECTIONS:
         _, section, name, *_ = segments
         return segments, keys.format_full_key(section, name)
     key, tail = require_key(text)
@@ -56,9 +56,9 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
         )
     assignment_arguments.require_closed_quote(text)
     path, key = locate_key(name.strip())
-    depth = 3 if path[0] == "append" else 2
+    depth = 3 if path[0] in LIST_OPS else 2
     value = assignment_arguments.parse_assigned_value(
-        key if len(path) == depth and path[0] != "append" else "", raw.strip()
+        key if len(path) == depth == 2 else "", raw.strip()
     )
     if path[0] == "profile" and isinstance(value, str):
         value = split_listed_names(path, value)
@@ -131,7 +131,7 @@ def find_removals(
     shown = format_written_key(text)
     paths_with_depth = [(path, 1 if path[0] == "profile" else 2)]
     if path[0] in SECTIONS:
-        paths_with_depth.append((("append", *path), 3))
+        paths_with_depth += [((op, *path), 3) for op in LIST_OPS]
     for full_path, depth in paths_with_depth:
         value_path = full_path[:depth]
         inner_path = full_path[depth:]
@@ -237,7 +237,7 @@ def format_written_key(text: str) -> str:
     path, key = locate_key(text)
     return (
         keys.format_key_path(key, path[2:])
-        if key and path[0] != "append"
+        if key and path[0] not in LIST_OPS
         else keys.format_key_path("", path).lstrip(".")
     )
 

@@ -23,7 +23,7 @@ from npuprof.edit.preset_file import (
     require_no_new_errors,
     require_writable_store,
 )
-from npuprof.model import Finding, NpuprofError, build_error
+from npuprof.model import LIST_OPS, Finding, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, confirm_on_terminal
 from npuprof.report.text import count_rest, format_count
@@ -169,7 +169,7 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     if not equals:
         return False
     path, key = locate_key(name.strip())
-    if not key or path[0] == "append" or key not in config.settings:
+    if not key or path[0] in LIST_OPS or key not in config.settings:
         return False
     if find_at_path(data, path) is not MISSING:
         return False  # set by the preset itself

@@ -15,7 +15,7 @@ from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.migration_steps import Step, does_step_fit
 from npuprof.edit.paths import find_at_path
-from npuprof.model import Path, Record
+from npuprof.model import LIST_OPS, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.system import group_pairs
 
@@ -81,11 +81,12 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
         no_base: Path = ()
         for base, block in {no_base: data, **overrides}.items():
             options = block.get("options")
-            appended = block.get("append")
             if isinstance(options, dict) and option in options:
                 mentions.append(Mention("set", base, (*base, "options", option)))
-            if isinstance(appended, dict) and option in (appended.get("options") or {}):
-                mentions.append(Mention("append", base, (*base, "append", "options", option)))
+            for op in LIST_OPS:
+                changed = block.get(op)
+                if isinstance(changed, dict) and option in (changed.get("options") or {}):
+                    mentions.append(Mention("append", base, (*base, op, "options", option)))
     for name, key in PROFILE_KEYS.items():
         if key.names_settings:
             listed = Mention(name, (), ("profile", name))

@@ -1,6 +1,7 @@
 """Changes of lists: ``KEY+=VALUE`` and ``KEY-=VALUE``.
 
-They concern the list itself, or the elements that a preset appends to the inherited list.
+They concern the list itself, or the elements that a preset appends to the inherited list or removes
+from it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from npuprof.edit.assignments import (
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.fixing import find_respellings
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import NpuprofError, Path, Record, build_error
+from npuprof.model import LIST_OPS, NpuprofError, Path, Record, build_error
 from npuprof.store import assignment_arguments
 
 
@@ -99,12 +100,12 @@ def find_list_changes(
     if not key:
         return _change_names(profile, data, path, change, notes)
     # both spellings mean the same elements
-    if path[0] == "append":
+    if path[0] in LIST_OPS:
+        change = change._replace(adds=change.adds == (path[0] == "append"))
         path = path[1:]
     inherited = below if below is not None else resolve_inherited(profile, data)
-    append_path = ("append", *path)
+    removed_path, appended_path = ((op, *path) for op in LIST_OPS)
     own = find_at_path(data, path)
-    appended = find_at_path(data, append_path)
     base = MISSING  # the inherited list, unless the preset's own list replaces it
     is_inherited, inherited_value = values.find_setting_value(inherited, key, path[2:])
     if is_inherited and own is MISSING:
@@ -114,25 +115,35 @@ def find_list_changes(
             if is_whole_value
             else inherited_value
         )
-    for value in (own, appended, base):
+    lists: dict[Path, list[Any]] = {}
+    written = {at: find_at_path(data, at) for at in (path, appended_path, removed_path)}
+    for at, value in {**written, (): base}.items():
         if value is not MISSING and not isinstance(value, list):
             raise _build_no_list_error(change.key, value)
-    known = [item for part in (base, own, appended) if part is not MISSING for item in part]
-    items = _read_items(change.text, known)
-    # by the document path of each list that the preset has itself
-    lists: dict[Path, list[Any]] = {
-        path: [] if own is MISSING else own,
-        append_path: [] if appended is MISSING else appended,
-    }
+        lists[at] = [] if value is MISSING else value
+    removed = lists[removed_path]
+    lower = [*lists[()], *lists[path]]
+    present = [*_without(lower, removed), *lists[appended_path]]
+    items = _read_items(change.text, present)
+    results: dict[Path, list[Any]] = {}
     if change.adds:
-        new = _leave_out_known(items, known, change.key, notes)
-        if not new:
-            return []
-        target = path if appended is MISSING and base is MISSING else append_path
-        return [_put_list(data, target, [*lists[target], *new])]
-    target = _find_list_with(items, lists, known, change.key)
-    remaining = [item for item in lists[target] if not _is_among(item, items)]
-    return [_put_list(data, target, remaining)]
+        new = _leave_out_known(items, present, change.key, notes)
+        if (kept := _without(removed, new)) != removed:
+            results[removed_path] = kept
+            new = _without(new, lower)
+        if new:
+            is_own = written[appended_path] is MISSING and base is MISSING
+            target = path if is_own else appended_path
+            results[target] = [*lists[target], *new]
+    else:
+        _require_present(items, present, change.key)
+        for at in (path, appended_path):
+            if (kept := _without(lists[at], items)) != lists[at]:
+                results[at] = kept
+        left = _without(lists[()], removed)
+        if gone := [item for item in items if _is_among(item, left)]:
+            results[removed_path] = [*removed, *gone]
+    return [_put_list(data, at, listed) for at, listed in results.items()]
 
 
 def _change_names(
@@ -157,8 +168,8 @@ def _change_names(
     if change.adds:
         new = _leave_out_known(items, before, change.key, notes)
         return [_put_list(data, path, [*before, *new])] if new else []
-    _find_list_with(items, {path: before}, before, change.key)
-    return [_put_list(data, path, [item for item in before if not _is_among(item, items)])]
+    _require_present(items, before, change.key)
+    return [_put_list(data, path, _without(before, items))]
 
 
 def _read_items(text: str, known: list[Any]) -> list[Any]:
@@ -180,6 +191,10 @@ def _is_among(item: Any, items: list[Any]) -> bool:
     return any(values.is_same_typed_value(item, candidate) for candidate in items)
 
 
+def _without(listed: list[Any], items: list[Any]) -> list[Any]:
+    return [item for item in listed if not _is_among(item, items)]
+
+
 def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[str]) -> list[Any]:
     new: list[Any] = []
     for item in items:
@@ -190,26 +205,11 @@ def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[s
     return new
 
 
-def _find_list_with(
-    items: list[Any], lists: dict[Path, list[Any]], known: list[Any], key: str
-) -> Path:
-    """Return the path of the document's list that contains all elements to remove.
-
-    Raises NpuprofError if none does.
-    """
-    for path, listed in lists.items():
-        if listed and all(_is_among(item, listed) for item in items):
-            return path
-    missing = next((item for item in items if not _is_among(item, known)), None)
-    if missing is None:
-        shown = ", ".join(map(keys.format_short_value, items))
-        what = f"{shown} in {key} is inherited, at least in part"
-        hint = f"set {key} as a whole, or change the preset that has it"
-        raise build_error(
-            "NP924", what, "Only elements in a preset's own list can be removed individually.", hint
-        )
-    hint = f"it is {keys.format_short_value(known)}" if known else ""
-    raise build_error("NP924", f"{key} has no {keys.format_short_value(missing)}", "", hint)
+def _require_present(items: list[Any], known: list[Any], key: str) -> None:
+    """Raise NpuprofError for an element to remove that a list does not have."""
+    for item in _without(items, known):
+        hint = f"it is {keys.format_short_value(known)}" if known else ""
+        raise build_error("NP924", f"{key} has no {keys.format_short_value(item)}", "", hint)
 
 
 def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
@@ -217,10 +217,10 @@ def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange
 
     A meaningless empty list is removed with its empty tables.
     """
-    if listed or path[0] not in ("append", "profile"):
+    if listed or path[0] not in (*LIST_OPS, "profile"):
         assign_at_path(data, path, listed)
         return PathChange(path, listed)
-    while len(path) > 2 and len(find_at_path(data, path[:-1])) == 1 and path[0] == "append":
+    while len(path) > 2 and len(find_at_path(data, path[:-1])) == 1 and path[0] != "profile":
         path = path[:-1]
     assign_at_path(data, path, MISSING)
     return PathChange(path, MISSING)

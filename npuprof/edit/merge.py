@@ -28,7 +28,7 @@ from npuprof.edit.toml_statements import (
     normalize_line_endings,
     split_lines,
 )
-from npuprof.model import SECTIONS, Path, Record
+from npuprof.model import LIST_OPS, SECTIONS, Path, Record
 
 
 class Pair(Record):
@@ -454,7 +454,7 @@ def _merge_tables(
 
 def find_setting_key(path: Path) -> str:
     """Return the full key of the setting at a document path, or an empty string."""
-    if path[:1] == ("append",):
+    if path[:1] and path[0] in LIST_OPS:
         path = path[1:]
     elif path[:1] == ("override",):
         path = path[2:]
@@ -465,34 +465,32 @@ def _is_unordered_list(path: Path) -> bool:
     if path[0] == "profile" or path[-1] == "unset":
         key = PROFILE_KEYS.get(path[-1])
         return key is not None and key.unordered
-    if path[0] == "append":
-        path = path[1:]
-    elif path[0] == "override":
+    if path[0] == "override":
         path = path[2:]
+    if path[:1] == ("remove",):
+        return True
+    if path[:1] == ("append",):
+        path = path[1:]
     if len(path) < 2 or path[0] not in SECTIONS:
         return path[:1] == ("match",)
-    structure = values.find_structure(keys.format_full_key(path[0], path[1]))
-    return structure is not None and structure.unordered
-
-
-def _identify_value(value: Any) -> str:
-    # 1.0 and 1 must not count as one element
-    return keys.format_toml_value(value) if not isinstance(value, float) else f"float {value!r}"
+    return values.is_unordered(keys.format_full_key(path[0], path[1]))
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
     """Merge lists as sets: ours without their removals, then their additions."""
-    in_base, in_ours, in_theirs = (set(map(_identify_value, side)) for side in (base, ours, theirs))
+    in_base, in_ours, in_theirs = (
+        set(map(values.identify_value, side)) for side in (base, ours, theirs)
+    )
     removed = in_base - in_theirs
     known = in_base | in_ours
-    remaining = [item for item in ours if _identify_value(item) not in removed]
-    return remaining + [item for item in theirs if _identify_value(item) not in known]
+    remaining = [item for item in ours if values.identify_value(item) not in removed]
+    return remaining + [item for item in theirs if values.identify_value(item) not in known]
 
 
 def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
     """Merge ordered lists; MISSING if both sides changed one place, or moved one element."""
     base_ids, our_ids, their_ids = (
-        [_identify_value(item) for item in side] for side in (base, ours, theirs)
+        [values.identify_value(item) for item in side] for side in (base, ours, theirs)
     )
     # the replaced part of the base as (start, end): the new elements
     our_changes = {
@@ -519,7 +517,7 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         merged += mine if mine is not None else rival or []
         done = end
     merged += base[done:]
-    surplus = Counter(map(_identify_value, merged)) - (Counter(our_ids) | Counter(their_ids))
+    surplus = Counter(map(values.identify_value, merged)) - (Counter(our_ids) | Counter(their_ids))
     return MISSING if surplus else merged  # an element that one side moved would be there twice
 
 

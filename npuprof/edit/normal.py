@@ -14,12 +14,13 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.merge import find_setting_key
+from npuprof.model import LIST_OPS
 
 
 def format_normal_form(data: dict[str, Any]) -> str:
     """Return the normal form of a document."""
     order = dict.fromkeys(
-        ["profile", *catalog.load_sections(), "append", "override", *sorted(data)]
+        ["profile", *catalog.load_sections(), *LIST_OPS, "override", *sorted(data)]
     )
     lines: list[str] = []
     for name in order:
@@ -61,7 +62,6 @@ def _format_override(block: dict[str, Any]) -> Iterator[str]:
 
 def _sort_unordered_value(key: str, value: Any) -> Any:
     """Return a value in structured form, unordered lists sorted."""
-    structure = values.find_structure(key)
     value = values.parse_structured_value(key, value)
-    is_unordered = structure is not None and structure.unordered and isinstance(value, (dict, list))
-    return values.build_canonical_value(key, value) if is_unordered else value
+    is_sorted = values.is_unordered(key) and isinstance(value, (dict, list))
+    return values.build_canonical_value(key, value) if is_sorted else value

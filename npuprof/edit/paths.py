@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.model import Path, Record
+from npuprof.model import LIST_OPS, Path, Record
 
 #: No value: the new value of a removed key, and the value of a missing one.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -72,8 +72,9 @@ def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool
 def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
     remaining = {name: value for name, value in data.items() if value not in ({}, [])}
     # a removed element may leave its table, or its list, behind
-    if isinstance(remaining.get("append"), dict):
-        remaining["append"] = {
-            name: value for name, value in remaining["append"].items() if value not in ({}, [])
-        }
+    for op in LIST_OPS:
+        if isinstance(remaining.get(op), dict):
+            remaining[op] = {
+                name: value for name, value in remaining[op].items() if value not in ({}, [])
+            }
     return {name: value for name, value in remaining.items() if value != {}}

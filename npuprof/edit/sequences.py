@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from npuprof.model import Record
 
@@ -24,7 +24,7 @@ class Run(Record):
         return self.old_end - self.old_start == self.new_end - self.new_start
 
 
-def find_differing_runs(old: Sequence[str], new: Sequence[str]) -> list[Run]:
+def find_differing_runs(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Run]:
     """Return the differing runs of two sequences, in order.
 
     In long sequences, everything between the first and the last difference is one run.

@@ -19,7 +19,7 @@ from npuprof.edit.toml_statements import (
     ends_with_blank,
     starts_with_blank,
 )
-from npuprof.model import Path
+from npuprof.model import LIST_OPS, Path
 
 _MAX_LINE_WIDTH = 123
 
@@ -76,7 +76,7 @@ class Draft:
             if new is not MISSING:
                 self._missing.append((path, new))
             return False
-        section_depth = 2 if path[:1] == ("append",) else 1
+        section_depth = 2 if path and path[0] in LIST_OPS else 1
         if not is_left and len(path) > section_depth:
             # removing its last dotted key removed the table: add it again as a whole
             self._missing[noted:] = [(path, new)]
@@ -157,7 +157,7 @@ class Draft:
 
     def _add_value(self, path: Path, value: Any) -> None:
         """Add a value after the last pair of its table, or as a separate table."""
-        if path == ("append",) and isinstance(value, dict):
+        if len(path) == 1 and path[0] in LIST_OPS and isinstance(value, dict):
             for name, item in value.items():
                 self._add_value((*path, name), item)
         elif len(path) == 1 and value and _is_array_of_tables(value):
@@ -168,7 +168,7 @@ class Draft:
         else:
             depth = self._measure_existing_path(path)
             is_table = isinstance(value, dict)
-            section_depth = 2 if path[0] == "append" and (len(path) > 2 or is_table) else 1
+            section_depth = 2 if path[0] in LIST_OPS and (len(path) > 2 or is_table) else 1
             is_in_table = (
                 depth >= section_depth
                 or path[:depth] in self._rows.at
@@ -243,7 +243,7 @@ class Draft:
     def _find_later_section(self, path: Path) -> Statement:
         """Return the first header of a later section, or the end."""
         options, *others = catalog.load_sections()
-        order = ("profile", options, "append", *others, "override")
+        order = ("profile", options, *LIST_OPS, *others, "override")
         if path[0] not in order:
             return self._rows.last
         earlier = order[: order.index(path[0]) + 1]

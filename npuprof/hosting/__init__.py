@@ -22,10 +22,7 @@ def read_job(environ: Mapping[str, str]) -> Job:
 
         return gitlab.read_gitlab_job(environ)
     what = "no job of GitHub or GitLab runs here: neither GITHUB_ACTIONS nor GITLAB_CI is true"
-    hint = (
-        "elsewhere: npuprof check, and npuprof diff --rev BRANCH...HEAD --format markdown, for "
-        "the branch that the change goes into"
-    )
+    hint = "elsewhere: npuprof review --local BRANCH, for the branch that the change goes into"
     raise build_error(
         "NP060", what, "The job's own variables say which pull request it is for.", hint
     )

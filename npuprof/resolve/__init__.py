@@ -1,7 +1,8 @@
 """Resolves profiles to configs: one fold over the steps of a profile and its ancestors.
 
 Ancestors come first, in the order computed by ``lineages``; later wins. Each layer first unsets
-keys, then sets its values, then appends. Matching overrides follow, in file order.
+keys, then sets its values, then removes and appends list elements. Matching overrides follow, in
+file order.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Resolver:
         """Return the profile resolved; ``changes`` are applied last, from the command line.
 
         Raises NpuprofError with all findings for a missing parent, a cycle, an impossible order, a
-        malformed profile, or an append to a value that is not a list.
+        malformed profile, or a change of the elements of a value that is not a list.
         """
         lineage = self.lineages.find_lineage(profile)
         return self.resolve_members(
@@ -127,7 +128,7 @@ class Resolver:
 
         Its ancestors are left out if they cannot be ordered.
 
-        Raises NpuprofError for an append to a value that is not a list.
+        Raises NpuprofError for a change of the elements of a value that is not a list.
         """
         try:
             lineage = self.lineages.find_lineage(profile)
@@ -342,7 +343,7 @@ def apply_layers(
 
     With ``events``, also record leaf origins and history.
 
-    Raises NpuprofError for an append to a value that is not a list.
+    Raises NpuprofError for a change of the elements of a value that is not a list.
     """
     for layer, steps in layers:
         cuts: dict[str, values.Cut] = {}
@@ -359,12 +360,19 @@ def apply_layers(
                 continue
             # the value is another now, so that positions of removed parts are no longer valid
             cuts.pop(step.key, None)
+            if step.op == "remove" and step.key not in settings:
+                continue
             try:
-                _apply_step(settings, step, value, form)
+                settings[step.key] = values.change_value(
+                    _find_structured_key(step.key, form),
+                    step.op,
+                    settings.get(step.key),
+                    value,
+                )
             except values.NotAListError as error:
-                from npuprof.resolve.faults import build_append_finding
+                from npuprof.resolve.faults import build_no_list_finding
 
-                raise NpuprofError(build_append_finding(profile, step, error.path)) from None
+                raise NpuprofError(build_no_list_finding(profile, step, error.path)) from None
 
 
 def _does_touch(profile: Profile, key: str) -> bool:
@@ -393,21 +401,6 @@ def take_over_spellings(
 def _find_structured_key(key: str, form: int) -> str:
     """Return the key of a setting if its text has a structured form in a digest form."""
     return "" if form < FORM and catalog.is_passed_through(key) else key
-
-
-def _apply_step(settings: dict[str, Any], step: Step, value: Any, form: int) -> None:
-    """Apply one step, whose value may have origins. Raises values.NotAListError."""
-    key = step.key
-    structured = _find_structured_key(key, form)
-    if step.op == "set":
-        settings[key] = (
-            # tables are merged by key; any other value replaces the whole setting
-            values.merge_values(structured, settings.get(key), value)
-            if isinstance(value, dict)
-            else value
-        )
-    else:
-        settings[key] = values.append_lists(structured, settings.get(key), value)
 
 
 def apply_unset_step(

@@ -16,7 +16,7 @@ from npuprof.catalog import values
 from npuprof.document.profile import FORM as FORM
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.document.profile import OLDER_FORM as OLDER_FORM
-from npuprof.model import Step
+from npuprof.model import LIST_OPS, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,14 +119,18 @@ def _describe_layer(profile: Profile, form: int) -> dict[str, Any]:
 
 
 def _describe_steps(steps: Sequence[Step], form: int) -> dict[str, Any]:
-    """Return the unset, set and append operations of a layer."""
-    return {
+    """Return the operations of a layer by kind."""
+    described: dict[str, Any] = {
         "unset": sorted(
             {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
         ),
-        "set": {step.key: _describe_value(step, form) for step in steps if step.op == "set"},
-        "append": {step.key: step.value for step in steps if step.op == "append"},
     }
+    for op in ("set", *LIST_OPS):
+        described[op] = {step.key: _describe_value(step, form) for step in steps if step.op == op}
+    # presets that remove nothing keep the digest that they had before there was remove
+    if not described["remove"]:
+        del described["remove"]
+    return described
 
 
 def _describe_value(step: Step, form: int) -> Any:

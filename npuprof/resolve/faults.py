@@ -150,17 +150,17 @@ def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Findin
     )
 
 
-def build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
-    """Return the finding for a step that appends to a value that is not a list (NP106).
+def build_no_list_finding(profile: Profile, step: Step, path: Any) -> Finding:
+    """Return the finding for a step that changes the elements of what is not a list (NP106).
 
     The value is at ``path`` inside its key.
     """
     shown = keys.format_key_path(step.key, path)
     return Finding(
         "NP106",
-        f"append to {shown}, which is not a list",
-        "Only lists can be added to.",
-        f"set {shown} instead, or append a list to a list",
+        f"{step.op} {'to' if step.op == 'append' else 'from'} {shown}, which is not a list",
+        "Only lists have elements to add or remove.",
+        f"set {shown} instead, or write both as lists",
         profile.origin(*step.path, *path),
         shown,
         (profile.name,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog import values
-from npuprof.model import Origin, Path, Step
+from npuprof.model import LIST_OPS, Origin, Path, Step
 from npuprof.resolve.config import Config
 from npuprof.system import list_items
 
@@ -34,7 +34,7 @@ def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
         is_set, value = (
             values.find_value(key, event.step.value, place) if place is not None else (False, None)
         )
-        if event.step.op == "unset" or place is None or not is_set:
+        if event.step.op in ("unset", "remove") or place is None or not is_set:
             continue
         written = isinstance(
             event.step.value, str
@@ -69,29 +69,52 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
     """Return, for each step, the path in its value that contributes to ``tail``.
 
     ``tail`` is a path in the effective value. A step that does not contribute has None.
-
-    Appended elements come after the existing ones.
     """
     depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
     if depth is None:
         return [tail for _ in steps]
-    places = []
-    value: Any = None
-    for step in steps:
-        if step.op == "append":
-            # the index counts in the effective list: elements of earlier layers come first
-            before = values.find_value(key, value, tail[:depth])[1]
-            index = tail[depth] - (len(before) if isinstance(before, list) else 0)
-            places.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)
-            value = values.append_lists(key, value, step.value)
-        else:
-            places.append(tail)
-            value = (
-                values.remove_path(key, value, step.tail)
-                if step.op == "unset"
-                else values.merge_values(key, value, step.value)
+    states = list_states(key, steps)
+    places: list[Path | None] = []
+    index = tail[depth]
+    # backwards: the index in the effective list is followed into the lists of earlier layers
+    for step, before, after in reversed([*zip(steps, states, states[1:], strict=False)]):
+        place = index
+        if step.op in LIST_OPS:
+            old, new, own = (
+                values.find_value(key, values.parse_structured_value(key, state), tail[:depth])[1]
+                or []
+                for state in (before, after, step.value)
             )
-    return places
+            if step.op == "remove":
+                removed = set(map(values.identify_value, own))
+                kept = [
+                    number
+                    for number, item in enumerate(old)
+                    if values.identify_value(item) not in removed
+                ]
+                index = kept[index] if index < len(kept) else len(old)
+            elif index < len(old):
+                places.append(None)
+                continue
+            else:
+                # appended elements come after the existing ones; a set lacks repeated ones
+                place = index - len(old)
+                while place < len(own) and [own[place]] != new[index : index + 1]:
+                    place += 1
+        places.append((*tail[:depth], place, *tail[depth + 1 :]))
+    return places[::-1]
+
+
+def list_states(key: str, steps: list[Step]) -> list[Any]:
+    """Return the value of a setting before each step, and after the last one."""
+    states: list[Any] = [None]
+    for step in steps:
+        states.append(
+            values.remove_path(key, states[-1], step.tail)
+            if step.op == "unset"
+            else values.change_value(key, step.op, states[-1], step.value)
+        )
+    return states
 
 
 def are_apart(path: Path, other_path: Path) -> bool:

@@ -245,10 +245,9 @@ def _build_compared_setting(
     ``shown`` are its rows as written.
     """
     _, risk, _ = _describe_setting(key)
-    structure = values.find_structure(key)
     written = config.traced_value(key)
     traced = values.parse_structured_value(key, written)
-    if structure is not None and structure.unordered:
+    if values.is_unordered(key):
         traced = _sort_leaves(traced)
     rows = shown if traced is written else build_rows_of_key(config, key, traced)
     for row in rows:  # each row of a table has the risk, as rows are compared alone

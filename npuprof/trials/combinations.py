@@ -91,11 +91,9 @@ def _split_change(change: Change) -> Iterator[Change]:
 
     They are the elements of an unordered list that was added or removed as a whole.
     """
-    structure = values.find_structure(change.setting)
     content = change.after if change.kind == "added" else change.before
     parts: list[_Part] = []
-    is_unordered = structure is not None and structure.unordered
-    if is_unordered and change.kind != "changed" and not change.element:
+    if values.is_unordered(change.setting) and change.kind != "changed" and not change.element:
         parts = list(_list_parts(content, change.tail))
     if len(parts) < 2:
         yield change

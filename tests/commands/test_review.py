@@ -495,3 +495,90 @@ def test_the_whole_store_is_checked_and_scripts_are_scanned(
     assert "train.py:3" in done.stdout
     script.write_text("print('hello')\n")
     assert hooks().returncode == 0
+
+
+# -- without a service ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def local(change: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """Return the repository of the change, which is the current folder; no job runs."""
+    monkeypatch.chdir(change.folder)
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+    return change
+
+
+def drop_links(text: str) -> str:
+    return re.sub(r"\[(`[^`]*`)\]\([^)]*\)", r"\1", text)
+
+
+def test_review_local_prints_the_comment_of_the_job_and_posts_nothing(
+    github: GitHub, tmp_path: Path, local: Repo, machine: dict[str, str], run: Run
+) -> None:
+    local.commit({"leaf": RISKY + "[options]\nhccl_timeoutt = 1\n"}, "worse")
+    run_action(ACTION, tmp_path, local, machine)
+    (body,) = github.list_bodies("github-actions[bot]")
+    asked = len(github.list_bodies("github-actions[bot]"))
+    for arguments in ((), ("main",), ("--base", "main")):
+        done = run("review", "--local", *arguments)
+        assert done.code == 1, done.err
+        assert done.out == drop_links(body).replace("the target branch", "main")
+    assert len(github.list_bodies("github-actions[bot]")) == asked
+
+
+def test_review_local_compares_the_work_tree_if_it_differs(local: Repo, run: Run) -> None:
+    assert "1836 → 1904" in run("review", "--local").out
+    local.write({"base": BASE.replace("1836", "1972")})
+    done = run("review", "--local")
+    assert done.code == 0, done.err
+    assert "1836 → 1972" in done.out
+    assert "`work tree`" in done.out
+    assert done.out.startswith(f"{MARKER}\n")
+    assert "1904 → 1972" in run("review", "--local", "HEAD").out
+
+
+def test_review_local_starts_where_the_branch_left(local: Repo, run: Run) -> None:
+    local.git("checkout", "-q", "main")
+    local.commit({"other": BASE}, "elsewhere")
+    local.git("update-ref", "refs/remotes/origin/trunk", "main")
+    local.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    local.git("branch", "-q", "-D", "main", check=False)
+    local.git("checkout", "-q", "change")
+    for name in ("clean", "with a change that is not committed"):
+        done = run("review", "--local")
+        assert "2 presets differ" in done.out, name
+        assert "other" not in done.out, name
+        local.write({"leaf": '[profile]\nextends = ["base"]\nowner = "nlp"\n'})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("review", "--local", "nowhere"), "NP011", "unknown revision 'nowhere'"),
+        (("review", "--local"), "NP902", "npuprof review --local BASE"),
+        (("review",), "NP060", "npuprof review --local BRANCH"),
+    ],
+    ids=["an unknown base", "no default branch", "no job"],
+)
+def test_review_says_what_to_compare_with(
+    arguments: tuple[str, ...],
+    code: str,
+    message: str,
+    local: Repo,
+    run: Run,
+) -> None:
+    local.git("branch", "-q", "-m", "main", "trunk")
+    done = run(*arguments)
+    assert done.code == 2
+    assert code in done.err
+    assert message in done.err
+
+
+def test_review_local_without_a_difference_says_that_there_is_no_comment(
+    local: Repo, run: Run
+) -> None:
+    done = run("review", "--local", "HEAD")
+    assert done.code == 0
+    assert "no preset differs" in done.out
+    assert "the job creates no comment for this" in done.err

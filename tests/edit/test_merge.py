@@ -97,6 +97,11 @@ CLEAN: dict[str, tuple[str, str, str]] = {
         "hccl|# free\n\nhccl",
         "hccl_timeout = 1836|# free\n\nhccl_timeout = 1904",
     ),
+    "elements removed by both": (
+        'A = 1\n|A = 1\n\n[remove.options]\nskip = ["a", "b"]\n',
+        'A = 1\n|A = 1\n\n[remove.options]\nskip = ["c", "a"]\n',
+        'A = 1\n|A = 1\n\n[remove.options]\nskip = ["a", "b", "c"]\n',
+    ),
     "the end of the file": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# bye\n", "A = 1\n|A = 2\n\n# bye\n"),
     "beside a header": ("A = 1|A = 2", "[env]|[env] # all", "A = 1|A = 2;[env]|[env] # all"),
 }

@@ -191,6 +191,63 @@ OVERRIDDEN = [
         expected=[("Mul", "p4.toml:2"), ("Add", "p0.toml:1")],
         winners=["p5.toml:3"],
     ),
+    OverriddenCase(
+        name="an element after one that was removed",
+        texts=(
+            "options.dump_step = [1,\n  2,\n  3]",
+            "append.options.dump_step = [4,\n  5]",
+            "remove.options.dump_step = [2, 4]",
+        ),
+        key="dump_step",
+        tail=(2,),
+        expected=[],
+        winners=["p1.toml:3"],
+    ),
+    OverriddenCase(
+        name="an element of a list that replaces one with removed elements",
+        texts=(
+            "options.dump_step = [1,\n  2,\n  3]",
+            "remove.options.dump_step = [2]",
+            "options.dump_step = [7,\n  8, 9]",
+        ),
+        key="dump_step",
+        tail=(1,),
+        expected=[(3, "p0.toml:3")],
+        winners=["p2.toml:3"],
+    ),
+    OverriddenCase(
+        name="an element that has no place in the list before a removal",
+        texts=(
+            "options.dump_step = [1, 2]",
+            "remove.options.dump_step = [2]",
+            "options.dump_step = [7,\n  8]",
+        ),
+        key="dump_step",
+        tail=(1,),
+        expected=[],
+        winners=["p2.toml:3"],
+    ),
+    OverriddenCase(
+        name="a removed element is no overridden value",
+        texts=("options.dump_step = [1, 2]", "remove.options.dump_step = [2]"),
+        key="dump_step",
+        tail=(),
+        expected=[],
+        winners=["p0.toml:1"],
+    ),
+    OverriddenCase(
+        name="an element that is appended again to a set, and one after it",
+        texts=(
+            "options.dump_step = [1]",
+            "append.options.dump_step = [2]",
+            "append.options.dump_step = [1, 2,\n  3]",
+            "options.dump_step = [7, 8,\n  9]",
+        ),
+        key="dump_step",
+        tail=(2,),
+        expected=[(3, "p2.toml:3")],
+        winners=["p3.toml:3"],
+    ),
 ]
 
 
