@@ -7,7 +7,7 @@ import re
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.model import SEVERITIES
-from npuprof.store.project import TAKEN_NAMES
+from npuprof.store.project import TAKEN_NAMES, TEAM_KINDS
 
 _TEXT: Schema = {"type": "string"}
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
@@ -56,6 +56,12 @@ def build_project_schema() -> Schema:
             list_schema(_build_ignore_schema()),
             "Findings that are accepted, each with its reason.",
         ),
+        "variables": {
+            "type": "object",
+            "description": "Environment variables of the team's own programs.",
+            "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+            "additionalProperties": {"anyOf": [*map(_build_variable_schema, TEAM_KINDS)]},
+        },
     }
     return {
         "$schema": DIALECT,
@@ -80,6 +86,22 @@ def _build_source_schema() -> Schema:
         "vendor": _describe(_SOME, "The folder of a copy in this repository.", "vendor/team"),
     }
     return table_schema(keys, ["url"])
+
+
+def _build_variable_schema(kind: str) -> Schema:
+    number = {"type": "number"}
+    limits = {
+        "values": {**list_schema({"type": "string"}, 1), "uniqueItems": True},
+        "min": number,
+        "max": number,
+    }
+    line = {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}
+    keys = {
+        "kind": _describe({"const": kind}, "The kind of its values."),
+        "doc": _describe(line, "What it does.", "picks the backend"),
+        **{key: limits[key] for key in TEAM_KINDS[kind]},
+    }
+    return table_schema(keys, ["kind", *({"values"} & {*TEAM_KINDS[kind]})])
 
 
 def _build_rule_schema() -> Schema:
