@@ -262,7 +262,7 @@ class TeamVariable(Variable):
     @property
     def texts(self) -> dict[str, Any]:
         """The texts of the record, as ``find_record_texts`` returns them for others."""
-        return {"summary": self.doc, "source": (str(self.origin),)}
+        return {"summary": self.doc or self.signature, "source": (str(self.origin),)}
 
 
 #: The variables that a team declares, by name.
