@@ -135,9 +135,7 @@ def _find_length_faults(key: str, value: Any) -> list[Fault]:
     return [Fault("NP203", f"{key} is longer than {room} bytes", why, "keep long values in a file")]
 
 
-def _find_section_faults(
-    key: str, value: Any, declared: TeamVariables
-) -> list[Fault]:
+def _find_section_faults(key: str, value: Any, declared: TeamVariables) -> list[Fault]:
     section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)

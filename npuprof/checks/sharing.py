@@ -114,9 +114,7 @@ def _build_frozen_fault(key: str, variable: catalog.Variable) -> Fault:
     )
 
 
-def _find_trust_fault(
-    key: str, name: str, value: Any, declared: TeamVariables
-) -> Fault | None:
+def _find_trust_fault(key: str, name: str, value: Any, declared: TeamVariables) -> Fault | None:
     """Return the fault for a variable whose export needs trust, or None."""
     from npuprof.catalog.execution import (
         find_execution,

@@ -110,9 +110,7 @@ def _build_truth_fault(name: str, value: bool, variable: catalog.Variable | None
     return Fault("NP202", what, why, hint, fix=fix)
 
 
-def _find_unknown_faults(
-    name: str, text: str, declared: TeamVariables
-) -> list[Fault]:
+def _find_unknown_faults(name: str, text: str, declared: TeamVariables) -> list[Fault]:
     """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
     if catalog.find_option(name) is None:
         for section in catalog.load_sections():

@@ -73,9 +73,7 @@ class Schema(Verb):
         cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
             notes = (
-                (f"{', '.join(cited)}: out of date; run npuprof schema --update",)
-                if cited
-                else ()
+                (f"{', '.join(cited)}: out of date; run npuprof schema --update",) if cited else ()
             )
             return Answer(None, notes or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:

@@ -126,7 +126,7 @@ def _is_of_kind(kind: str, value: object) -> bool:
     if kind == "a list of tables":
         return isinstance(value, list) and all(isinstance(item, dict) for item in value)
     if kind == "a number":
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) is int or (isinstance(value, float) and math.isfinite(value))
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
 
 
