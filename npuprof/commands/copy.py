@@ -8,12 +8,13 @@ from npuprof.catalog.values import is_same_typed_value
 from npuprof.commands.framework import argument, flag
 from npuprof.commands.framework.parameters import DRY_RUN, WRITE_ANYWAY, StoreVerb
 from npuprof.document.profile import Profile
+from npuprof.edit import PathChange, apply_changes
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line, move_schema_line
 from npuprof.model import build_error
 from npuprof.renderers.flattened import flatten_config
 from npuprof.report import Answer
-from npuprof.store import is_source_reference, spec
+from npuprof.store import is_source_reference, spec, strip_revision
 
 _FLAT = "pass --flat to copy it as one file without parents"
 
@@ -45,21 +46,21 @@ class Copy(StoreVerb):
         workspace = spec.Workspace(self.store)
         home = workspace.store
         file = locate_new_file(home, self.name)
-        texts: dict[str, str] = {}
         if self.flat:
             config = workspace.resolve_spec(self.spec)
             old = config.lineage[-1]
-            text = add_schema_line(flatten_config(config), file.path, home.root)
+            texts = {self.name: add_schema_line(flatten_config(config), file.path, home.root)}
         else:
             self._require_preset_file()
             old = workspace.profile(self.spec)
-            # the line names the schema by a path relative to the file
-            is_file = os.path.isfile(self.spec) or self.spec.endswith(".toml")
-            path = self.spec if is_file else home.profile_path(old.name)
-            text = move_schema_line(old.document.text, path, file.path)
             if old.home is not None and old.home.is_shipped:
-                texts = _collect_missing_parents(workspace, old, self.name)
-        answer = answer_new_preset(home, {**texts, self.name: text}, self.dry_run, self.no_check)
+                texts = _collect_shipped_texts(workspace, old, self.name)
+            else:
+                # the line names the schema by a path relative to the file
+                is_file = os.path.isfile(self.spec) or self.spec.endswith(".toml")
+                path = self.spec if is_file else home.profile_path(old.name)
+                texts = {self.name: move_schema_line(old.document.text, path, file.path)}
+        answer = answer_new_preset(home, texts, self.dry_run, self.no_check)
         notes = list(answer.notes)
         if "description" in old.table:
             notes.append(
@@ -76,27 +77,38 @@ class Copy(StoreVerb):
             raise build_error("NP920", what, why, f"{_FLAT}; {hint}")
 
 
-def _collect_missing_parents(
+def _collect_shipped_texts(
     workspace: spec.Workspace, old: Profile, new_name: str
 ) -> dict[str, str]:
-    """Return the texts of the parents of a shipped preset that the store lacks, by name.
+    """Return the text of a shipped preset under its new name, after parents that the store lacks.
 
-    Raises NpuprofError if the store has another preset of such a name.
+    Raises NpuprofError if the store has another preset of a parent's name.
     """
     home = workspace.store
-    known = home.names()
-    texts = {}
-    for parent in workspace.resolver.lineages.find_lineage(old)[:-1]:
-        name, document = parent.name, parent.document
-        if name != new_name and name not in known:
-            texts[name] = add_schema_line(document.text, home.profile_path(name), home.root)
-        elif name == new_name or not is_same_typed_value(
-            home.profile(name).document.data, document.data
-        ):
+    copied: dict[str, Profile] = {}
+    *parents, _ = workspace.resolver.lineages.find_lineage(old)
+    for parent in parents:
+        name = parent.name
+        known = copied.get(name) or (home.profile(name) if name in home.names() else None)
+        if name != new_name and known is None:
+            copied[name] = parent
+        elif known is None or not is_same_typed_value(known.document.data, parent.document.data):
             what = f"{old.name} extends {name}, and {home.cite_file(f'{name}.toml')} is another one"
             why = "With that parent, the copy would resolve to other values."
             raise build_error("NP923", what, why, _FLAT)
-    return texts
+    copied[new_name] = old
+    return {
+        name: add_schema_line(_drop_pins(profile), home.profile_path(name), home.root)
+        for name, profile in copied.items()
+    }
+
+
+def _drop_pins(profile: Profile) -> str:
+    """Return the text of a preset that extends the pinned parents as they are copied."""
+    pinned = any("@" in reference for reference in profile.extends)
+    plain = [*map(strip_revision, profile.extends)]
+    changes = [PathChange(("profile", "extends"), plain)] if pinned else []
+    return apply_changes(profile.document.text, changes)
 
 
 VERB = Copy
