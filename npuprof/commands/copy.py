@@ -12,7 +12,7 @@ from npuprof.edit import PathChange, apply_changes
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line, move_schema_line
 from npuprof.model import build_error
-from npuprof.renderers.flattened import flatten_config
+from npuprof.renderers.one_file import flatten_config
 from npuprof.report import Answer
 from npuprof.store import is_source_reference, spec, strip_revision
 

@@ -11,6 +11,7 @@ from npuprof.store.project import TAKEN_NAMES, TEAM_KINDS
 
 _TEXT: Schema = {"type": "string"}
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
+_LINE: Schema = {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}
 _NUMBER = r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}(?:-[0-9A-Za-z.-]+)?"
 _BOUND = rf"\s*(?:\^|~|>=|<=|==|=|>|<)?\s*{_NUMBER}\s*"
 _GLOB: Schema = {"type": "string", "pattern": r"^[^/?\[\]{}!\\.-][^?\[\]{}!\\]*\.toml$"}
@@ -60,7 +61,7 @@ def build_project_schema() -> Schema:
             "type": "object",
             "description": "Environment variables of the team's own programs.",
             "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-            "additionalProperties": {"anyOf": [*map(_build_variable_schema, TEAM_KINDS)]},
+            "additionalProperties": _build_variable_schema(),
         },
     }
     return {
@@ -88,20 +89,16 @@ def _build_source_schema() -> Schema:
     return table_schema(keys, ["url"])
 
 
-def _build_variable_schema(kind: str) -> Schema:
+def _build_variable_schema() -> Schema:
     number = {"type": "number"}
-    limits = {
-        "values": {**list_schema({"type": "string"}, 1), "uniqueItems": True},
-        "min": number,
-        "max": number,
-    }
-    line = {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}
     keys = {
-        "kind": _describe({"const": kind}, "The kind of its values."),
-        "doc": _describe(line, "What it does.", "picks the backend"),
-        **{key: limits[key] for key in TEAM_KINDS[kind]},
+        "kind": _describe({"enum": [*TEAM_KINDS]}, "The kind of its values."),
+        "doc": _describe(_LINE, "What it does.", "picks the backend"),
+        "values": _describe(list_schema({"type": "string"}, 1), "The values of an enum."),
+        "min": _describe(number, "The least number."),
+        "max": _describe(number, "The greatest number."),
     }
-    return table_schema(keys, ["kind", *({"values"} & {*TEAM_KINDS[kind]})])
+    return table_schema(keys, ["kind"])
 
 
 def _build_rule_schema() -> Schema:
@@ -121,7 +118,7 @@ def _build_rule_schema() -> Schema:
             "deterministic == 1",
         ),
         "message": _describe(
-            {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"},
+            _LINE,
             "The message of a finding.",
             "training is repeatable",
         ),

@@ -72,7 +72,11 @@ def store_trusted(identity: str, trusted: Trusted, *, adding: bool) -> None:
             trusted = stores[identity].add(trusted)
         stores[identity] = trusted
         rows = {
-            store: {name: sorted(trusted) for name, trusted in trust._asdict().items()}
+            store: {
+                name: sorted(trusted)
+                for name, trusted in trust._asdict().items()
+                if trusted or name != "declared"  # an older npuprof reads and writes the others
+            }
             for store, trust in sorted(stores.items())
             if trust != Trusted()
         }
