@@ -77,7 +77,7 @@ def test_parents_that_the_store_has_stay_and_the_schema_line_is_added(
     parent.write_text(kept)
     done = run("copy", "builtin:bert-large-cluster-training", "b")
     assert done.code == 0, done.err
-    assert "base/training" not in done.out + done.err
+    assert "base/training.toml" not in done.out + done.err
     assert parent.read_text() == kept
 
 
