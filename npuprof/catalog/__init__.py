@@ -21,6 +21,7 @@ from npuprof.catalog.records import Flag as Flag
 from npuprof.catalog.records import Option as Option
 from npuprof.catalog.records import Rule as Rule
 from npuprof.catalog.records import Setting as Setting
+from npuprof.catalog.records import TeamVariable as TeamVariable
 from npuprof.catalog.records import Variable as Variable
 from npuprof.document import keys
 from npuprof.model import Finding, Path, Record

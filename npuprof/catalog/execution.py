@@ -218,6 +218,21 @@ def list_misspelt_names() -> dict[str, str]:
     return names
 
 
+def find_declaration_fault(name: str) -> str:
+    """Return why a team cannot declare a variable of this name, an empty string if it can."""
+    if not (name.isascii() and name.isidentifier()):
+        return "no shell can set it"
+    if is_own_variable(name):
+        return "it is a variable of npuprof itself"
+    if effect := find_execution(name) or find_weakening(name):
+        return f"it affects execution: {effect}"
+    if is_known_variable(name):
+        return "the catalogue has it"
+    if has_complete_prefix(name) or name in list_misspelt_names() or name in list_option_calls():
+        return "no program reads it"
+    return ""
+
+
 @cache
 def list_ascend_names() -> tuple[str, ...]:
     """Return the variables that Ascend software reads, without names common to other programs."""

@@ -18,6 +18,7 @@ from npuprof.catalog.record_schemas import (
     build_value_schema,
     build_variable_schema,
 )
+from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.document.profile import (
     ACCEPTED,
@@ -49,9 +50,13 @@ _REFERENCE: Schema = {
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
 
 
-def build_profile_schema() -> Schema:
-    """Return the schema of a profile file."""
+def build_profile_schema(declared: TeamVariables = NONE_DECLARED) -> Schema:
+    """Return the schema of a profile file; ``declared`` are the variables of the team."""
     sections = {name: _build_section(section) for name, section in catalog.load_sections().items()}
+    sections["env"]["properties"] |= {
+        name: {"description": variable.texts["summary"], **build_variable_schema(variable)}
+        for name, variable in declared.items()
+    }
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
     return {
         "$schema": DIALECT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from operator import eq, ge, gt, le, lt, ne
 
-from npuprof.document.keys import format_plain_value
-from npuprof.model import Record
+from npuprof.document.keys import format_plain_value, format_toml_value
+from npuprof.model import Origin, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,6 +240,34 @@ class Variable(Record):
     first_name: str = ""
     unknown: str = ""
     common_name: bool = False
+
+
+class TeamVariable(Variable):
+    """A variable that a team declares in npuprof.toml, with its description.
+
+    ``origin`` is the declaration. The catalogue stays without it: declaring grants no trust.
+    """
+
+    framework: str = ""
+    doc: str = ""
+    origin: Origin | None = None
+
+    @property
+    def signature(self) -> str:
+        """The part of the declaration that trust covers: kind, values and range."""
+        values = f" {format_toml_value(list(self.choices))}" if self.kind == "enum" else ""
+        has_range = self.minimum is not None or self.maximum is not None
+        return self.kind + values + f" {self.minimum}..{self.maximum}" * has_range
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """The texts of the record, as ``find_record_texts`` returns them for others."""
+        return {"summary": self.doc or self.signature, "source": (str(self.origin),)}
+
+
+#: The variables that a team declares, by name.
+TeamVariables = dict[str, TeamVariable]
+NONE_DECLARED: TeamVariables = {}
 
 
 class Flag(Record):

@@ -227,7 +227,7 @@ def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> ValueFa
     )
     plain = [SettingFault(key, fault) for fault in of_value]
     scoped = [SettingFault(key, fault) for fault in of_setting]
-    per_process = sharing.find_frozen_fault(key, value, in_python)
+    per_process = sharing.find_frozen_fault(key, value, in_python, there.declared)
     shared = [SettingFault(key, per_process)] if per_process else []
     unwritable = list(restrictions.find_unwritable_faults(there, key, value))
     if plain or scoped or shared or unwritable:

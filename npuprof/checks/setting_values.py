@@ -8,6 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
+from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.checks.restrictions import (
     OFFLINE,
     find_twin_flag,
@@ -54,7 +55,7 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield the faults of a value, except those that the selected releases accept."""
-    for fault in find_setting_faults(key, value):
+    for fault in find_setting_faults(key, value, scope.declared):
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
             stops = fault.code == "NP203" and _is_read_by_atc(scope, key)
             why = "ATC stops at such a value." if stops else "The manual of ATC has no such value."
@@ -100,9 +101,14 @@ def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:
     return bool(option.lax_pattern) and has_form_of_flag(scope, option, value)
 
 
-def find_setting_faults(key: str, value: Any) -> list[Fault]:
-    """Return the faults of a setting's value in any profile."""
-    return _find_section_faults(key, value) or _find_length_faults(key, value)
+def find_setting_faults(
+    key: str, value: Any, declared: TeamVariables = NONE_DECLARED
+) -> list[Fault]:
+    """Return the faults of a setting's value in any profile.
+
+    ``declared`` are the variables of the team.
+    """
+    return _find_section_faults(key, value, declared) or _find_length_faults(key, value)
 
 
 def _find_length_faults(key: str, value: Any) -> list[Fault]:
@@ -129,7 +135,7 @@ def _find_length_faults(key: str, value: Any) -> list[Fault]:
     return [Fault("NP203", f"{key} is longer than {room} bytes", why, "keep long values in a file")]
 
 
-def _find_section_faults(key: str, value: Any) -> list[Fault]:
+def _find_section_faults(key: str, value: Any, declared: TeamVariables) -> list[Fault]:
     section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)
@@ -137,7 +143,7 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
     if section == "env":
         from npuprof.checks.variables import find_variable_faults
 
-        return find_variable_faults(name, value)
+        return find_variable_faults(name, value, declared)
     if catalog.load_sections()[section].dotted:
         from npuprof.checks.frameworks import find_framework_faults
 

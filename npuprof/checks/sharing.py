@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import values
+from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -62,8 +63,13 @@ def build_own_variable_fault(key: str) -> Fault:
     )
 
 
-def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | None:
-    """Return the fault for a value that belongs to the process, the job or the site, or None."""
+def find_frozen_fault(
+    key: str, value: Any, in_python: bool = False, declared: TeamVariables = NONE_DECLARED
+) -> Fault | None:
+    """Return the fault for a value that belongs to the process, the job or the site, or None.
+
+    A variable that the team has ``declared`` is not reported as unknown.
+    """
     if "." not in key:
         option = catalog.find_option(key)
         if option is None or not option.per_process:
@@ -84,7 +90,7 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
 
     if is_own_variable(name) and not is_filled_in(name):
         return build_own_variable_fault(key)
-    if fault := _find_trust_fault(key, name, value):
+    if fault := _find_trust_fault(key, name, value, declared):
         return fault
     variable = catalog.find_variable(name)
     # A table is filled in when the process starts: { launcher = "rank" }.
@@ -122,7 +128,7 @@ def _build_frozen_fault(key: str, variable: catalog.Variable) -> Fault:
     )
 
 
-def _find_trust_fault(key: str, name: str, value: Any) -> Fault | None:
+def _find_trust_fault(key: str, name: str, value: Any, declared: TeamVariables) -> Fault | None:
     """Return the fault for a variable whose export needs trust, or None."""
     from npuprof.catalog.execution import (
         find_execution,
@@ -148,7 +154,7 @@ def _find_trust_fault(key: str, name: str, value: Any) -> Fault | None:
             why,
             "write a value without it; if the preset needs it: npuprof trust STORE",
         )
-    if is_unknown_variable(name) and not is_misspelt(name):
+    if name not in declared and is_unknown_variable(name) and not is_misspelt(name, declared):
         why = (
             "Its effect on programs is unknown; exports reject "
             "it until the store is trusted with its name."

@@ -157,16 +157,18 @@ class StoreReport(Record):
     def coverage(self) -> Coverage:
         """The number of known settings of all resolved presets, and unknown variables."""
         numbers = Counter[str]()
+        declared: set[str] = set()
         for preset in self.presets:
             if preset.config is not None:
                 numbers.update(preset.config.settings.keys())
+                declared |= preset.config.declared.keys()
         passed = 0
         unknown: list[str] = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")
             if is_passed_through(key):
                 passed += number
-            elif name != key and is_unknown_variable(name):
+            elif name != key and name not in declared and is_unknown_variable(name):
                 unknown += [name] * number
         return Coverage(numbers.total() - len(unknown) - passed, 0, unknown, passed)
 

@@ -20,6 +20,7 @@ from npuprof.catalog.readers import (
     is_documented,
     may_be_taken,
 )
+from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
     UNKNOWN,
@@ -35,7 +36,7 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, did_you_mean
+from npuprof.model import Fix, did_you_mean, find_nearest_names
 from npuprof.system import list_items
 
 TYPE_CHECKING = False
@@ -60,8 +61,10 @@ def is_filled_in(name: str) -> bool:
     )
 
 
-def find_variable_faults(name: str, value: Any) -> list[Fault]:
-    """Return the faults of a variable and its value."""
+def find_variable_faults(
+    name: str, value: Any, declared: TeamVariables = NONE_DECLARED
+) -> list[Fault]:
+    """Return the faults of a variable and its value; ``declared`` are those of the team."""
     if not (name.isascii() and name.isidentifier()):
         what = f"{name!r} cannot be the name of an environment variable"
         return [Fault("NP207", what, "No shell can set it.", "use letters, digits and '_'")]
@@ -73,7 +76,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
         hint = f"write {option} below [options]" if option else "choose another name"
         return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
-    variable = catalog.find_variable(name)
+    variable = catalog.find_variable(name) or declared.get(name)
     if isinstance(value, dict):
         if variable is not None and variable.kind == "pairs":
             return _find_pairs_faults(variable, value)
@@ -87,7 +90,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, bool):
         return [_build_truth_fault(name, value, variable)]
     if variable is None:
-        return _find_unknown_faults(name, str(value))
+        return _find_unknown_faults(name, str(value), declared)
     if (reading := find_reading(variable)).others:
         return _find_switch_faults(name, str(value), variable, reading)
     if variable.items:
@@ -107,7 +110,7 @@ def _build_truth_fault(name: str, value: bool, variable: catalog.Variable | None
     return Fault("NP202", what, why, hint, fix=fix)
 
 
-def _find_unknown_faults(name: str, text: str) -> list[Fault]:
+def _find_unknown_faults(name: str, text: str, declared: TeamVariables) -> list[Fault]:
     """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
     if catalog.find_option(name) is None:
         for section in catalog.load_sections():
@@ -118,7 +121,7 @@ def _find_unknown_faults(name: str, text: str) -> list[Fault]:
                 return [Fault("NP206", what, why, hint)]
     if faults := find_option_faults(name, "it belongs below [options]"):
         return faults
-    if faults := find_misspelt_faults(name):
+    if faults := find_misspelt_faults(name, declared):
         return faults
     is_path = name.endswith(("PATH", "DIR", "HOME", "FILE"))
     return _find_unexpanded_paths(name, text) if is_path else []
@@ -257,12 +260,12 @@ def _describe_expected_text(variable: catalog.Variable | None) -> str:
     return f"{hint}, {keys.format_range(variable.minimum, variable.maximum, variable.unit)}"
 
 
-def find_misspelt_faults(name: str) -> list[Fault]:
-    """Return the fault of a name that misspells a known variable.
+def find_misspelt_faults(name: str, declared: TeamVariables = NONE_DECLARED) -> list[Fault]:
+    """Return the fault of a name that misspells a known variable, or one of the team.
 
     It is an error if the name is known to be wrong, or the catalogue is complete for its prefix.
     """
-    meant = find_meant_variable(name)
+    meant = find_meant_variable(name) or next(iter(find_nearest_names(name, declared, 1)), "")
     if not meant:
         return []
     is_recorded = name in list_misspelt_names()
@@ -296,9 +299,9 @@ def find_option_faults(name: str, advice: str) -> list[Fault]:
     return [Fault("NP206", what, why, f"{name} is a session option: {advice}")]
 
 
-def is_misspelt(name: str) -> bool:
+def is_misspelt(name: str, declared: TeamVariables = NONE_DECLARED) -> bool:
     """Return whether an unknown name resembles a known variable, or is that of an option."""
-    return bool(find_meant_variable(name) or find_option_faults(name, ""))
+    return bool(find_misspelt_faults(name, declared) or find_option_faults(name, ""))
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:

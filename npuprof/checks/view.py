@@ -6,6 +6,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import condition, releases, values
+from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
@@ -115,7 +116,7 @@ class Scope(Record):
     """The subject of a check: scenario, CANN releases, product families and surface.
 
     ``versions`` are the framework releases to check for, ``newer`` the axes whose release is newer
-    than all known ones. Many configs share a scope.
+    than all known ones, ``declared`` the team's variables. Many configs share a scope.
     """
 
     scenario: str | None
@@ -124,6 +125,7 @@ class Scope(Record):
     surface: str = ""
     versions: Versions = ()
     newer: tuple[str, ...] = ()
+    declared: TeamVariables = NONE_DECLARED
 
     def __hash__(self) -> int:  # faster than hashing all fields of a record
         return hash((self.scenario, self.releases, self.families, self.surface, self.versions))
@@ -256,6 +258,8 @@ class View:
             self.scope = self.scope._replace(newer=newer)
         if surface:
             self.scope = self.scope._replace(surface=surface)
+        if config.declared:
+            self.scope = self.scope._replace(declared=config.declared)
         if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (
             chip := find_chip(config.settings)
         ):

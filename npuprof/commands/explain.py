@@ -123,7 +123,7 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
         )
     key, tail = parsed
     key = catalog.find_key_elsewhere(key, config.settings) or key
-    is_known = bool(catalog.find_record_texts(*catalog.find_record_place(key, tail)))
+    is_known = bool(_find_texts(config, key, tail))
     if not is_known and key not in config.settings and not config.history(key):
         section, name = keys.split_section_and_name(key)
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
@@ -133,6 +133,14 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
         raise build_error("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))
     return key, tail
+
+
+def _find_texts(config: Config, key: str, tail: Path) -> dict[str, Any]:
+    """Return the texts of a key's record, or of the declaration of a team's variable."""
+    declared = config.declared.get(key.removeprefix("env."))
+    if declared is not None:
+        return declared.texts
+    return catalog.find_record_texts(*catalog.find_record_place(key, tail))
 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
@@ -171,7 +179,7 @@ class _Explained:
         self._value: Any
         self._is_set, self._value = values.find_setting_value(config.settings, key, tail)
         self._record_key = catalog.find_record_place(key, tail)
-        self._texts = catalog.find_record_texts(*self._record_key)
+        self._texts = _find_texts(config, key, tail)
         self._setting = catalog.find_setting(*self._record_key)
         self._overridden = origins.find_overridden(config, key, tail) if config.history(key) else []
         self._clearing = [

@@ -43,7 +43,7 @@ from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
-from npuprof.system import group_pairs, writing
+from npuprof.system import find_repository_top, group_pairs, is_below, writing
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, PlannedWrite
 
@@ -455,6 +455,11 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
         raise build_error(
             "NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0])
         )
+    top = find_repository_top(os.path.realpath(".")) or "."
+    for folder in map(os.path.dirname, files):
+        # a missing folder elsewhere may be a typo
+        if folder and is_below(folder, top):
+            output.print_created_folders(make_folder(folder))
     # None: a file that appears meanwhile is not overwritten
     known = ANYTHING if force else None
     writing.write_planned_files(

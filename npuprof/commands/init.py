@@ -14,6 +14,7 @@ from npuprof.hosting import installed
 from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import build_error, build_usage_error
 from npuprof.report import Answer
+from npuprof.report.asking import choose_on_terminal
 from npuprof.report.text import format_count
 from npuprof.store import BUILTIN, spec
 from npuprof.store.folder import Folder
@@ -21,8 +22,12 @@ from npuprof.system import find_repository_top, writing
 from npuprof.system.files import make_folder, remove_folders
 from npuprof.system.writing import PlannedWrite
 
-#: The shipped preset in a new store, with its ancestors.
-_SAMPLE = "bert-training"
+#: The shipped preset in a new store, with its ancestors, by framework.
+_SAMPLES = {
+    "tensorflow": "bert-training",
+    "torch": "torch-pretraining",
+    "vllm": "vllm-serving",
+}
 _ATTRIBUTES = [f"profiles/**/*.toml {USE}", f"/npuprof.toml {MERGE}", f"/npuprof.lock {MERGE}"]
 _ATTRIBUTES_FILE = ".gitattributes"
 _CI = {
@@ -52,6 +57,12 @@ class Init(Verb):
     group = "presets"
 
     folder = argument("FOLDER", "Folder to create the store in", default=".")
+    sample = option(
+        "--sample",
+        metavar="NAME",
+        text="Write sample presets for a framework: {choices} [default: ask, else tensorflow]",
+        choices=tuple(_SAMPLES),
+    )
     ci = option(
         "--ci",
         metavar="NAME",
@@ -75,7 +86,8 @@ class Init(Verb):
         _refuse_nested(self.folder)
         if self.ci is not None and _has_store(self.folder):
             return self._add_ci(_fill_templates(ci, requirement))
-        files = _collect_files() | _fill_templates(ci, requirement)
+        sample = self.sample or choose_on_terminal("sample presets", tuple(_SAMPLES))
+        files = _collect_files(_SAMPLES[sample]) | _fill_templates(ci, requirement)
         _refuse_existing(self.folder, files)
         notes = []
         # only an implied CI may be omitted; a requested one has failed above
@@ -95,10 +107,10 @@ class Init(Verb):
             notes.append(f".taplo.toml is there already; let it name {named}")
         if not self.dry_run:
             _write_files(self.folder, files, old)
-        notes += self._list_next_steps(files)
+        notes += self._list_next_steps(files, _SAMPLES[sample])
         return Answer(self._format_files(files), tuple(notes))
 
-    def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
+    def _list_next_steps(self, files: dict[str, str], sample: str) -> Iterator[str]:
         """Yield the next steps as commands for the current folder."""
         folder = ""
         if os.path.realpath(self.folder) != os.path.realpath("."):
@@ -106,7 +118,7 @@ class Init(Verb):
         where = f", in {folder}:" if folder else ":"
         yield (
             f"{self._count_files(files)}; next{where} npuprof "
-            f"list, npuprof show {_SAMPLE}, npuprof git install"
+            f"list, npuprof show {sample}, npuprof git install"
         )
         if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {folder} add" if folder else "git add"
@@ -262,10 +274,10 @@ def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
     }
 
 
-def _collect_files() -> dict[str, str]:
-    """Return the files of a new store by relative path."""
+def _collect_files(sample: str) -> dict[str, str]:
+    """Return the files of a new store with a shipped preset, by relative path."""
     workspace = spec.Workspace(BUILTIN)
-    lineage = workspace.resolver.lineages.find_lineage(workspace.store.profile(_SAMPLE))
+    lineage = workspace.resolver.lineages.find_lineage(workspace.store.profile(sample))
     samples = {f"profiles/{member.name}.toml": member.document.text for member in reversed(lineage)}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
     return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}

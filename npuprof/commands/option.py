@@ -50,8 +50,8 @@ class Option(Verb):
 
     def run(self) -> Answer:
         """Return the record with its texts, rules and advice. Raises NpuprofError."""
-        section, name = _find_section(self.key)
-        record: Any = catalog.find_record(section, name)
+        section, record = _find_record(self.key)
+        name = record.name
         ruled = [
             rule
             for rule in catalog.load_rules()
@@ -66,15 +66,19 @@ class Option(Verb):
         )
 
 
-def _find_section(key: str) -> tuple[str, str]:
-    """Return section and name of the record for a user's key. Raises NpuprofError."""
-    if key.startswith("--") and catalog.find_flag(key[2:]):
-        return "atc", key[2:]
+def _find_record(key: str) -> tuple[str, Any]:
+    """Return section and record of a user's key. Raises NpuprofError."""
+    if key.startswith("--") and (flag := catalog.find_flag(key[2:])):
+        return "atc", flag
     head, _, rest = key.partition(".")
     sections = catalog.load_sections()
     for section, name in ((head, rest), *((section, key) for section in sections)):
-        if catalog.find_record(section, name):
-            return section, name
+        if record := catalog.find_record(section, name):
+            return section, record
+    from npuprof.commands.rule import load_team_policy  # the catalogue has most names
+
+    if declared := load_team_policy().variables.get(key.removeprefix("env.")):
+        return "env", declared
     if head in sections and sections[head].dotted:
         names = [f"{head}.{name}" for name in sections[head].names]
     else:
@@ -97,17 +101,22 @@ def _build_fields(
     fields = {
         field: value
         for field, value in record._asdict().items()
-        if _says_something(field, value) and field != "successor_states"
+        if _says_something(field, value) and field not in ("successor_states", "origin")
     }
     return {
         "schema": "npuprof.option/1",
         "section": section,
         **fields,
         **_describe_lifetime(section, record),
-        **catalog.find_record_texts(section, record.name),
+        **_find_texts(section, record),
         "rules": [rule.code for rule in ruled],
         "advice": advised,
     }
+
+
+def _find_texts(section: str, record: Any) -> dict[str, Any]:
+    is_declared = isinstance(record, catalog.TeamVariable)
+    return record.texts if is_declared else catalog.find_record_texts(section, record.name)
 
 
 def _describe_lifetime(section: str, record: Any) -> dict[str, str]:
@@ -135,7 +144,7 @@ def _says_something(field: str, value: Any) -> bool:
 def _format_record(
     section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]
 ) -> list[str]:
-    text = catalog.find_record_texts(section, record.name)
+    text = _find_texts(section, record)
     title = f"{catalog.load_sections()[section].prefix}{record.name}: {text['summary']}"
     lines = [title, "", f"    {text['doc']}", ""] if text.get("doc") else [title, ""]
     lines += [f"  {label:<12} {value}" for label, value in _list_facts(section, record, text)]

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products, releases
+from npuprof.catalog import find_record_texts, products, releases
 from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, flag, option, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
+from npuprof.commands.rule import load_team_policy
 from npuprof.document.keys import format_full_key
 from npuprof.model import build_error, did_you_mean
 from npuprof.report import Answer
@@ -28,7 +29,7 @@ def _list_readers(name: str) -> list[str]:
     """Return the programs that read a variable."""
     return [
         getattr(catalog.find_variable(name), "framework", ""),
-        *catalog.find_record_texts("env", name).get("read_by", ()),
+        *find_record_texts("env", name).get("read_by", ()),
     ]
 
 
@@ -92,10 +93,13 @@ class Options(Verb):
         terms = (self.query or "").lower().split()
         filters = self._build_filters()
         rows = []
+        declared = {} if filters else load_team_policy().variables
         for section, described in catalog.load_sections().items():
-            for name in described.names:
+            team = declared if section == "env" else {}
+            for name in (*described.names, *team):
                 shown = f"{described.prefix}{name}"
-                summary = catalog.find_record_texts(section, name).get("summary", "")
+                texts = team[name].texts if name in team else find_record_texts(section, name)
+                summary = texts.get("summary", "")
                 text = f"{shown} {summary}".lower()
                 is_match = all(term in text for term in terms)
                 if is_match and all(accepts(section, name) for accepts in filters):

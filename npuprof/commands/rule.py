@@ -7,7 +7,7 @@ from npuprof.catalog import code_pages, written_condition
 from npuprof.commands.framework import Verb, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT, STORE
 from npuprof.document import keys
-from npuprof.document.policy import TeamRule
+from npuprof.document.policy import Policy, TeamRule
 from npuprof.model import NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
@@ -78,18 +78,23 @@ def load_team_pages(store: str | None = None) -> list[code_pages.Page]:
 
     Raises NpuprofError.
     """
-    return [_build_team_page(rule) for rule in _load_team_rules(store)]
+    return [_build_team_page(rule) for rule in load_team_policy(store).rules]
 
 
-def _load_team_rules(store: str | None) -> tuple[TeamRule, ...]:
+def load_team_policy(store: str | None = None) -> Policy:
+    """Return the team policy of a store.
+
+    Without a ``store``, an empty one if there is no store here or npuprof.toml is invalid.
+
+    Raises NpuprofError.
+    """
     try:
-        policy = spec.Workspace(store).load_policy()
+        return spec.Workspace(store).load_policy() or Policy()
     except NpuprofError:
         # without --store, the shipped rules are explained in any folder
         if store:
             raise
-        return ()
-    return policy.rules if policy else ()
+        return Policy()
 
 
 def _list_rules_on(key: str, store: str | None) -> list[str]:
@@ -101,7 +106,7 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
     codes = [code for code, reads in catalog.list_rule_reads().items() if name in reads]
     return codes + [
         rule.code
-        for rule in _load_team_rules(store)
+        for rule in load_team_policy(store).rules
         if name in written_condition.list_team_reads(rule, with_facts=True)
     ]
 

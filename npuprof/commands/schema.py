@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.catalog.preset_schema import build_profile_schema
+from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.commands.framework import Verb, flag, option_with_default
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
@@ -64,7 +65,7 @@ class Schema(Verb):
         home = spec.Workspace(self.store).store
         require_writable_store(home)
         outdated = []
-        for name, text in build_editor_schemas().items():
+        for name, text in build_editor_schemas(home.project.variables).items():
             path = os.path.join(home.root, name)
             known = writing.read_known_file(path)
             if known != text.encode():
@@ -72,9 +73,7 @@ class Schema(Verb):
         cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
             notes = (
-                (f"{', '.join(cited)}: written by another npuprof; run npuprof schema --update",)
-                if cited
-                else ()
+                (f"{', '.join(cited)}: out of date; run npuprof schema --update",) if cited else ()
             )
             return Answer(None, notes or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:
@@ -84,11 +83,11 @@ class Schema(Verb):
         )
 
 
-def build_editor_schemas() -> dict[str, str]:
-    """Return the schema files for editors, by file name."""
+def build_editor_schemas(declared: TeamVariables = NONE_DECLARED) -> dict[str, str]:
+    """Return the schema files for editors, by file name; ``declared`` are the team's variables."""
     return {
-        name: format_json_answer(_BUILDERS[of]())
-        for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))
+        PRESET_SCHEMA: format_json_answer(build_profile_schema(declared)),
+        PROJECT_SCHEMA: format_json_answer(build_project_schema()),
     }
 
 

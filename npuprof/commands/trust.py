@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from npuprof.catalog.records import TeamVariables
 from npuprof.commands.framework import Verb, arguments, flag, option, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, FORMAT, OUTPUT
 from npuprof.document import keys
@@ -16,6 +17,7 @@ from npuprof.report.text import count_rest, format_count
 from npuprof.store import is_source_reference, spec, trust_state
 from npuprof.store.base import CachedStore
 from npuprof.store.problems import build_no_folder_finding
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.trust_state import Trusted
 from npuprof.system.files import read_file_content
 
@@ -25,12 +27,16 @@ _SHOWN_PLACES = 2
 
 
 class _TrustNeed(Record):
-    """A variable in presets, its value, how it affects execution, and the places that set it."""
+    """A variable in presets, its value, how it affects execution, and the places that set it.
+
+    ``signature`` is that of a variable that the store declares, in the first place.
+    """
 
     name: str
     text: str
     executes: str
     places: list[str]
+    signature: str = ""
 
 
 class Trust(Verb):
@@ -74,10 +80,11 @@ class Trust(Verb):
 
         Raises NpuprofError if a preset cannot be read.
         """
-        folder = _find_store(self.store)
+        folder, lookups = _find_store(self.store)
         if folder.is_shipped:
             return Answer(None, ("the presets that npuprof ships need no trust",))
-        needs = [] if self.revoke else _collect_needs(folder)
+        declared = lookups.find_project(folder).variables
+        needs = [] if self.revoke else _collect_needs(folder, declared)
         chosen = self._choose(folder.label, needs)
         path = trust_state.find_trust_file()
         if not self.dry_run:
@@ -112,7 +119,11 @@ class Trust(Verb):
                     what, "use one of them", "The file lists the trusted stores."
                 )
             allowed = _read_list(self.listed)
-            return [need for need in needs if allowed.allows(need.name, need.text, need.executes)]
+            return [
+                need
+                for need in needs
+                if allowed.allows(need.name, need.text, need.executes, need.signature)
+            ]
         chosen = []
         problems = []
         for variable in self.variables:
@@ -142,8 +153,8 @@ class Trust(Verb):
         return chosen if self.variables else needs
 
 
-def _find_store(name: str | None) -> CachedStore:
-    """Return the selected store: ``team:`` is a source at its locked commit.
+def _find_store(name: str | None) -> tuple[CachedStore, Lookups]:
+    """Return the selected store, and its lookups: ``team:`` is a source at its locked commit.
 
     Raises NpuprofError.
     """
@@ -154,17 +165,21 @@ def _find_store(name: str | None) -> CachedStore:
                     name, "STORE is the folder of a store, or a source with its colon."
                 )
             )
-        return spec.Workspace(name).store
+        workspace = spec.Workspace(name)
+        return workspace.store, workspace.lookups
     workspace = spec.Workspace()
-    return workspace.lookups.open_source(workspace.home, name[:-1])
+    return workspace.lookups.open_source(workspace.home, name[:-1]), workspace.lookups
 
 
-def _collect_needs(folder: CachedStore) -> list[_TrustNeed]:
-    """Return the variables of a store that need trust.
+def _collect_needs(folder: CachedStore, declared: TeamVariables) -> list[_TrustNeed]:
+    """Return the variables of a store that need trust, all ``declared`` ones among them.
 
     Raises NpuprofError with all unreadable presets.
     """
-    by_pair: dict[tuple[str, str], _TrustNeed] = {}
+    by_pair = {
+        (name, ""): _TrustNeed(name, "", "", [str(variable.origin)], variable.signature)
+        for name, variable in declared.items()
+    }
     problems: list[Finding] = []
     for name in folder.names():
         try:
@@ -184,8 +199,10 @@ def _collect_needs(folder: CachedStore) -> list[_TrustNeed]:
 
 
 def _build_trusted(needs: list[_TrustNeed]) -> Trusted:
-    names = frozenset(need.name for need in needs if not need.executes)
-    return Trusted(names, frozenset((need.name, need.text) for need in needs if need.executes))
+    names = frozenset(need.name for need in needs if not need.executes and not need.signature)
+    pairs = frozenset((need.name, need.text) for need in needs if need.executes)
+    declared = frozenset((need.name, need.signature) for need in needs if need.signature)
+    return Trusted(names, pairs, declared)
 
 
 def _read_list(path: str) -> Trusted:
@@ -195,9 +212,11 @@ def _read_list(path: str) -> Trusted:
         fields = json.loads(raw)
         if fields["schema"] != _SCHEMA:
             raise ValueError(fields["schema"])
-        names = frozenset(str(row["variable"]) for row in fields["names"])
+        rows = fields["names"]
         return Trusted(
-            names, frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"])
+            frozenset(str(row["variable"]) for row in rows if "declared" not in row),
+            frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]),
+            frozenset((str(row["variable"]), row["declared"]) for row in rows if "declared" in row),
         )
     except (ValueError, LookupError, TypeError, RecursionError):
         hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
@@ -211,11 +230,12 @@ def _format_groups(needs: list[_TrustNeed]) -> str:
     groups: dict[str, list[str]] = {}
     for need in needs:
         value = f" = {keys.format_short_value(need.text)}" if need.executes else ""
-        reason = (
-            f"trusted with this value: {need.executes}"
-            if need.executes
-            else "trusted by name: not in the catalogue"
-        )
+        reason = "trusted by name: not in the catalogue"
+        if need.executes:
+            reason = f"trusted with this value: {need.executes}"
+        elif need.signature:
+            reason = "trusted by name and kind: declared in npuprof.toml"
+            value = f": {need.signature}"
         groups.setdefault(reason, []).append(
             f"  {need.name}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n"
         )
@@ -233,7 +253,15 @@ def _build_fields(folder: CachedStore, needs: list[_TrustNeed]) -> dict[str, Any
         for need in needs
         if need.executes
     ]
-    names = [{"variable": need.name, "places": need.places} for need in needs if not need.executes]
+    names = [
+        {
+            "variable": need.name,
+            **({"declared": need.signature} if need.signature else {}),
+            "places": need.places,
+        }
+        for need in needs
+        if not need.executes
+    ]
     return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}
 
 

@@ -54,16 +54,21 @@ class Ignore(Record):
 
 
 class Policy(Record):
-    """The rules and accepted findings of a store, or of one of its presets."""
+    """The rules and accepted findings of a store, or of one of its presets.
+
+    ``variables`` are the variables that the store declares, by name.
+    """
 
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
+    variables: dict[str, Any] = {}
 
     def select(self, name: str) -> Policy:
         """Return the policy of the preset with a name."""
         return Policy(
             tuple(rule for rule in self.rules if is_name_meant(rule.presets, name)),
             tuple(ignore for ignore in self.ignores if is_name_meant(ignore.presets, name)),
+            self.variables,
         )
 
     def join(self, other: Policy) -> Policy:
@@ -71,6 +76,7 @@ class Policy(Record):
         return Policy(
             (*self.rules, *(rule for rule in other.rules if rule not in self.rules)),
             (*self.ignores, *(ignore for ignore in other.ignores if ignore not in self.ignores)),
+            self.variables | other.variables,
         )
 
 

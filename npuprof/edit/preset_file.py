@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import unified_diff
 from functools import partial
@@ -13,7 +13,7 @@ from npuprof import catalog, checks, document
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.edit.changed import find_faults, resolve_apart, select_new_findings
+from npuprof.edit.changed import ChangedStore, find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.toml_statements import split_lines
@@ -222,25 +222,34 @@ def require_free_name(home: Folder, name: str, besides: str = "") -> None:
 
 
 def answer_new_preset(
-    home: Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool
+    home: Folder, texts: Mapping[str, str], dry_run: bool, no_check: bool
 ) -> Answer:
-    """Write a new preset; the answer is its text as a unified diff.
+    """Write a new preset, the last of some texts by name, after parents that the store lacks.
 
-    Raises NpuprofError, and then writes nothing.
+    The answer is the texts as a unified diff. Raises NpuprofError, and then writes nothing.
     """
-    file.require_absent()  # before the check, whose findings would concern the existing preset
-    require_free_name(home, name)
-    if not no_check:
-        judge_change(None, Profile(document.parse_document(name, file.source, text), home=home))
-    with lock_folders([home.root]):
-        # again: it may have been created while the preset was checked
+    files = {name: locate_new_file(home, name) for name in texts}
+    for name, file in files.items():
+        # before the check, whose findings would concern the existing preset
         file.require_absent()
+        require_free_name(home, name)
+    changed = ChangedStore(home, {name: (files[name].source, texts[name]) for name in texts})
+    if not no_check:
+        judge_change(None, changed.profile(name))
+    with lock_folders([home.root]):
+        for file in files.values():
+            # again: it may have been created while the preset was checked
+            file.require_absent()
+            if not dry_run:
+                writing.make_folder_below(os.path.dirname(file.path), file.folder)
         if not dry_run:
-            writing.make_folder_below(os.path.dirname(file.path), file.folder)
-            writing.write_planned_files([file.build_wanted(text.encode())])
+            writing.write_planned_files(
+                [file.build_wanted(texts[name].encode()) for name, file in files.items()]
+            )
+    written = ", ".join(file.source for file in files.values())
     return Answer(
-        format_difference(file.source, None, text),
-        (f"{'would write' if dry_run else 'wrote'} {file.source}",),
+        "".join(format_difference(files[name].source, None, texts[name]) for name in texts),
+        (f"{'would write' if dry_run else 'wrote'} {written}",),
     )
 
 

@@ -63,6 +63,18 @@ def render_toml(config: Config, inline: bool) -> Rendered:
     return Rendered(body if inline else add_render_header(config, "toml", f"\n{body}"))
 
 
+def build_tables(head: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the tables of a preset with some settings, without empty ones."""
+    tables: dict[str, dict[str, Any]] = {
+        "profile": {name: value for name, value in head.items() if value},
+        **{section: {} for section in catalog.load_sections()},
+    }
+    for key, value in settings.items():
+        section, name = keys.split_section_and_name(key)
+        tables[section][name] = value
+    return {name: table for name, table in tables.items() if table}
+
+
 def format_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the tables of a preset as TOML, one key per line."""
     lines = []

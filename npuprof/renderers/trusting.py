@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 
 from npuprof.catalog import values
 from npuprof.catalog.execution import (
@@ -37,13 +38,14 @@ class Need(Record):
     """A variable that needs trust, with its value, which is empty if it is unset.
 
     ``executes`` is why it needs trust with exactly this value, an empty string if its name is
-    unknown.
+    unknown. ``signature`` is that of the declaration in npuprof.toml, if its store has one.
     """
 
     name: str
     text: str
     executes: str
     origin: Origin | None
+    signature: str = ""
 
     @property
     def trust_argument(self) -> str:
@@ -111,6 +113,10 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
         if profile.home and profile.home.is_shipped:
             continue
         if profile.document.text:
+            with suppress(NpuprofError):  # an invalid npuprof.toml declares nothing
+                policy = config.resolver.lookups.find_policy(profile)
+                if policy and need.name in policy.variables:
+                    need = need._replace(signature=policy.variables[need.name].signature)
             needs.append((need, _find_author(profile)))
         elif need.executes:  # a run record, which a clone may contain
             needs.append((need, Author("", "")))
@@ -174,7 +180,9 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
     missing = [
         (need, author)
         for need, author in needs
-        if not trusted.get(author.identity, Trusted()).allows(need.name, need.text, need.executes)
+        if not trusted.get(author.identity, Trusted()).allows(
+            need.name, need.text, need.executes, need.signature
+        )
     ]
     if not missing:
         return
@@ -212,7 +220,10 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
         what = f"{key} {setting} is not trusted: {need.executes}"
         why = "Anyone who can change the preset could run code here, or redirect what is loaded."
     else:
-        what = f"{key} is not trusted: the catalogue does not know it"
+        reason = "the catalogue does not know it"
+        if need.signature:
+            reason = f"npuprof.toml declares it as {need.signature}, which grants no trust"
+        what = f"{key} is not trusted: {reason}"
         why = "Its effect on programs is unknown."
     presets = (need.origin.profile,) if need.origin else ()
     return Finding("NP930", what, why, hint, need.origin, key, presets)

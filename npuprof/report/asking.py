@@ -1,8 +1,9 @@
-"""Confirmation prompts before an operation that affects others."""
+"""Prompts: confirmations before an operation that affects others, and choices."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from npuprof.report import Answer
 from npuprof.report.output import print_note
@@ -13,15 +14,33 @@ def confirm_on_terminal(answer: Answer, form: str, question: str) -> bool:
 
     False without a terminal.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not _has_terminal():
         return False
     sys.stdout.write(str(answer.write_form(form)))
     sys.stdout.flush()
     for note in answer.notes:
         print_note(note)
-    sys.stderr.write(f"npuprof: {question} [y/N] ")
+    return _ask(f"{question} [y/N]") in ("y", "yes")
+
+
+def choose_on_terminal(question: str, choices: Sequence[str]) -> str:
+    """Print a question; return the chosen word, the first one by default or without a terminal."""
+    listed = f"{question}: {', '.join(choices)} [{choices[0]}]"
+    while _has_terminal():
+        answer = _ask(listed) or choices[0]
+        if answer in choices:
+            return answer
+    return choices[0]
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(question: str) -> str:
+    sys.stderr.write(f"npuprof: {question} ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return sys.stdin.readline().strip().lower()
 
 
 def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:

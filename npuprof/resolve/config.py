@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.catalog.values import FrozenDict, copy_value, freeze_value
 from npuprof.document import keys
 from npuprof.document.profile import FORM, Profile
-from npuprof.model import Context, Event, Origin, Path, Step, did_you_mean
+from npuprof.model import Context, Event, NpuprofError, Origin, Path, Step, did_you_mean
 from npuprof.report.text import Code, Markup, format_count
 from npuprof.resolve.claims import VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
@@ -19,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
+    from npuprof.catalog.records import TeamVariables
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lineages, Lookups
@@ -397,6 +399,24 @@ class Config(Mapping[str, "Any"]):
     def form(self) -> int:
         """The digest form: that of the release the preset was read from, else the current."""
         return self.lineage[-1].form if self.lineage else FORM
+
+    @property
+    def declared(self) -> TeamVariables:
+        """The variables that the stores of its presets declare, by name.
+
+        A declaration of the preset's own store counts more than one of a source.
+        """
+        return self.remember("declared", self._find_declared)
+
+    def _find_declared(self) -> TeamVariables:
+        from npuprof.resolve.lineages import list_homes
+
+        declared: TeamVariables = {}
+        for member in (*list_homes(self.lineage), *self.lineage[-1:]):
+            with suppress(NpuprofError):  # an invalid npuprof.toml is reported where it is read
+                policy = self.resolver.lookups.find_policy(member)
+                declared |= policy.variables if policy else {}
+        return declared
 
     @property
     def digest(self) -> str:

@@ -108,7 +108,7 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
                 for axis, allowed in override.match.items()
                 if axis not in open_
             )
-            if open_ and met and _may_be_asked(config, override):
+            if open_ and met and may_be_asked(config, override):
                 unasked.setdefault(" and ".join(map(format_flag, open_)), []).append(
                     profile.origin("override", index)
                 )
@@ -120,7 +120,7 @@ def format_flag(axis: str) -> str:
     return f"--{axis}" if axis in ("product", "cann") else f"--framework {axis}=RELEASE"
 
 
-def _may_be_asked(config: Config, override: Override) -> bool:
+def may_be_asked(config: Config, override: Override) -> bool:
     """Return whether an override matches products and releases that the preset supports."""
     allowed = override.match.get("product", ())
     if (

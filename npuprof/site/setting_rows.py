@@ -88,6 +88,8 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
     for index, (tail, traced) in enumerate(_list_paths(all_traced, ())):
         section, name = catalog.find_record_place(key, tail)
         unit, risk, meaning = _describe_setting(key, name)
+        if section == "env" and name in config.declared:
+            meaning = config.declared[name].texts["summary"]
         losers = tuple(
             (format_value(value), by) for value, by in origins.find_overridden(config, key, tail)
         )

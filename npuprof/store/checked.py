@@ -205,7 +205,7 @@ class CheckedStore:
         from npuprof.document.policy import Policy
 
         project = self.workspace.lookups.find_project(self.home)
-        return Policy(project.rules, project.ignores)
+        return Policy(project.rules, project.ignores, project.variables)
 
 
 def _find_inner_store(name: str) -> str:

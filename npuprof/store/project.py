@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from npuprof.catalog.execution import find_declaration_fault
+from npuprof.catalog.records import NONE_DECLARED, TeamVariable, TeamVariables
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
@@ -39,6 +41,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 
+#: The kinds of variables that a team can declare, with the keys that limit their values.
+TEAM_KINDS: dict[str, tuple[str, ...]] = {
+    "str": (),
+    "enum": ("values",),
+    "int": ("min", "max"),
+    "float": ("min", "max"),
+    "bool": (),
+    "path": (),
+    "pathlist": (),
+}
+
 
 class Source(Record):
     """A source as declared: its URL, the store's folder there, and the versions or revision.
@@ -58,7 +71,8 @@ class Source(Record):
 class Project(Record):
     """The content of ``npuprof.toml``.
 
-    ``presets`` are globs of files outside the store, relative to that file.
+    ``presets`` are globs of files outside the store, relative to that file; ``variables`` are the
+    team's own, by name.
     """
 
     document: Document | None = None
@@ -67,6 +81,7 @@ class Project(Record):
     sources: dict[str, Source] = {}
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
+    variables: TeamVariables = NONE_DECLARED
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return the location of a source or one of its keys; None if it is not written yet."""
@@ -119,6 +134,11 @@ class _Reader:
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
+        variables = {
+            name: variable
+            for name, table in good.get("variables", {}).items()
+            if (variable := self._read_variable(name, table))
+        }
         return Project(
             self._document,
             good.get("requires", ""),
@@ -126,6 +146,7 @@ class _Reader:
             sources,
             rules,
             ignores,
+            variables,
         )
 
     def _read_policies(
@@ -188,8 +209,7 @@ class _Reader:
 
     def _read_source(self, name: str, table: Any) -> Source | None:
         path = ("sources", name)
-        if not isinstance(table, dict):
-            self._add(f"the source {name!r} must be a table", path, f"write [sources.{name}]")
+        if not self._is_table("source", path, table):
             return None
         before = len(self.problems)
         if not is_source_name(name):
@@ -201,6 +221,42 @@ class _Reader:
         # "./profiles/" and "profiles" are one store, with one mirror and one lock entry
         folder = posixpath.normpath(good.get("path", "profiles"))
         return Source(name, **{**good, "path": "" if folder == "." else folder})
+
+    def _is_table(self, noun: str, path: Path, table: object) -> bool:
+        if isinstance(table, dict):
+            return True
+        section, name = path
+        self._add(f"the {noun} {name!r} must be a table", path, f"write [{section}.{name}]")
+        return False
+
+    def _read_variable(self, name: str, table: Any) -> TeamVariable | None:
+        path = ("variables", name)
+        if not self._is_table("variable", path, table):
+            return None
+        before = len(self.problems)
+        if fault := find_declaration_fault(name):
+            why = "A team declares names of its own programs; other names keep their meaning."
+            what = f"env.{name} cannot be declared: {fault}"
+            self._add(what, path, "remove it, or choose another name", why)
+        limits = TEAM_KINDS.get(str(table.get("kind")), ())
+        known = {key: _VARIABLE_KEYS[key] for key in ("kind", "doc", *limits)}
+        required = ("kind", "values") if "values" in limits else ("kind",)
+        good = self._read_table(table, path, known, required)
+        low, high = good.get("min"), good.get("max")
+        if low is not None and high is not None and low > high:
+            self._add(f"'min' of {name} is above 'max'", (*path, "min"), "swap them")
+        if len(self.problems) > before:
+            return None
+        choices = ("1", "0", "true", "false") if good["kind"] == "bool" else good.get("values", ())
+        return TeamVariable(
+            name,
+            good["kind"],
+            choices=tuple(choices),
+            minimum=low,
+            maximum=high,
+            doc=good.get("doc", ""),
+            origin=Origin(self._document, path),
+        )
 
     def _require_distinct(self, named: Iterable[tuple[str, Path]]) -> None:
         """Report names that differ only in case: a reader of team:base could mean either."""
@@ -242,6 +298,11 @@ def _is_revision(text: str) -> bool:
     )
 
 
+def _find_values_fault(texts: list[str]) -> str:
+    is_usable = texts and len(set(texts)) == len(texts) and all(map(str.isprintable, texts))
+    return "" if is_usable else "it takes different texts of one line, at least one"
+
+
 _KEYS = {
     "requires": ProjectKey(
         "a text",
@@ -254,6 +315,18 @@ _KEYS = {
     "sources": ProjectKey("a table", "[sources.team]"),
     "rule": ProjectKey("a list of tables", "[[rule]]"),
     "ignore": ProjectKey("a list of tables", "[[ignore]]"),
+    "variables": ProjectKey("a table", "[variables.MY_FLAG]"),
+}
+_VARIABLE_KEYS = {
+    "kind": ProjectKey(
+        "a text",
+        'kind = "enum"',
+        lambda kind: "" if kind in TEAM_KINDS else f"known are {', '.join(TEAM_KINDS)}",
+    ),
+    "values": ProjectKey("a list of texts", 'values = ["a", "b"]', _find_values_fault),
+    "min": ProjectKey("a number", "min = 0"),
+    "max": ProjectKey("a number", "max = 8"),
+    "doc": ProjectKey("a text", 'doc = "what it does"', teamrules.find_line_fault),
 }
 _SOURCE_KEYS = {
     "url": ProjectKey("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),

@@ -7,10 +7,11 @@ import re
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.model import SEVERITIES
-from npuprof.store.project import TAKEN_NAMES
+from npuprof.store.project import TAKEN_NAMES, TEAM_KINDS
 
 _TEXT: Schema = {"type": "string"}
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
+_LINE: Schema = {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}
 _NUMBER = r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}(?:-[0-9A-Za-z.-]+)?"
 _BOUND = rf"\s*(?:\^|~|>=|<=|==|=|>|<)?\s*{_NUMBER}\s*"
 _GLOB: Schema = {"type": "string", "pattern": r"^[^/?\[\]{}!\\.-][^?\[\]{}!\\]*\.toml$"}
@@ -56,6 +57,12 @@ def build_project_schema() -> Schema:
             list_schema(_build_ignore_schema()),
             "Findings that are accepted, each with its reason.",
         ),
+        "variables": {
+            "type": "object",
+            "description": "Environment variables of the team's own programs.",
+            "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+            "additionalProperties": _build_variable_schema(),
+        },
     }
     return {
         "$schema": DIALECT,
@@ -82,6 +89,18 @@ def _build_source_schema() -> Schema:
     return table_schema(keys, ["url"])
 
 
+def _build_variable_schema() -> Schema:
+    number = {"type": "number"}
+    keys = {
+        "kind": _describe({"enum": [*TEAM_KINDS]}, "The kind of its values."),
+        "doc": _describe(_LINE, "What it does.", "picks the backend"),
+        "values": _describe(list_schema({"type": "string"}, 1), "The values of an enum."),
+        "min": _describe(number, "The least number."),
+        "max": _describe(number, "The greatest number."),
+    }
+    return table_schema(keys, ["kind"])
+
+
 def _build_rule_schema() -> Schema:
     keys = {
         "code": _describe(
@@ -99,7 +118,7 @@ def _build_rule_schema() -> Schema:
             "deterministic == 1",
         ),
         "message": _describe(
-            {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"},
+            _LINE,
             "The message of a finding.",
             "training is repeatable",
         ),

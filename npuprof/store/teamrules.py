@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -83,7 +84,8 @@ def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
     return None if unknown else (text, tree)
 
 
-def _find_line_fault(text: str) -> str:
+def find_line_fault(text: str) -> str:
+    """Return why a text is not one line, an empty string if it is."""
     return "" if text.strip() and text.isprintable() else "it is not one line of text"
 
 
@@ -123,6 +125,8 @@ def _is_of_kind(kind: str, value: object) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if kind == "a list of tables":
         return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    if kind == "a number":
+        return type(value) is int or (isinstance(value, float) and math.isfinite(value))
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
 
 
@@ -141,7 +145,7 @@ KEYS = {
     "code": ProjectKey("a text", 'code = "TEAM-1"', _find_code_fault),
     "when": ProjectKey("a text", "when = \"scenario == 'training'\""),
     "require": ProjectKey("a text", 'require = "deterministic == 1"'),
-    "message": ProjectKey("a text", 'message = "training is repeatable"', _find_line_fault),
+    "message": ProjectKey("a text", 'message = "training is repeatable"', find_line_fault),
     "severity": ProjectKey(
         "a text",
         'severity = "warning"',

@@ -20,21 +20,28 @@ _OLD_SCHEMA = "npuprof.trust/1"
 
 
 class Trusted(Record):
-    """The trusted variables of one store: names, and names with their values."""
+    """The trusted variables of one store: names, and names with their values.
+
+    ``declared`` are variables that the store declares, each with the signature of its declaration.
+    """
 
     names: frozenset[str] = frozenset()
     pairs: frozenset[Pair] = frozenset()
+    declared: frozenset[Pair] = frozenset()
 
-    def allows(self, name: str, text: str, executes: str) -> bool:
+    def allows(self, name: str, text: str, executes: str, signature: str = "") -> bool:
         """Return whether a variable may be exported.
 
         If it affects code execution, only with a trusted value.
         """
-        return (name, text) in self.pairs or (not executes and name in self.names)
+        is_named = name in self.names or (name, signature) in self.declared
+        return (name, text) in self.pairs or (not executes and is_named)
 
     def add(self, more: Trusted) -> Trusted:
         """Return the union of two trust entries."""
-        return Trusted(self.names | more.names, self.pairs | more.pairs)
+        return Trusted(
+            self.names | more.names, self.pairs | more.pairs, self.declared | more.declared
+        )
 
 
 def find_trust_file() -> str:
@@ -65,16 +72,20 @@ def store_trusted(identity: str, trusted: Trusted, *, adding: bool) -> None:
             trusted = stores[identity].add(trusted)
         stores[identity] = trusted
         rows = {
-            store: {"names": sorted(trust.names), "pairs": sorted(trust.pairs)}
+            store: {
+                name: sorted(trusted)
+                for name, trusted in trust._asdict().items()
+                if trusted or name != "declared"  # an older npuprof reads and writes the others
+            }
             for store, trust in sorted(stores.items())
-            if trust.names or trust.pairs
+            if trust != Trusted()
         }
         text = json.dumps({"schema": _SCHEMA, "stores": rows}, indent=2, ensure_ascii=True) + "\n"
         writing.write_planned_files([writing.PlannedWrite(path, text.encode(), known)])
 
 
 def read_trusted(fields: object) -> Trusted:
-    """Return ``names`` and ``pairs`` of a table.
+    """Return ``names``, ``pairs`` and ``declared`` of a table; older ones lack the last.
 
     Raises ValueError, TypeError, LookupError or AttributeError if it is invalid.
     """
@@ -82,7 +93,8 @@ def read_trusted(fields: object) -> Trusted:
     # a text would be read as a list of its letters
     if not all(isinstance(text, str) for text in names) or not isinstance(names, list):
         raise ValueError(names)
-    return Trusted(frozenset(names), _read_pairs(pairs))
+    declared = fields.get("declared", ())  # type: ignore[attr-defined]
+    return Trusted(frozenset(names), _read_pairs(pairs), _read_pairs(declared))
 
 
 def _read_pairs(pairs: Iterable[tuple[str, str]]) -> frozenset[Pair]:

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import Finding, NpuprofError, Path, Record
-from npuprof.renderers.flattened import format_tables
+from npuprof.renderers.flattened import build_tables, format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
 
@@ -162,14 +161,7 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
     Raises NpuprofError.
     """
     claims = {key: like.find_profile_value(key) for key in INHERITED_KEYS}
-    tables: dict[str, dict[str, Any]] = {
-        "profile": {key: value for key, value in claims.items() if value},
-        **{section: {} for section in catalog.load_sections()},
-    }
-    for key, value in settings.items():
-        section, plain = keys.split_section_and_name(key)
-        tables[section][plain] = value
-    text = format_tables({section: table for section, table in tables.items() if table})
+    text = format_tables(build_tables(claims, settings))
     document = parse_document(name, f"<{name}>", text)
     profile = Profile(document, key=f"trial:{compute_digest(dict(settings))}")
     policy = FixedPolicy(like.policy, profile)

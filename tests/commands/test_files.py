@@ -44,6 +44,34 @@ def change(text: str) -> None:
     Path("profiles/a.toml").write_text(text)
 
 
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("profiles/made.toml", 0),
+        ("deep/er/made.toml", 0),
+        ("{top}/beside/made.toml", 0),
+        ("{top}/../elsewhere/made.toml", 2),
+        ("leads/new/made.toml", 2),
+    ],
+    ids=["a store", "folders", "in the work tree", "outside of it", "through a link out of it"],
+)
+def test_an_import_makes_missing_folders_of_its_file_within_the_work_tree(
+    path: str, code: int, run: Run, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo.folder / "sub").mkdir()
+    monkeypatch.chdir(repo.folder / "sub")
+    Path("env.sh").write_text("export HCCL_CONNECT_TIMEOUT=600\npython train.py\n")
+    (tmp_path / "outside").mkdir()
+    Path("leads").symlink_to(tmp_path / "outside")
+    file = Path(path.format(top=repo.folder))
+    done = run("import", "env.sh", "-o", file)
+    assert done.code == code, done.err
+    assert file.exists() == (code == 0)
+    assert file.parent.exists() == (code == 0)
+    assert ("made the folder" in done.err) == (code == 0)
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 # -- what npuprof has not written -----------------------------------------------------------------
 
 

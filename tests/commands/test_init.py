@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shlex
 import subprocess
@@ -53,6 +54,68 @@ def test_a_new_store_is_clean_and_complete(
         tomllib.loads((folder / ".taplo.toml").read_text())["rule"][0]["schema"]["path"]
         == "profiles/.schema.json"
     )
+
+
+SAMPLES = {
+    "tensorflow": ("bert-training", "base/training", "session"),
+    "torch": ("torch-pretraining", "base/torch-training", "torch-npu"),
+    "vllm": ("vllm-serving", "base/vllm-serving", "vllm"),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_is_a_clean_store_for_its_framework(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    preset, parent, target = SAMPLES[name]
+    result = run("init", "made", "--ci", "none", "--sample", name)
+    assert result.code == 0, result.err
+    assert f"npuprof show {preset}" in result.err
+    monkeypatch.chdir(tmp_path / "made")
+    assert {preset, parent} <= set(run("list").out.split())
+    checked = run("check", "--strict")
+    assert checked.code == 0, checked.out
+    rendered = run("render", preset, "--to", target, "-o", tmp_path / "out")
+    assert rendered.code == 0, rendered.err
+
+
+def test_without_a_terminal_the_sample_is_that_of_tensorflow(tmp_path: Path, run: Run) -> None:
+    assert run("init", "made").code == 0
+    assert run("init", "named", "--sample", "tensorflow").code == 0
+    assert files(tmp_path / "made") == files(tmp_path / "named")
+    assert run("init", "other", "--sample", "jax").code == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked", "preset"),
+    [
+        ("\n", 1, "bert-training"),
+        ("vllm\n", 1, "vllm-serving"),
+        ("what\n TORCH \n", 2, "torch-pretraining"),
+        ("\x04", 1, "bert-training"),
+    ],
+    ids=["the default", "a name", "another try", "the end of input"],
+)
+def test_on_a_terminal_init_asks_for_the_sample(
+    typed: str, asked: int, preset: str, tmp_path: Path
+) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "npuprof", "init", "made"]
+    os.write(master, typed.encode())
+    child = subprocess.Popen(
+        command, stdin=slave, stdout=subprocess.DEVNULL, stderr=slave, cwd=tmp_path
+    )
+    os.close(slave)
+    output = b""
+    while True:
+        try:
+            output += os.read(master, 4096)
+        except OSError:
+            break
+    os.close(master)
+    assert child.wait() == 0, output
+    assert output.count(b"sample presets: tensorflow, torch, vllm [tensorflow]") == asked
+    assert (tmp_path / f"made/profiles/{preset}.toml").exists(), output
 
 
 def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:

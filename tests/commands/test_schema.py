@@ -154,7 +154,7 @@ def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(
     assert result.code == 1
     assert result.out == ""
     assert (
-        "profiles/.schema.json, profiles/.project.schema.json: written by another npuprof; "
+        "profiles/.schema.json, profiles/.project.schema.json: out of date; "
         "run npuprof schema --update"
     ) in result.err
     result = run("schema", "--update")

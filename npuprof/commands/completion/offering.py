@@ -25,6 +25,10 @@ from npuprof.store import BUILTIN
 from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import find_repository_top
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.catalog.records import TeamVariables
+
 
 def _find_specs(cursor: Cursor) -> Iterator[Candidate]:
     """Yield presets; after ``@`` the versions and revisions of one.
@@ -174,10 +178,10 @@ def _find_assignments(cursor: Cursor) -> Iterator[Candidate]:
 
     key, equals, _ = cursor.current.partition("=")
     if not equals:
-        for name, _ in (*_list_catalogue(), *_list_profile_keys()):
+        for name, _ in (*_list_catalogue(cursor), *_list_profile_keys()):
             yield f"{name}=", ""
         return
-    record = find_key_record(key)
+    record = find_key_record(key) or _load_variables(cursor).get(key.removeprefix("env."))
     if key == "profile.scenario":
         yield from offer(SCENARIOS, f"{key}=")
     if record is not None:
@@ -199,21 +203,32 @@ def _list_keys(cursor: Cursor) -> Iterator[Candidate]:
                 step.key for step in find_store(cursor.store, os.environ).profile(name).steps
             )
         yield from _list_profile_keys()
-    yield from _list_catalogue()
+    yield from _list_catalogue(cursor)
 
 
 def _list_condition_keys(cursor: Cursor) -> Iterator[Candidate]:
     """Yield the keys that a condition may begin with."""
     if re.fullmatch(r"[\w.]*", cursor.current):
-        yield from _list_catalogue()
+        yield from _list_catalogue(cursor)
 
 
-def _list_catalogue() -> Iterator[Candidate]:
+def _list_catalogue(cursor: Cursor) -> Iterator[Candidate]:
+    """Yield the keys of the catalogue, then the variables of the team."""
     from npuprof import catalog
 
     for section in SECTIONS:
         prefix = "" if section == "options" else f"{section}."
         yield from offer(catalog.record_names(section), prefix)
+    yield from offer(_load_variables(cursor), "env.")
+
+
+def _load_variables(cursor: Cursor) -> TeamVariables:
+    """Return the variables that the store's npuprof.toml declares; none if it cannot be read."""
+    with suppress(NpuprofError):
+        home = find_store(cursor.store, os.environ)
+        if home.project_file:
+            return home.project.variables
+    return {}
 
 
 def _list_profile_keys() -> Iterator[Candidate]:

@@ -233,7 +233,8 @@ class Lookups:
             for rule in policy.rules if policy else ():
                 if rule.code not in own and rule not in rules:
                     rules = (*rules, rule)
-        return Policy(rules, project.ignores) if rules or project.ignores else None
+        has_policy = rules or project.ignores or project.variables
+        return Policy(rules, project.ignores, project.variables) if has_policy else None
 
     def find_project(self, home: ProfileSource) -> Project:
         """Return a store's own npuprof.toml. Raises NpuprofError if it is invalid."""
