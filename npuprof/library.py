@@ -15,7 +15,7 @@ from typing import Any
 
 from npuprof import checks, renderers
 from npuprof.checks.lifetimes import build_newer_findings
-from npuprof.checks.store import StoreReport, check_store
+from npuprof.checks.store import StoreReport
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.html_changes import Changes
 from npuprof.document import parse_document
@@ -30,6 +30,7 @@ from npuprof.model import (
     is_utf8,
 )
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
+from npuprof.renderers.outputs import check_store
 from npuprof.renderers.process import (
     build_fact_finder,
     fill_config_proto,

@@ -93,7 +93,8 @@ class StoreReport(Record):
     ``copies`` are edits of the lock and of vendored sources and releases, and policies that cannot
     be read. ``faults`` are internal errors outside the presets. ``newer`` are notes on requested
     releases that are newer than all known ones. ``idle`` are entries of ``ignore`` and globs
-    without effect; they are known only if everything was read, in every context.
+    without effect; they are known only if everything was read, in every context. ``outputs`` are
+    about the outputs in npuprof.toml.
     """
 
     presets: list[PresetReport]
@@ -105,6 +106,7 @@ class StoreReport(Record):
     idle: list[Finding] = []
     faults: list[Finding] = []
     newer: list[Finding] = []
+    outputs: list[Finding] = []
 
     @property
     def by_preset(self) -> dict[str, list[Finding]]:
@@ -117,6 +119,7 @@ class StoreReport(Record):
             *self.faults,
             *self.newer,
             *self.idle,
+            *self.outputs,
         ]
         return {
             "": others,

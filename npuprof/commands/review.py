@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from npuprof import hosting
 from npuprof.catalog import build_finding
-from npuprof.checks.store import check_store
 from npuprof.commands.finding_options import JudgingVerb
 from npuprof.commands.framework import flag, option
 from npuprof.commands.resolving import open_workspace
@@ -22,6 +21,7 @@ from npuprof.hosting.job import Job
 from npuprof.hosting.merge_base import complete_checkout
 from npuprof.hosting.reports import FORMATS
 from npuprof.model import Context, Finding, NpuprofError
+from npuprof.renderers.outputs import check_store
 from npuprof.report import Answer, baselines
 from npuprof.report.findings import format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count

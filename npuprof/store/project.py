@@ -20,7 +20,7 @@ from npuprof.model import (
     build_error,
     did_you_mean,
 )
-from npuprof.store import FILE, layout, teamrules
+from npuprof.store import FILE, LOCK_FILE, layout, teamrules
 from npuprof.store.teamrules import ProjectKey
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Entry = TypeVar("Entry")
 
     from npuprof.document.policy import Ignore, TeamRule
-
+    from npuprof.store.outputs import Output
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
@@ -67,6 +67,7 @@ class Project(Record):
     sources: dict[str, Source] = {}
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
+    outputs: tuple[Output, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return the location of a source or one of its keys; None if it is not written yet."""
@@ -126,7 +127,24 @@ class _Reader:
             sources,
             rules,
             ignores,
+            self._read_outputs(good["output"]) if "output" in good else (),
         )
+
+    def _read_outputs(self, tables: Sequence[dict[str, Any]]) -> tuple[Output, ...]:
+        from npuprof.catalog.releases import list_frameworks
+        from npuprof.store.outputs import find_overlaps, read_output
+
+        known = dict(_OUTPUT_KEYS)
+        for name in list_frameworks():
+            known[name] = ProjectKey("a text", f'{name} = "RELEASE"')
+        required = ("spec", "to", "path")
+        outputs = tuple(self._read_entries("output", tables, known, required, read_output))
+        for first, second in find_overlaps(outputs):
+            what = f"the output {second.path!r} overlaps with {first.path!r}, line "
+            why = "Each output has a file, or a folder, of its own; case makes no difference."
+            path = (*second.origin.path, "path")
+            self._add(f"{what}{first.origin.line}", path, "name another path", why)
+        return outputs
 
     def _read_policies(
         self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
@@ -232,6 +250,15 @@ def find_copy_fault(folder: str) -> str:
     return "it is git's own folder" if ".git" in folder.lower().split("/") else ""
 
 
+def _find_output_fault(path: str) -> str:
+    """Return why an output cannot have a path, an empty string if it can."""
+    if path.lower().split("/")[0] in (FILE, LOCK_FILE):
+        return "npuprof reads that file itself"
+    if path == "." or not is_store_path(path):
+        return "it is not a path below the folder of npuprof.toml"
+    return find_copy_fault(path)
+
+
 def _is_revision(text: str) -> bool:
     """Return whether a text can be a version range or commit.
 
@@ -254,6 +281,18 @@ _KEYS = {
     "sources": ProjectKey("a table", "[sources.team]"),
     "rule": ProjectKey("a list of tables", "[[rule]]"),
     "ignore": ProjectKey("a list of tables", "[[ignore]]"),
+    "output": ProjectKey("a list of tables", "[[output]]"),
+}
+_OUTPUT_KEYS = {
+    "spec": ProjectKey(
+        "a text",
+        'spec = "serving+decode"',
+        lambda spec: "" if spec and "-" not in spec.split("+") else "it names no preset",
+    ),
+    "to": ProjectKey("a text", 'to = "vllm"'),
+    "path": ProjectKey("a text", 'path = "deploy/decode"', _find_output_fault),
+    "product": ProjectKey("a text", 'product = "atlas-a3"'),
+    "cann": ProjectKey("a text", 'cann = "9.0.0"'),
 }
 _SOURCE_KEYS = {
     "url": ProjectKey("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),

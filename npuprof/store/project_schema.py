@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
+from npuprof.catalog.releases import list_frameworks
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
+from npuprof.catalog.targets import load_target_index
 from npuprof.model import SEVERITIES
 from npuprof.store.project import TAKEN_NAMES
 
@@ -56,6 +58,9 @@ def build_project_schema() -> Schema:
             list_schema(_build_ignore_schema()),
             "Findings that are accepted, each with its reason.",
         ),
+        "output": _describe(
+            list_schema(_build_output_schema()), "The files that npuprof render --all writes."
+        ),
     }
     return {
         "$schema": DIALECT,
@@ -80,6 +85,19 @@ def _build_source_schema() -> Schema:
         "vendor": _describe(_SOME, "The folder of a copy in this repository.", "vendor/team"),
     }
     return table_schema(keys, ["url"])
+
+
+def _build_output_schema() -> Schema:
+    targets = [*load_target_index()]
+    keys = {
+        "spec": _describe(_SOME, "The preset, or several joined by +.", "serving+decode"),
+        "to": _describe({"enum": targets}, "The target.", "vllm"),
+        "path": _describe(_SOME, "Its file or folder, from this folder.", "deploy/decode"),
+        "product": _describe(_SOME, "The product.", "atlas-a3"),
+        "cann": _describe(_SOME, "The CANN release.", "9.0.0"),
+        **{name: _describe(_SOME, f"The release of {name}.") for name in list_frameworks()},
+    }
+    return table_schema(keys, ["spec", "to", "path"])
 
 
 def _build_rule_schema() -> Schema:

@@ -422,6 +422,11 @@ class Workspace:
         else:
             self.listed_store.replace_preset(Profile(document, home=self.store))
 
+    def use_file(self, path: str, raw: bytes) -> None:
+        """Use this text for the profile of a path outside the store. Raises NpuprofError."""
+        read = parse_document(path, path, raw)
+        self._overlays[path] = Profile(read, f"file:{path}", self.home)
+
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty string."""
         home = self._find_home_store()

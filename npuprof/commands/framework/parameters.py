@@ -18,11 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.spec import Workspace
 
-SPEC = argument(
-    "SPEC",
-    "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin",
-    "spec",
-)
+SPEC_HELP = "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin"
+SPEC = argument("SPEC", SPEC_HELP, "spec")
 SPECS = arguments(
     "SPEC...",
     (

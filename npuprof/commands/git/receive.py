@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 
 from npuprof.checks import identify_finding
-from npuprof.checks.store import check_store
 from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.resolving import open_workspace
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError, build_usage_error
+from npuprof.renderers.outputs import check_store
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.store import spec
