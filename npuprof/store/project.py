@@ -11,6 +11,7 @@ from contextlib import suppress
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
+    Axes,
     Finding,
     NpuprofError,
     Origin,
@@ -20,7 +21,7 @@ from npuprof.model import (
     build_error,
     did_you_mean,
 )
-from npuprof.store import FILE, layout, teamrules
+from npuprof.store import FILE, axes, layout, teamrules
 from npuprof.store.teamrules import ProjectKey
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
@@ -58,7 +59,8 @@ class Source(Record):
 class Project(Record):
     """The content of ``npuprof.toml``.
 
-    ``presets`` are globs of files outside the store, relative to that file.
+    ``presets`` are globs of files outside the store, relative to that file. ``axes`` are the values
+    of the declared axes, by name.
     """
 
     document: Document | None = None
@@ -67,6 +69,7 @@ class Project(Record):
     sources: dict[str, Source] = {}
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
+    axes: Axes = {}
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return the location of a source or one of its keys; None if it is not written yet."""
@@ -118,6 +121,7 @@ class _Reader:
         }
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
+        declared = self._read_axes(good.get("axes", {}))
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(
             self._document,
@@ -126,7 +130,23 @@ class _Reader:
             sources,
             rules,
             ignores,
+            declared,
         )
+
+    def _read_axes(self, table: dict[str, Any]) -> Axes:
+        """Return the declared axes without faulty ones."""
+        before = len(self.problems)
+        self._require_distinct((name, ("axes", name)) for name in table)
+        for name, values in table.items():
+            path = ("axes", name)
+            if fault := axes.find_name_fault(name):
+                hint = "give the axis another name, such as role or site"
+                self._add(f"an axis cannot be called {name!r}", path, hint, fault)
+            if fault := axes.find_values_fault(values):
+                self._add(f"{name!r} in [axes] {fault}", path, f'write {name} = ["one", "two"]')
+        if len(self.problems) > before:
+            return {}
+        return {name: tuple(values) for name, values in table.items()}
 
     def _read_policies(
         self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
@@ -252,6 +272,7 @@ _KEYS = {
         "a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault
     ),
     "sources": ProjectKey("a table", "[sources.team]"),
+    "axes": ProjectKey("a table", "[axes]"),
     "rule": ProjectKey("a list of tables", "[[rule]]"),
     "ignore": ProjectKey("a list of tables", "[[ignore]]"),
 }
