@@ -6,6 +6,7 @@ import os
 from shlex import quote
 
 from npuprof import renderers
+from npuprof.catalog.releases import list_frameworks
 from npuprof.commands.framework import argument, flag, option
 from npuprof.commands.framework.parameters import (
     NO_CHECK,
@@ -131,14 +132,15 @@ class Render(ResolvingVerb):
             there = (to for to in index if os.path.isfile(_find_code(path, to)))
             path = _find_code(path, self.to or next(there, "session"))
         header = read_header(_read_text(path, missing="")) or Header("")
-        named = {argument.partition("=")[0] for argument in self.frameworks}
+        named = {argument.partition("=")[0] for argument in (*self.frameworks, *self.axes)}
         for name, value in header.context.items():
             if name in named:
                 continue
             if name in ("cann", "product"):
                 setattr(self, name, getattr(self, name) or value)
             else:
-                self.frameworks.append(f"{name}={value}")
+                pairs = self.frameworks if name in list_frameworks() else self.axes
+                pairs.append(f"{name}={value}")
         return self.to or (header.target if header.target in index else "session")
 
     def _render_outputs(self) -> Answer:
@@ -172,7 +174,7 @@ class Render(ResolvingVerb):
 
     def _require_plain(self) -> None:
         """Raise NpuprofError for parameters that an output has in npuprof.toml."""
-        parameters = ("spec", "to", "output", "inline", "cann", "product", "frameworks")
+        parameters = ("spec", "to", "output", "inline", "cann", "product", "frameworks", "axes")
         for name in (*parameters, "mixin", "set_", "unset"):
             if getattr(self, name):
                 parameter = self.parameters[name]

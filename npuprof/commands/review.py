@@ -176,8 +176,10 @@ class Review(JudgingVerb):
         if survey is not None:
             results.notes += survey.describe_unread()
             results.code = max(results.code, 2 if survey.has_unread else 0)
-            differs = survey.has_unread or any(
-                pair.is_different or pair.accepted for pair in survey.pairs
+            differs = bool(
+                survey.has_unread
+                or survey.outputs
+                or any(pair.is_different or pair.accepted for pair in survey.pairs)
             )
         faults = sort_faults(results.failing, survey, states, job.target or "the target branch")
         if results.unresolved and not (faults or differs):

@@ -22,7 +22,7 @@ from npuprof.history.states import (
     is_unknown_state,
     set_plain_values,
 )
-from npuprof.model import Context, Finding, NpuprofError, Path, Record
+from npuprof.model import Axes, Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
@@ -293,6 +293,10 @@ class Timeline:
 
     def find_policy(self, profile: Profile) -> None:
         """Return None: presets in history are not checked."""
+
+    def find_axes(self, profile: Profile) -> Axes | None:
+        """Return the axes declared at the current commit. Raises NpuprofError."""
+        return self._lookups.find_axes(profile)
 
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``, as of the current commit.

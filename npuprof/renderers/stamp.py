@@ -25,6 +25,7 @@ BLOCK_FACTS = (
     "cann",
     "product",
     "framework",
+    "axis",
     "shell",
     "sections",
 )

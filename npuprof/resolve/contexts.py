@@ -41,8 +41,8 @@ def resolve_elsewhere(config: Config, context: Context) -> Config | None:
         return None
 
 
-def list_frameworks_matched(overrides: Iterable[Override]) -> list[str]:
-    """Return the frameworks whose releases overrides match on, without duplicates."""
+def list_axes_matched(overrides: Iterable[Override]) -> list[str]:
+    """Return the frameworks and declared axes that overrides match on, without duplicates."""
     return list(
         dict.fromkeys(
             name for override in overrides for name in override.match if name not in MATCH_KEYS
@@ -55,7 +55,7 @@ def list_override_points(override: Override, requested: Context) -> Iterator[Nam
 
     A release range counts as its newest release.
     """
-    axes = ["product", "cann", "target", *list_frameworks_matched([override])]
+    axes = ["product", "cann", "target", *list_axes_matched([override])]
     # an axis that was requested is fixed: its match is not tried
     for texts in combinations(
         *(("",) if requested.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)
@@ -67,25 +67,22 @@ def list_override_points(override: Override, requested: Context) -> Iterator[Nam
 
 
 def _find_newest(axis: str, text: str) -> str | None:
-    """Return a product or target unchanged, and the newest release of a range.
-
-    None if there is none.
-    """
-    return (
-        text
-        if axis in ("product", "target")
-        else next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
-    )
+    """Return the newest release of a range, None if there is none; other values unchanged."""
+    if not releases.is_axis(axis):
+        return text
+    return next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
 
 
 def build_point(requested: Context, values: Mapping[str, str | None]) -> Context:
     """Return a context with other values on some axes."""
     plain = {axis: value for axis, value in values.items() if axis in ("product", "cann", "target")}
-    versions = {
-        **dict(requested.versions),
-        **{axis: value for axis, value in values.items() if value and axis not in plain},
-    }
-    return requested._replace(**plain, versions=tuple(sorted(versions.items())))
+    versions, axes = dict(requested.versions), dict(requested.axes)
+    for axis, value in values.items():
+        if value and axis not in plain:
+            (versions if releases.is_axis(axis) else axes)[axis] = value
+    return requested._replace(
+        **plain, versions=tuple(sorted(versions.items())), axes=tuple(sorted(axes.items()))
+    )
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
@@ -97,7 +94,7 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
     unasked: dict[str, list[Origin]] = {}
     for profile in config.lineage:
         for index, override in enumerate(profile.overrides):
-            axes = ("product", "cann", *list_frameworks_matched([override]))
+            axes = ("product", "cann", *list_axes_matched([override]))
             open_ = [axis for axis in axes if axis in override.match and not here.find_value(axis)]
             values = {
                 axis: config.scenario if axis == "scenario" else here.find_value(axis)
@@ -117,7 +114,9 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
 
 def format_flag(axis: str) -> str:
     """Return the flag that selects a value of an axis."""
-    return f"--{axis}" if axis in ("product", "cann") else f"--framework {axis}=RELEASE"
+    if axis in ("product", "cann"):
+        return f"--{axis}"
+    return f"--framework {axis}=RELEASE" if releases.is_axis(axis) else f"--axis {axis}=VALUE"
 
 
 def _may_be_asked(config: Config, override: Override) -> bool:
@@ -206,7 +205,7 @@ class ContextMap:
             for step in override.steps:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
-        self._axes = ["product", "cann", *list_frameworks_matched(self._overrides)]
+        self._axes = ["product", "cann", *list_axes_matched(self._overrides)]
         #: equivalent releases, by the newest of them
         self._alike: dict[tuple[str, str | None], Stretch] = {}
         #: targets that overrides match on

@@ -93,7 +93,7 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
     content = {
         **{
             # the order of products has no meaning, so that it must not change the digest
-            name: _sort_texts(profile.table[name])
+            name: _sort_values(profile.table[name])
             for name in (*INHERITED_KEYS, "locked")
             if name in profile.table
         },
@@ -120,7 +120,9 @@ def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
     }
 
 
-def _sort_texts(value: Any) -> Any:
+def _sort_values(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sort_values(part) for name, part in value.items()}
     return sorted(map(str, value)) if isinstance(value, list) else value
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from npuprof.catalog.targets import load_target_index
-from npuprof.document import Document
 from npuprof.model import (
     Context,
     Finding,
     NpuprofError,
     Origin,
-    Path,
     Record,
     build_error,
     did_you_mean,
@@ -48,39 +45,8 @@ class Output(Record):
         return self.spec if context == "any" else f"{self.spec} for {context}"
 
 
-def read_output(
-    document: Document, path: Path, good: dict[str, Any], add: Callable[..., None]
-) -> Output | None:
-    """Return the output of a table; ``add`` gets all faults, ``good`` are the valid keys."""
-    texts = dict(good)
-    spec, to, file = (texts.pop(name, "") for name in ("spec", "to", "path"))
-    cann, product = (texts.pop(name, None) for name in ("cann", "product"))
-    known = load_target_index()
-    if to and to not in known:
-        hint = did_you_mean(to, known, f"known are {', '.join(known)}")
-        add(f"unknown target {to!r}", (*path, "to"), hint)
-    try:
-        context = build_context(cann, product, None, texts)
-    except NpuprofError as error:
-        for finding in error.findings:
-            add(finding.message, path, finding.hint)
-        return None
-    # without a slash at the end: paths are compared
-    return Output(spec, file.rstrip("/"), context._replace(target=to), Origin(document, path))
-
-
-def find_overlaps(outputs: Sequence[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs of outputs with one path, or with one below the other's; case does not count."""
-    kept: list[str] = []
-    owner: Output | None = None
-    # a folder is followed by all that is below it
-    for output in sorted(outputs, key=lambda output: output.path.casefold().split("/")):
-        parts = output.path.casefold().split("/")
-        if owner is not None and parts[: len(kept)] == kept:
-            first, second = sorted((owner, output), key=lambda other: other.origin.line or 0)
-            yield first, second
-        else:
-            kept, owner = parts, output
+def _split_path(output: Output) -> list[str]:
+    return output.path.casefold().split("/")
 
 
 class Outputs:
@@ -104,17 +70,56 @@ class Outputs:
         home = self.home
         if home.is_shipped or home.is_locked or not home.may_have_policy():
             return ()
-        outputs = self._workspace.lookups.find_project(home).outputs
-        problems = []
-        for output in outputs:
-            if self._is_in_store(output.path):
-                what = f"the output {output.path!r} is in the store"
-                why = "A rendered file would be one of its presets, or hide one."
-                hint = "name a path outside of it"
+        problems: list[Finding] = []
+        outputs = [
+            self._read_output(dict(texts), origin, problems)
+            for texts, origin in self._workspace.lookups.find_project(home).outputs
+        ]
+        why = "Each output has a file, or a folder, of its own; case makes no difference."
+        owner: Output | None = None
+        # a folder is followed by all that is below it
+        for output in sorted(outputs, key=_split_path):
+            parts = _split_path(owner) if owner else []
+            if owner and _split_path(output)[: len(parts)] == parts:
+                what = f"the output {output.path!r} overlaps with {owner.path!r}"
+                hint = f"name another path than line {owner.origin.line}"
                 problems.append(Finding("NP040", what, why, hint, output.origin, "output"))
+            else:
+                owner = output
         if problems:
             raise NpuprofError(problems)
-        return outputs
+        return tuple(outputs)
+
+    def _read_output(
+        self, texts: dict[str, str], origin: Origin, problems: list[Finding]
+    ) -> Output:
+        """Return the output of a table; its faults are added to the problems."""
+        spec, to, path = (texts.pop(name) for name in ("spec", "to", "path"))
+        cann, product = (texts.pop(name, None) for name in ("cann", "product"))
+        path = path.rstrip("/")
+        workspace = self._open(Context())
+        axes = {name: texts.pop(name) for name in workspace.declared_axes if name in texts}
+        known = load_target_index()
+        context = Context()
+        faults = []
+        if to not in known:
+            hint = did_you_mean(to, known, f"known are {', '.join(known)}")
+            faults.append(Finding("NP040", f"unknown target {to!r}", "", hint))
+        if self._is_in_store(path):
+            what = f"the output {path!r} is in the store"
+            why = "A rendered file would be one of its presets, or hide one."
+            faults.append(Finding("NP040", what, why, "name a path outside of it"))
+        try:
+            context = build_context(cann, product, None, texts, axes, workspace)
+        except NpuprofError as error:
+            faults += error.findings
+        problems += [fault._replace(code="NP040", origin=origin, key="output") for fault in faults]
+        return Output(spec, path, context._replace(target=to), origin)
+
+    def _open(self, context: Context) -> Workspace:
+        if context not in self._opened:
+            self._opened[context] = Workspace(None, context, opened=self.home, by=self._workspace)
+        return self._opened[context]
 
     def _is_in_store(self, path: str) -> bool:
         layout = self.home.layout
@@ -133,11 +138,7 @@ class Outputs:
 
     def resolve(self, output: Output) -> Config:
         """Return the spec of an output resolved in its context. Raises NpuprofError."""
-        if output.context not in self._opened:
-            self._opened[output.context] = Workspace(
-                None, output.context, opened=self.home, by=self._workspace
-            )
-        workspace = self._opened[output.context]
+        workspace = self._open(output.context)
         parts = workspace.split_spec(output.spec)
         return workspace.resolve_spec("+".join(self._find_part(workspace, part) for part in parts))
 

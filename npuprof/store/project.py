@@ -11,6 +11,7 @@ from contextlib import suppress
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
+    Axes,
     Finding,
     NpuprofError,
     Origin,
@@ -20,7 +21,7 @@ from npuprof.model import (
     build_error,
     did_you_mean,
 )
-from npuprof.store import FILE, LOCK_FILE, layout, teamrules
+from npuprof.store import FILE, LOCK_FILE, axes, layout, teamrules
 from npuprof.store.teamrules import ProjectKey
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     Entry = TypeVar("Entry")
 
     from npuprof.document.policy import Ignore, TeamRule
-    from npuprof.store.outputs import Output
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
@@ -58,7 +58,8 @@ class Source(Record):
 class Project(Record):
     """The content of ``npuprof.toml``.
 
-    ``presets`` are globs of files outside the store, relative to that file.
+    ``presets`` are globs of files outside the store, relative to that file. ``axes`` are the values
+    of the declared axes, by name. ``outputs`` are the texts of each ``[[output]]``, by key.
     """
 
     document: Document | None = None
@@ -67,7 +68,8 @@ class Project(Record):
     sources: dict[str, Source] = {}
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    axes: Axes = {}
+    outputs: tuple[tuple[dict[str, str], Origin], ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return the location of a source or one of its keys; None if it is not written yet."""
@@ -119,6 +121,7 @@ class _Reader:
         }
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
+        declared = self._read_axes(good.get("axes", {}))
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(
             self._document,
@@ -127,24 +130,43 @@ class _Reader:
             sources,
             rules,
             ignores,
-            self._read_outputs(good["output"]) if "output" in good else (),
+            declared,
+            tuple(self._read_outputs(good.get("output", ()), declared)),
         )
 
-    def _read_outputs(self, tables: Sequence[dict[str, Any]]) -> tuple[Output, ...]:
+    def _read_axes(self, table: dict[str, Any]) -> Axes:
+        """Return the declared axes without faulty ones."""
+        before = len(self.problems)
+        self._require_distinct((name, ("axes", name)) for name in table)
+        for name, values in table.items():
+            path = ("axes", name)
+            if fault := axes.find_name_fault(name):
+                hint = "give the axis another name, such as role or site"
+                self._add(f"an axis cannot be called {name!r}", path, hint, fault)
+            if fault := axes.find_values_fault(values):
+                self._add(f"{name!r} in [axes] {fault}", path, f'write {name} = ["one", "two"]')
+        if len(self.problems) > before:
+            return {}
+        return {name: tuple(values) for name, values in table.items()}
+
+    def _read_outputs(
+        self, tables: Sequence[dict[str, Any]], declared: Axes
+    ) -> Iterator[tuple[dict[str, str], Origin]]:
+        if not tables:
+            return iter(())
         from npuprof.catalog.releases import list_frameworks
-        from npuprof.store.outputs import find_overlaps, read_output
 
         known = dict(_OUTPUT_KEYS)
-        for name in list_frameworks():
-            known[name] = ProjectKey("a text", f'{name} = "RELEASE"')
+        for name in (*list_frameworks(), *declared):
+            known[name] = ProjectKey("a text", f'{name} = "VALUE"')
         required = ("spec", "to", "path")
-        outputs = tuple(self._read_entries("output", tables, known, required, read_output))
-        for first, second in find_overlaps(outputs):
-            what = f"the output {second.path!r} overlaps with {first.path!r}, line "
-            why = "Each output has a file, or a folder, of its own; case makes no difference."
-            path = (*second.origin.path, "path")
-            self._add(f"{what}{first.origin.line}", path, "name another path", why)
-        return outputs
+        return self._read_entries(
+            "output",
+            tables,
+            known,
+            required,
+            lambda document, path, good, _: (good, Origin(document, path)),
+        )
 
     def _read_policies(
         self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
@@ -279,6 +301,7 @@ _KEYS = {
         "a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault
     ),
     "sources": ProjectKey("a table", "[sources.team]"),
+    "axes": ProjectKey("a table", "[axes]"),
     "rule": ProjectKey("a list of tables", "[[rule]]"),
     "ignore": ProjectKey("a list of tables", "[[ignore]]"),
     "output": ProjectKey("a list of tables", "[[output]]"),
