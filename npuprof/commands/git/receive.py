@@ -50,9 +50,10 @@ class Receive(Verb):
         code = 0
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_new_errors(commit, moved)
-            if errors:
+            text += format_findings(errors)
+            # an output that is not up to date is reported, and rejects nothing
+            if any(error.severity == "error" for error in errors):
                 code = 1
-                text += format_findings(errors)
                 refs = ", ".join(ref for _, ref in moved)
                 notes.append(f"not taken: {refs}: {format_severity_counts(errors)}")
         return Answer(text, tuple(notes), code)
@@ -100,7 +101,7 @@ class Receive(Verb):
         return [
             finding
             for finding in check_store(checked, notes=False).findings
-            if finding.severity == "error"
+            if finding.severity == "error" or finding.code == "NP713"
         ]
 
 
