@@ -189,8 +189,9 @@ class Region(Record):
 
     ``products`` and ``releases`` are those of the region, empty if unknown, ``versions`` those of
     frameworks, and ``surface`` the API surface of its targets. ``apart`` is set if the products
-    must be selected, ``spans`` are the releases of the axes that require a selection, ``words``
-    lists the other selections that are required, and ``plain`` is set if none is.
+    must be selected, ``spans`` are the values of the axes that require a selection, ``words``
+    lists the other selections that are required, and ``plain`` is set if none is. ``axes`` are the
+    values of declared axes, None if none is selected.
     """
 
     config: Config
@@ -203,6 +204,7 @@ class Region(Record):
     spans: dict[str, tuple[str, ...]]
     words: tuple[str, ...]
     plain: bool
+    axes: tuple[tuple[str, Stretch], ...] = ()
 
 
 class ContextMap:
@@ -337,8 +339,9 @@ class ContextMap:
         if requested := self._config.context.find_value(axis):
             return [requested]
         if axis in self.declared:
-            # another value of such an axis is like none
-            return [_OPEN, *self._config.axes.get(axis, self._list_named(axis))]
+            declared = self._config.resolver.lookups.find_axes(self._config.lineage[-1]) or {}
+            values = self._config.axes.get(axis) or declared.get(axis) or self._list_named(axis)
+            return [_OPEN, *values]
         if axis == "product":
             return [_OPEN, *_list_products(self._config.products, self._list_named("product"))]
         return [_OPEN, *self._list_releases(axis)]
@@ -413,6 +416,7 @@ class ContextMap:
         families, *stretches = box
         apart = requested.product not in families
         spans = {}
+        axes = []
         versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], stretches, strict=True):
             here = requested.find_value(axis)
@@ -422,7 +426,9 @@ class ContextMap:
                 )
             # Values that overrides match outside the preset's claims count only if they decide.
             decides = here not in span or here or axis in claims
-            if axis not in self.declared:
+            if axis in self.declared:
+                axes.append((axis, _drop_open(span) or span))
+            else:
                 versions[axis] = _drop_open(span if decides else ())
         words = (
             [] if requested.target in places else [f"for the target {', '.join(map(str, places))}"]
@@ -443,6 +449,7 @@ class ContextMap:
             spans,
             tuple(words),
             plain,
+            tuple(axes),
         )
 
     def _list_unasked(self, box: Box) -> Iterator[str]:
