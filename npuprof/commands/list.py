@@ -67,12 +67,12 @@ class List(PrintingVerb):
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _list_presets(self) -> Answer:
+        workspace = spec.Workspace(self.store)
         conditions: Conditions | None = None
         if self.where:
             from npuprof.edit.conditions import Conditions
 
-            conditions = Conditions(self.where)
-        workspace = spec.Workspace(self.store)
+            conditions = Conditions(self.where, workspace.declared_axes)
         presets: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
         store = workspace.listed_store

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from keyword import iskeyword
+from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import releases
+from npuprof.catalog import condition, releases
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import SECTIONS, Axes, Finding, did_you_mean
 
@@ -83,6 +84,16 @@ def read_selected_axes(
 
 
 _WHY = "[axes] in npuprof.toml declares the axes and their values."
+
+
+def find_undeclared_values(tree: Any, declared: Axes) -> Iterator[tuple[str, str]]:
+    """Yield why a condition compares an axis with an undeclared value, each with a hint."""
+    for _, *sides in condition.list_comparisons(tree):
+        for side, other in (sides, sides[::-1]):
+            if side[0] == "value" and side[1][0] in declared and other[0] == "const":
+                for value in other[1] if isinstance(other[1], tuple) else other[1:]:
+                    if fault := find_undeclared(side[1][0], value, declared):
+                        yield fault
 
 
 def find_undeclared(name: str, value: str, declared: Axes) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
@@ -122,7 +123,7 @@ class _Reader:
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
         declared = self._read_axes(good.get("axes", {}))
-        rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
+        rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()), declared)
         return Project(
             self._document,
             good.get("requires", ""),
@@ -169,13 +170,13 @@ class _Reader:
         )
 
     def _read_policies(
-        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
+        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]], declared: Axes
     ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
         codes = [(table.get("code"), ("rule", index)) for index, table in enumerate(rules)]
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
         required = ("code", "require")
         good_rules = self._read_entries(
-            "rule", rules, teamrules.KEYS, required, teamrules.read_rule
+            "rule", rules, teamrules.KEYS, required, partial(teamrules.read_rule, declared)
         )
         keys = teamrules.IGNORE_KEYS  # all are required
         good_ignores = self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore)
