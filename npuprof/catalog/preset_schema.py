@@ -27,8 +27,9 @@ from npuprof.document.profile import (
     RELEASES,
     SWITCH,
     TEXT,
+    VALUES,
 )
-from npuprof.model import SCENARIOS
+from npuprof.model import SCENARIOS, Axes
 
 #: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of
 #: 2020-12.
@@ -49,10 +50,13 @@ _REFERENCE: Schema = {
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
 
 
-def build_profile_schema() -> Schema:
-    """Return the schema of a profile file."""
+def build_profile_schema(axes: Axes | None = None) -> Schema:
+    """Return the schema of a profile file of a store that declares these axes."""
     sections = {name: _build_section(section) for name, section in catalog.load_sections().items()}
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
+    values: dict[str, Schema] = {
+        name: {"enum": list(known)} for name, known in (axes or {}).items()
+    }
     return {
         "$schema": DIALECT,
         "$id": "urn:npuprof:profile",
@@ -67,10 +71,10 @@ def build_profile_schema() -> Schema:
             "override": list_schema({"$ref": "#/definitions/override"}),
         },
         "definitions": {
-            "profile": _build_profile_table_schema(),
+            "profile": _build_profile_table_schema(values),
             **sections,
             "append": _build_append_schema(),
-            "override": _build_override_schema(refs),
+            "override": _build_override_schema(refs, values),
             "keys": _build_keys_schema(),
             "code": build_code_schema(),
             "product": build_product_schema(),
@@ -99,7 +103,7 @@ def build_code_schema() -> Schema:
     return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
 
-def _build_profile_table_schema() -> Schema:
+def _build_profile_table_schema(values: dict[str, Schema]) -> Schema:
     keys: Schema = {"$ref": "#/definitions/keys"}
     accepted = table_schema(
         {"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"]
@@ -112,6 +116,7 @@ def _build_profile_table_schema() -> Schema:
         RELEASES: table_schema(
             {"cann": {"$ref": "#/definitions/release-range"}, **_list_framework_ranges()}
         ),
+        VALUES: table_schema({name: list_schema(value, 1) for name, value in values.items()}),
     }
     closer: dict[str, Schema] = {
         "scenario": {"enum": list(SCENARIOS)},
@@ -180,14 +185,14 @@ def _build_append_schema() -> Schema:
     }
 
 
-def _build_override_schema(refs: Schema) -> Schema:
+def _build_override_schema(refs: Schema, values: dict[str, Schema]) -> Schema:
     axes: Schema = {
         "product": {"$ref": "#/definitions/product"},
         "cann": {"$ref": "#/definitions/release-range"},
         "scenario": {"enum": list(SCENARIOS)},
         "target": {"enum": list(targets.list_target_names())},
     }
-    axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges()}
+    axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges(), **values}
     match = {
         **table_schema({key: {"anyOf": [axis, list_schema(axis)]} for key, axis in axes.items()}),
         "minProperties": 1,

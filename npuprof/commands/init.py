@@ -268,7 +268,7 @@ def _collect_files() -> dict[str, str]:
     lineage = workspace.resolver.lineages.find_lineage(workspace.store.profile(_SAMPLE))
     samples = {f"profiles/{member.name}.toml": member.document.text for member in reversed(lineage)}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
-    return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
+    return files | {f"profiles/{name}": text for name, text in build_editor_schemas({}).items()}
 
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:

@@ -11,7 +11,7 @@ from npuprof.commands.framework import Verb, flag, option_with_default
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
 from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
-from npuprof.model import build_usage_error
+from npuprof.model import Axes, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
 from npuprof.runs.run_records import load_record_schema
@@ -64,7 +64,7 @@ class Schema(Verb):
         home = spec.Workspace(self.store).store
         require_writable_store(home)
         outdated = []
-        for name, text in build_editor_schemas().items():
+        for name, text in build_editor_schemas(home.project.axes).items():
             path = os.path.join(home.root, name)
             known = writing.read_known_file(path)
             if known != text.encode():
@@ -84,12 +84,10 @@ class Schema(Verb):
         )
 
 
-def build_editor_schemas() -> dict[str, str]:
-    """Return the schema files for editors, by file name."""
-    return {
-        name: format_json_answer(_BUILDERS[of]())
-        for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))
-    }
+def build_editor_schemas(axes: Axes) -> dict[str, str]:
+    """Return the schema files for editors of a store that declares axes, by file name."""
+    schemas = {PRESET_SCHEMA: build_profile_schema(axes), PROJECT_SCHEMA: build_project_schema()}
+    return {name: format_json_answer(schema) for name, schema in schemas.items()}
 
 
 VERB = Schema

@@ -51,6 +51,13 @@ def build_project_schema() -> Schema:
             },
             "additionalProperties": _build_source_schema(),
         },
+        "axes": {
+            "type": "object",
+            "description": "Values along which presets vary, by axis.",
+            # as find_name_fault: an axis has no other meaning
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+            "additionalProperties": list_schema({"type": "string", "pattern": "^[^ ,=]+$"}, 1),
+        },
         "rule": _describe(
             list_schema(_build_rule_schema()), "Team rules, in addition to npuprof's own."
         ),

@@ -10,7 +10,7 @@ from npuprof.model import Axes, Finding, NpuprofError, Origin, Place, Record, bu
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import RELEASED, is_source_reference, read_revision, strip_revision
-from npuprof.store.base import CachedStore
+from npuprof.store.base import CachedStore, ComposedParts
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.problems import place_error
@@ -242,12 +242,12 @@ class Lookups:
     def find_axes(self, profile: Profile) -> Axes | None:
         """Return the axes declared in the tree that a profile was read from.
 
-        None for a vendored release, which comes without its npuprof.toml. Raises NpuprofError.
+        None for a run and a vendored release, which come without npuprof.toml. Raises NpuprofError.
         """
         home = profile.home
-        if isinstance(home, KeptRelease):
+        if isinstance(home, (KeptRelease, ComposedParts)):
             return None
-        if home is None or home.parts or (isinstance(home, Folder) and not home.project_file):
+        if home is None or (isinstance(home, Folder) and not home.project_file):
             return {}
         return self.find_project(home).axes
 
