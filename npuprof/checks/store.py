@@ -182,11 +182,16 @@ def _does_exist(preset: PresetReport) -> bool:
 
 
 def check_store(
-    store: CheckedStore, specs: Sequence[str] = (), notes: bool = True, progress: bool = False
+    store: CheckedStore,
+    specs: Sequence[str] = (),
+    notes: bool = True,
+    progress: bool = False,
+    find_output_faults: Callable[[], Iterable[Finding]] = tuple,
 ) -> StoreReport:
     """Return all findings about a store, or about ``specs`` of it only.
 
-    Without ``notes``, only errors and warnings.
+    Without ``notes``, only errors and warnings. The outputs of npuprof.toml are judged in their own
+    contexts, and therefore only if no other is requested.
 
     A fault in one file, even an internal error, hides no finding about another. With ``progress``,
     a terminal shows how many presets are done. Raises NpuprofError if there is nothing to check, or
@@ -236,6 +241,7 @@ def check_store(
         copies=copies,
         faults=faults,
         newer=newer,
+        outputs=collect_findings(find_output_faults) if store.context == Context() else [],
     )
     if not notes or not report.is_whole or report.unresolved:
         return report

@@ -22,7 +22,8 @@ from npuprof.commands.resolving import (
 )
 from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
 from npuprof.renderers import collect_sidecars
-from npuprof.renderers.stamp import Header, read_header
+from npuprof.renderers.stamp import read_header
+from npuprof.renderers.trusting import COMPARED
 from npuprof.report import Answer, output
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
@@ -131,7 +132,7 @@ class Render(ResolvingVerb):
         if os.path.isdir(path):
             there = (to for to in index if os.path.isfile(_find_code(path, to)))
             path = _find_code(path, self.to or next(there, "session"))
-        header = read_header(_read_text(path, missing="")) or Header("")
+        header = read_header(_read_text(path, missing=""))
         named = {argument.partition("=")[0] for argument in (*self.frameworks, *self.axes)}
         for name, value in header.context.items():
             if name in named:
@@ -153,10 +154,9 @@ class Render(ResolvingVerb):
         workspace = open_workspace(self.store)
         outputs = Outputs(workspace, workspace.store)
         rendered = self._list_rendered(outputs)
-        left = [path for paths in files.find_left_over_files(outputs).values() for path in paths]
-        places = {name: os.path.relpath(os.path.join(outputs.base, name)) for name in left}
-        over = [quote(places[name]) for name in left]
-        notes = [f"no output declares these files any more: rm {' '.join(over)}"] if over else []
+        folder = outputs.folder
+        left = [quote(os.path.join(folder, path)) for path in files.find_left_over_files(outputs)]
+        notes = [f"no output declares these files any more: rm {' '.join(left)}"] if left else []
         if self.check is not None:
             return self._check_outputs(outputs, rendered, notes)
         placed = []
@@ -165,8 +165,8 @@ class Render(ResolvingVerb):
                 outputs.require_no_link(entry.code)
                 print_omitted_count(entry.rendered.left_out, strict=False)
                 _print_notes(entry.rendered, f"{entry.output.path}: ")
-                code = os.path.relpath(os.path.join(outputs.base, entry.code))
-                placed.append(Placed(code, entry.rendered, os.path.relpath(outputs.base)))
+                code = os.path.join(folder, entry.code)
+                placed.append(Placed(code, entry.rendered, folder or os.curdir))
         written = write_all_rendered(placed, self.force) if placed else []
         same = len(rendered) - len(placed)
         notes = [*(f"wrote {path}" for path in written), *notes]
@@ -175,29 +175,28 @@ class Render(ResolvingVerb):
     def _require_plain(self) -> None:
         """Raise NpuprofError for parameters that an output has in npuprof.toml."""
         parameters = ("spec", "to", "output", "inline", "cann", "product", "frameworks", "axes")
-        for name in (*parameters, "mixin", "set_", "unset"):
-            if getattr(self, name):
-                parameter = self.parameters[name]
-                shown = parameter.flags[0] if parameter.flags else parameter.metavar
-                hint = f"omit it, or set it in [[output]] of {FILE}"
-                raise build_usage_error(f"--all and {shown} do not go together", hint)
+        if any(getattr(self, name) for name in (*parameters, "mixin", "set_", "unset")):
+            what = f"--all takes presets, targets and contexts from {FILE} only"
+            raise build_usage_error(what, "omit the other parameters, or --all")
 
     def _list_rendered(self, outputs: Outputs) -> list[OutputFiles]:
         """Return all outputs rendered, after their checks. Raises NpuprofError with all errors."""
         from npuprof.checks import fold_findings, require_exportable
-        from npuprof.renderers.outputs import find_shared_files, render_output
+        from npuprof.renderers.outputs import find_overlaps, render_output
 
         entries: list[OutputFiles] = []
         findings: list[Finding] = []
         for declared in outputs.declared:
             try:
                 config = outputs.resolve(declared)
+                if self.check is not None:
+                    config.memo[COMPARED] = True
                 findings += [] if self.no_check else require_exportable(config)
                 entries.append(render_output(outputs, declared, config))
                 findings += entries[-1].rendered.left_out if self.strict else ()
             except NpuprofError as error:
                 findings += error.findings
-        findings = fold_findings([*findings, *find_shared_files(entries)])
+        findings = fold_findings([*findings, *find_overlaps(entries)])
         if any(finding.severity == "error" for finding in findings):
             raise NpuprofError(findings)
         print_findings(findings)
@@ -219,14 +218,12 @@ class Render(ResolvingVerb):
                 raise build_usage_error(what, f"{FILE} declares them")
         wrong = [entry for entry in rendered if entry.problems]
         lines = []
-        folder = os.path.relpath(outputs.base)
-        folder = "" if folder == "." else folder
         for name, entries in group_pairs(
             (entry.output.describe(), entry) for entry in wrong
         ).items():
             lines.append(f"{name}:\n")
             for entry in entries:
-                lines += [f"  {line}\n" for line in entry.describe_problems(folder)]
+                lines += [f"  {line}\n" for line in entry.describe_problems(outputs.folder)]
         force = any(entry.needs_force for entry in wrong)
         notes = [f"{len(wrong)} of {format_count(len(rendered), 'output')} are not up to date"]
         if wrong:
@@ -262,18 +259,20 @@ def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.R
     path = _find_code(path, to)
     _read_text(path)  # raises if it is missing
     states = compare_with_files(config, to, path, rendered, read_known_file)
-    notes = []
-    for file, state in states.items():
-        if state is None or (file != path and not state.current):
-            notes.append(f"{file} differs from the content in the preset")
-        elif state.foreign:
-            notes.append(f"{file} was not rendered by npuprof, or has lost its header")
-        elif state.edited:
-            notes.append(f"{file} was edited by hand: its text is not the one that was rendered")
-        if file == path and state and state.stale:
-            notes.append(
-                f"{file} is out of date: the preset, or npuprof, has changed since it was rendered"
-            )
+    state = states.pop(path)
+    notes = [
+        f"{file} differs from the content in the preset"
+        for file, sidecar in states.items()
+        if not sidecar.current
+    ]
+    if state.foreign:
+        notes.append(f"{path} was not rendered by npuprof, or has lost its header")
+    if state.edited:
+        notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
+    if state.stale:
+        notes.append(
+            f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
+        )
     return Answer(None, tuple(notes), int(bool(notes)))
 
 

@@ -207,16 +207,20 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
 
 
 def compare_outputs(before: Revision | Folder, after: Revision | Folder) -> Iterator[str]:
-    """Yield the outputs whose effective values, target or context differ, with their paths."""
+    """Yield the outputs whose spec, context or effective values differ, with their paths."""
     old, new = (
-        {output.path: (output, _find_output_digest(outputs, output)) for output in outputs.declared}
+        {
+            output.path: (
+                output._replace(origin=None),
+                _find_output_digest(outputs, output),
+            )
+            for output in outputs.declared
+        }
         for outputs in (Outputs(spec.Workspace(opened=side), side) for side in (before, after))
     )
-    for path in {**old, **new}:
-        was, now = old.get(path), new.get(path)
-        state = ", new" if was is None else ", removed" if now is None else ""
-        output, digest = now or old[path]
-        if was is None or was[1] != digest or was[0].context != output.context or state:
+    for path, (output, _) in {**old, **new}.items():
+        if old.get(path) != new.get(path):
+            state = ", removed" if path not in new else "" if path in old else ", new"
             yield f"{path} ({output.describe()}{state})"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import cached_property
 
-from npuprof.catalog.targets import load_target_index
 from npuprof.model import (
     Context,
     Finding,
@@ -13,7 +12,6 @@ from npuprof.model import (
     Origin,
     Record,
     build_error,
-    did_you_mean,
 )
 from npuprof.store import FILE
 from npuprof.store.folder import Folder, find_project_folder
@@ -37,16 +35,12 @@ class Output(Record):
     spec: str
     path: str
     context: Context
-    origin: Origin
+    origin: Origin | None
 
     def describe(self) -> str:
         """Return the spec with its context: ``serving+decode for atlas-a3``."""
         context = self.context.describe().replace("product ", "")
         return self.spec if context == "any" else f"{self.spec} for {context}"
-
-
-def _split_path(output: Output) -> list[str]:
-    return output.path.casefold().split("/")
 
 
 class Outputs:
@@ -64,6 +58,12 @@ class Outputs:
             return find_project_folder(self.home)
         return str(self.home.layout.base)
 
+    @property
+    def folder(self) -> str:
+        """The folder of npuprof.toml from the current folder, empty if it is that."""
+        folder = os.path.relpath(self.base)
+        return "" if folder == os.curdir else folder
+
     @cached_property
     def declared(self) -> tuple[Output, ...]:
         """The outputs in npuprof.toml. Raises NpuprofError if it, or one of them, is invalid."""
@@ -75,17 +75,6 @@ class Outputs:
             self._read_output(dict(texts), origin, problems)
             for texts, origin in self._workspace.lookups.find_project(home).outputs
         ]
-        why = "Each output has a file, or a folder, of its own; case makes no difference."
-        owner: Output | None = None
-        # a folder is followed by all that is below it
-        for output in sorted(outputs, key=_split_path):
-            parts = _split_path(owner) if owner else []
-            if owner and _split_path(output)[: len(parts)] == parts:
-                what = f"the output {output.path!r} overlaps with {owner.path!r}"
-                hint = f"name another path than line {owner.origin.line}"
-                problems.append(Finding("NP040", what, why, hint, output.origin, "output"))
-            else:
-                owner = output
         if problems:
             raise NpuprofError(problems)
         return tuple(outputs)
@@ -96,25 +85,20 @@ class Outputs:
         """Return the output of a table; its faults are added to the problems."""
         spec, to, path = (texts.pop(name) for name in ("spec", "to", "path"))
         cann, product = (texts.pop(name, None) for name in ("cann", "product"))
-        path = path.rstrip("/")
         workspace = self._open(Context())
         axes = {name: texts.pop(name) for name in workspace.declared_axes if name in texts}
-        known = load_target_index()
         context = Context()
-        faults = []
-        if to not in known:
-            hint = did_you_mean(to, known, f"known are {', '.join(known)}")
-            faults.append(Finding("NP040", f"unknown target {to!r}", "", hint))
+        faults: tuple[Finding, ...] = ()
         if self._is_in_store(path):
             what = f"the output {path!r} is in the store"
             why = "A rendered file would be one of its presets, or hide one."
-            faults.append(Finding("NP040", what, why, "name a path outside of it"))
+            faults = (Finding("NP040", what, why, "name a path outside of it"),)
         try:
-            context = build_context(cann, product, None, texts, axes, workspace)
+            context = build_context(cann, product, to, texts, axes, workspace)
         except NpuprofError as error:
             faults += error.findings
         problems += [fault._replace(code="NP040", origin=origin, key="output") for fault in faults]
-        return Output(spec, path, context._replace(target=to), origin)
+        return Output(spec, path.rstrip("/"), context, origin)
 
     def _open(self, context: Context) -> Workspace:
         if context not in self._opened:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
+from npuprof.catalog.releases import list_frameworks
+from npuprof.catalog.targets import load_target_index
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
@@ -153,12 +155,8 @@ class _Reader:
     def _read_outputs(
         self, tables: Sequence[dict[str, Any]], declared: Axes
     ) -> Iterator[tuple[dict[str, str], Origin]]:
-        if not tables:
-            return iter(())
-        from npuprof.catalog.releases import list_frameworks
-
         known = dict(_OUTPUT_KEYS)
-        for name in (*list_frameworks(), *declared):
+        for name in (*list_frameworks(), *declared) if tables else ():
             known[name] = ProjectKey("a text", f'{name} = "VALUE"')
         required = ("spec", "to", "path")
         return self._read_entries(
@@ -277,9 +275,12 @@ def _find_output_fault(path: str) -> str:
     """Return why an output cannot have a path, an empty string if it can."""
     if path.lower().split("/")[0] in (FILE, LOCK_FILE):
         return "npuprof reads that file itself"
-    if path == "." or not is_store_path(path):
-        return "it is not a path below the folder of npuprof.toml"
     return find_copy_fault(path)
+
+
+def _find_target_fault(to: str) -> str:
+    known = load_target_index()
+    return "" if to in known else did_you_mean(to, known, f"known are {', '.join(known)}")
 
 
 def _is_revision(text: str) -> bool:
@@ -313,7 +314,7 @@ _OUTPUT_KEYS = {
         'spec = "serving+decode"',
         lambda spec: "" if spec and "-" not in spec.split("+") else "it names no preset",
     ),
-    "to": ProjectKey("a text", 'to = "vllm"'),
+    "to": ProjectKey("a text", 'to = "vllm"', _find_target_fault),
     "path": ProjectKey("a text", 'path = "deploy/decode"', _find_output_fault),
     "product": ProjectKey("a text", 'product = "atlas-a3"'),
     "cann": ProjectKey("a text", 'cann = "9.0.0"'),

@@ -324,9 +324,9 @@ FAULTS = {
     "unknown product": ({"product": '"atlas-a33"'}, "unknown product 'atlas-a33'"),
     "unknown release": ({"torch_npu": '"99x"'}, "unknown torch_npu release '99x'"),
     "standard input": ({"spec": '"-"'}, "it names no preset"),
-    "out of the tree": ({"path": '"../x"'}, "not a path below"),
-    "absolute": ({"path": '"/tmp/x"'}, "not a path below"),
-    "the top": ({"path": '"."'}, "not a path below"),
+    "out of the tree": ({"path": '"../x"'}, "not a folder below"),
+    "absolute": ({"path": '"/tmp/x"'}, "not a folder below"),
+    "the top": ({"path": '"."'}, "not a folder below"),
     "git's folder": ({"path": '"a/.GIT/x"'}, "git's own folder"),
     "the store": ({"path": '"Profiles/x"'}, "is in the store"),
     "the project": ({"path": '"NPUPROF.toml"'}, "npuprof reads that file itself"),
@@ -375,17 +375,24 @@ def test_two_outputs_with_one_path_are_an_error(
     expect(run("render", "--all"), 2, "NP040", "overlaps")
 
 
-def test_a_sidecar_of_one_output_is_no_file_of_another(repo: Repo, run: Run) -> None:
-    text = '[options.modify_mixlist]\nblack-list = {{ to-add = ["{}"] }}\n'
-    repo.write({"a": text.format("MatMul"), "b": text.format("Cast")})
-    for name in ("b", "a"):
-        write_outputs(
-            {"spec": '"a"', "to": '"session"', "path": '"code/a.py"'},
-            {"spec": f'"{name}"', "to": '"session"', "path": '"code/b.py"'},
-        )
-        result = run("render", "--all", "--no-check")
-        # equal files may be shared
-        assert (result.code, "NP040" in result.err) == ((2, True) if name == "b" else (0, False))
+@pytest.mark.parametrize("path", ["code/b.py", "code/OPS_info.json"], ids=["sidecar", "code"])
+def test_a_sidecar_of_one_output_is_no_file_of_another(path: str, repo: Repo, run: Run) -> None:
+    repo.write({"a": '[options.modify_mixlist]\nblack-list = { to-add = ["MatMul"] }\n'})
+    write_outputs(
+        {"spec": '"a"', "to": '"session"', "path": '"code/a.py"'},
+        {"spec": '"a"', "to": '"session"', "path": f'"{path}"'},
+    )
+    expect(run("render", "--all", "--no-check"), 2, "NP040", "overlaps", "ops_info.json")
+    assert not Path("code").exists()
+
+
+def test_outputs_are_compared_without_trust(repo: Repo, run: Run) -> None:
+    repo.write({"a": '[env]\nMY_OWN_FLAG = "1"\n'})
+    write_outputs({"spec": '"a"'})
+    expect(run("render", "--all"), 2, "NP930")
+    expect(run("render", "--all", "--check"), 1, "missing: deploy/x/config.yaml")
+    expect(run("check"), 0, "NP713", "missing: deploy/x/config.yaml")
+    assert not Path("deploy").exists()
 
 
 @pytest.mark.parametrize("leads_to", ["profiles", "../outside"])
@@ -436,7 +443,11 @@ def test_a_spec_may_be_a_path_or_a_revision(
 
 def test_render_all_takes_no_other_parameters(two: Repo, run: Run) -> None:
     for more in (("serving",), ("--to", "json"), ("--product", "atlas-a2"), ("-o", "x")):
-        expect(run("render", *more, "--all"), 2, "do not go together")
+        expect(
+            run("render", *more, "--all"),
+            2,
+            "takes presets, targets and contexts from npuprof.toml only",
+        )
     expect(run("render"), 2, "there is no SPEC")
     expect(run("render", "serving", "--check"), 2, "there is no FILE")
     two.write({"decode": None})

@@ -296,8 +296,6 @@ def imply_values(verb: type[Verb], arguments: Sequence[str]) -> list[str]:
     """Return the arguments, with the implied value of each option that has no other."""
     implied = list(arguments)
     for index, argument in enumerate(arguments):
-        if argument == "--":
-            break
         parameter = verb.spellings.get(argument)
         has_value = index + 1 < len(arguments) and not arguments[index + 1].startswith("-")
         if parameter is not None and parameter.implied and not has_value:
