@@ -225,7 +225,7 @@ class Render(ResolvingVerb):
             for entry in entries:
                 lines += [f"  {line}\n" for line in entry.describe_problems(outputs.folder)]
         force = any(entry.needs_force for entry in wrong)
-        notes = [f"{len(wrong)} of {format_count(len(rendered), 'output')} are not up to date"]
+        notes = [f"not up to date: {len(wrong)} of {format_count(len(rendered), 'output')}"]
         if wrong:
             notes.append(f"renew them: npuprof render --all{' --force' if force else ''}")
         return Answer("".join(lines), (*notes, *over), int(bool(wrong or over)))

@@ -292,8 +292,8 @@ def test_outputs_are_found_from_any_folder(run: Run, monkeypatch: pytest.MonkeyP
     expect(run("render", "--all", "--check"), 0)
     Path("env.sh").unlink()
     expect(run("render", "--all", "--check"), 1, "missing: ../../deploy/decode/env.sh")
-    expect(run("render", "--all", "--check", "../serving.json"), 0, "0 of 1 output ")
-    expect(run("render", "--all"), 0, "wrote env.sh")
+    expect(run("render", "--all", "--check", "../serving.json"), 0, "not up to date: 0 of 1 output")
+    expect(run("render", "--all"), 0, "wrote ../../deploy/decode/env.sh")
 
 
 def test_a_staged_change_that_makes_an_output_stale_is_a_finding(two: Repo, run: Run) -> None:
