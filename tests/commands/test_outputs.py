@@ -465,6 +465,22 @@ def test_a_composition_of_an_output_is_listed_and_compared(run: Run) -> None:
     expect(run("diff"), 0, "outputs: deploy/decode (serving+decode for atlas-a3)")
 
 
+@pytest.mark.usefixtures("committer")
+def test_the_log_of_a_composition_has_the_commits_that_changed_it(two: Repo, run: Run) -> None:
+    decode = "[vllm]\nmax-num-seqs = {}\n"
+    two.commit({"decode": decode.format(65)}, "sixty-five")
+    two.commit({"serving": SERVING.replace("[env]", "max-num-seqs = 1\n[env]")}, "hidden")
+    two.commit({"other": "[vllm]\nseed = 1\n"}, "another preset")
+    two.commit({"serving": SERVING.replace("1024", "2048")}, "buffers")
+    log = json.loads(run("log", "serving+decode", "--format", "json").out)
+    subjects = [commit["subject"] for commit in log["commits"]]
+    assert subjects == ["buffers", "sixty-five", "change"]
+    assert [commit["kind"] for commit in log["commits"]] == ["changed", "changed", "created"]
+    keyed = json.loads(run("log", "serving+decode", "vllm.max-num-seqs", "--format", "json").out)
+    assert [commit["subject"] for commit in keyed["commits"]] == ["sixty-five", "change"]
+    expect(run("log", "serving+none"), 2, "none")
+
+
 # -- render --check -------------------------------------------------------------------------------
 
 COMMON = '[[override]]\nmatch = {{ product = "atlas-a3" }}\n{}\n'
