@@ -76,11 +76,13 @@ def _dispatch_command(arguments: list[str]) -> int:
         from npuprof.commands.completion import answer_shell
 
         return answer_shell(instruction, os.environ)
-    from npuprof.commands.framework import load_verb, parse_plain_arguments
+    from npuprof.commands.framework import imply_values, load_verb, parse_plain_arguments
 
     loaded = load_verb(arguments)
     if loaded is not None:
-        parameters = parse_plain_arguments(loaded.verb, loaded.arguments)
+        plain = imply_values(loaded.verb, loaded.arguments)
+        arguments = [*loaded.names, *plain]
+        parameters = parse_plain_arguments(loaded.verb, plain)
         if parameters is not None:
             return run_verb(loaded.verb, parameters)
     from npuprof.commands.framework import application

@@ -15,7 +15,7 @@ from typing import Any
 
 from npuprof import checks, renderers
 from npuprof.checks.lifetimes import build_newer_findings
-from npuprof.checks.store import StoreReport, check_store
+from npuprof.checks.store import StoreReport
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.html_changes import Changes
 from npuprof.document import parse_document
@@ -30,6 +30,7 @@ from npuprof.model import (
     is_utf8,
 )
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
+from npuprof.renderers.outputs import check_store
 from npuprof.renderers.process import (
     build_fact_finder,
     fill_config_proto,
@@ -110,6 +111,7 @@ class Library:
         product: str | None = None,
         target: str | None = None,
         versions: Mapping[str, str] | None = None,
+        axes: Mapping[str, str] | None = None,
         mixins: Sequence[str | os.PathLike[str]] = (),
         set: Mapping[str, Any] | None = None,
         unset: Sequence[str] = (),
@@ -119,8 +121,9 @@ class Library:
         ``name`` is a spec as on the command line: a preset, ``preset@REVISION``,
         ``preset+overlay``, or the path of a TOML file. ``cann`` (a release, ``"9.0.0"``),
         ``product`` (a family, a line, or a soc_version), ``target`` (one of ``TARGETS``, or
-        ``"env"``) and ``versions`` (releases by framework, ``{"torch_npu": "7.3"}``) decide which
-        overrides match. ``mixins`` are composed over the preset in order; then come ``set``, values
+        ``"env"``), ``versions`` (releases by framework, ``{"torch_npu": "7.3"}``) and ``axes``
+        (values of axes of npuprof.toml, ``{"role": "decode"}``) decide which overrides match.
+        ``mixins`` are composed over the preset in order; then come ``set``, values
         by key (``{"hccl_timeout": 600, "env.HCCL_ALGO": "..."}``, in the unit of the option), and
         ``unset``, a list of keys.
 
@@ -132,7 +135,9 @@ class Library:
             isinstance(spec_text, str),
             f"name must be a str or a pathlib.Path, not {type(name).__name__}",
         )
-        workspace = self.workspace.open_beside(_build_context(cann, product, target, versions))
+        workspace = self.workspace.open_beside(
+            _build_context(cann, product, target, versions, axes, self.workspace)
+        )
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (spec_text, *layers)):
             hint = "give its text to npuprof.loads"
@@ -161,13 +166,14 @@ def loads(
     product: str | None = None,
     target: str | None = None,
     versions: Mapping[str, str] | None = None,
+    axes: Mapping[str, str] | None = None,
     set: Mapping[str, Any] | None = None,
     unset: Sequence[str] = (),
     store: Library | None = None,
 ) -> Config:
     """Return a preset given as TOML text, resolved.
 
-    ``store`` has its parents, the other arguments are as in ``Library.resolve``.
+    ``store`` has its parents and axes, the other arguments are as in ``Library.resolve``.
 
     Raises NpuprofError for an invalid preset, and for parents without a ``store``; TypeError for
     other types.
@@ -182,7 +188,9 @@ def loads(
     )
     _require(store is None or isinstance(store, Library), "store must be the result of open_store")
     _require(is_utf8(text), "text must be valid Unicode: it contains a lone surrogate")
-    context = _build_context(cann, product, target, versions)
+    _require(not axes or store is not None, "axes need the store that declares them: store=...")
+    workspace_of_axes = store.workspace if store is not None else None
+    context = _build_context(cann, product, target, versions, axes, workspace_of_axes)
     workspace = (
         store.workspace.open_beside(context)
         if store is not None
@@ -363,25 +371,28 @@ def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
 
 
 def _build_context(
-    cann: str | None, product: str | None, target: str | None, versions: Mapping[str, str] | None
+    cann: str | None,
+    product: str | None,
+    target: str | None,
+    versions: Mapping[str, str] | None,
+    axes: Mapping[str, str] | None,
+    workspace: spec.Workspace | None,
 ) -> Context:
     for name, value in (("cann", cann), ("product", product), ("target", target)):
         _require(
             value is None or isinstance(value, str),
             f"{name} must be a str, not {type(value).__name__}",
         )
-    good = versions is None or (
-        isinstance(versions, Mapping)
-        and all(isinstance(text, str) for item in versions.items() for text in item)
-    )
-    _require(
-        good,
-        (
-            "versions must be a dict of releases by framework, "
-            'each a str: versions={"torch_npu": "7.3"}'
-        ),
-    )
-    return spec.build_context(cann, product, target, versions or {})
+    for given, form in (
+        (versions, 'versions must be a dict of releases by framework, {"torch_npu": "7.3"}'),
+        (axes, 'axes must be a dict of values by axis, {"role": "decode"}'),
+    ):
+        good = given is None or (
+            isinstance(given, Mapping)
+            and all(isinstance(text, str) for item in given.items() for text in item)
+        )
+        _require(good, form)
+    return spec.build_context(cann, product, target, versions or {}, axes or {}, workspace)
 
 
 def _build_changes(values: Mapping[str, Any] | None, unset: Sequence[str]) -> Sequence[Any]:

@@ -51,6 +51,9 @@ Path = tuple["Any", ...]
 TomlValue: TypeAlias = "Any"
 TomlTable = dict[str, TomlValue]
 
+#: The values of declared axes, by name.
+Axes = dict[str, tuple[str, ...]]
+
 
 def _list_framework_sections() -> tuple[str, ...]:
     """Return the frameworks that presets have a section for, by name.
@@ -391,7 +394,8 @@ class Context(Record):
     """The context of a resolution: CANN release, product, render target, framework releases.
 
     None means any. ``newer`` are axes with the requested release, if that is newer than all known
-    ones: the newest of these represents it.
+    ones: the newest of these represents it. ``axes`` are the values of axes that npuprof.toml
+    declares, sorted.
     """
 
     cann: str | None = None
@@ -399,13 +403,17 @@ class Context(Record):
     target: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
     newer: tuple[tuple[str, str], ...] = ()
+    axes: tuple[tuple[str, str], ...] = ()
 
     def __hash__(self) -> int:  # faster than hashing all fields of a record
-        return hash((self.cann, self.product, self.target, self.versions, self.newer))
+        return hash((self.cann, self.product, self.target, self.versions, self.newer, self.axes))
 
     def find_value(self, axis: str) -> str | None:
-        """Return the requested value of an axis: CANN, product, target or a framework."""
-        return dict(self.versions).get(axis) or {
+        """Return the requested value of an axis.
+
+        It is CANN, the product, the target, a framework or a declared axis.
+        """
+        return dict((*self.versions, *self.axes)).get(axis) or {
             "cann": self.cann,
             "product": self.product,
             "target": self.target,
@@ -416,13 +424,13 @@ class Context(Record):
 
         An example is ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``.
         """
-        requested = ("cann", self.cann), ("product", self.product), *self.versions
+        requested = ("cann", self.cann), ("product", self.product), *self.versions, *self.axes
         return ", ".join(f"{name} {value}" for name, value in requested if value) or "any"
 
     def build_fields(self) -> dict[str, Any]:
         """Return the context as the fields of a JSON object."""
-        fields = {**self._asdict(), "versions": dict(self.versions), "newer": dict(self.newer)}
-        return {name: value for name, value in fields.items() if value}
+        tables = {name: dict(getattr(self, name)) for name in ("versions", "newer", "axes")}
+        return {name: value for name, value in {**self._asdict(), **tables}.items() if value}
 
 
 class Step:

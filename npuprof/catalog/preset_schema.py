@@ -28,8 +28,9 @@ from npuprof.document.profile import (
     RELEASES,
     SWITCH,
     TEXT,
+    VALUES,
 )
-from npuprof.model import LIST_OPS, SCENARIOS
+from npuprof.model import LIST_OPS, SCENARIOS, Axes
 
 #: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of
 #: 2020-12.
@@ -50,14 +51,19 @@ _REFERENCE: Schema = {
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
 
 
-def build_profile_schema(declared: TeamVariables = NONE_DECLARED) -> Schema:
-    """Return the schema of a profile file; ``declared`` are the variables of the team."""
+def build_profile_schema(
+    axes: Axes | None = None, declared: TeamVariables = NONE_DECLARED
+) -> Schema:
+    """Return the schema of a profile file of a store that declares these axes and variables."""
     sections = {name: _build_section(section) for name, section in catalog.load_sections().items()}
     sections["env"]["properties"] |= {
         name: {"description": variable.texts["summary"], **build_variable_schema(variable)}
         for name, variable in declared.items()
     }
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
+    values: dict[str, Schema] = {
+        name: {"enum": list(known)} for name, known in (axes or {}).items()
+    }
     return {
         "$schema": DIALECT,
         "$id": "urn:npuprof:profile",
@@ -72,13 +78,13 @@ def build_profile_schema(declared: TeamVariables = NONE_DECLARED) -> Schema:
             "override": list_schema({"$ref": "#/definitions/override"}),
         },
         "definitions": {
-            "profile": _build_profile_table_schema(),
+            "profile": _build_profile_table_schema(values),
             **sections,
             "append": _build_elements_schema(
                 "Values to append to inherited lists instead of replacing them."
             ),
             "remove": _build_elements_schema("Elements to take out of inherited lists."),
-            "override": _build_override_schema(refs),
+            "override": _build_override_schema(refs, values),
             "keys": _build_keys_schema(),
             "code": build_code_schema(),
             "product": build_product_schema(),
@@ -107,7 +113,7 @@ def build_code_schema() -> Schema:
     return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
 
-def _build_profile_table_schema() -> Schema:
+def _build_profile_table_schema(values: dict[str, Schema]) -> Schema:
     keys: Schema = {"$ref": "#/definitions/keys"}
     accepted = table_schema(
         {"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"]
@@ -120,6 +126,7 @@ def _build_profile_table_schema() -> Schema:
         RELEASES: table_schema(
             {"cann": {"$ref": "#/definitions/release-range"}, **_list_framework_ranges()}
         ),
+        VALUES: table_schema({name: list_schema(value, 1) for name, value in values.items()}),
     }
     closer: dict[str, Schema] = {
         "scenario": {"enum": list(SCENARIOS)},
@@ -185,14 +192,14 @@ def _build_elements_schema(description: str) -> Schema:
     return {**table_schema(sections), "description": description}
 
 
-def _build_override_schema(refs: Schema) -> Schema:
+def _build_override_schema(refs: Schema, values: dict[str, Schema]) -> Schema:
     axes: Schema = {
         "product": {"$ref": "#/definitions/product"},
         "cann": {"$ref": "#/definitions/release-range"},
         "scenario": {"enum": list(SCENARIOS)},
         "target": {"enum": list(targets.list_target_names())},
     }
-    axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges()}
+    axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges(), **values}
     match = {
         **table_schema({key: {"anyOf": [axis, list_schema(axis)]} for key, axis in axes.items()}),
         "minProperties": 1,

@@ -42,6 +42,11 @@ def list_frameworks() -> tuple[str, ...]:
     return tuple(load_built_part("frameworks"))
 
 
+def is_axis(name: str) -> bool:
+    """Return whether a name is that of releases: CANN's or a framework's."""
+    return name == CANN or name in list_frameworks()
+
+
 def describe_newest_releases() -> list[str]:
     """Return the newest known release of each axis with its date, as texts."""
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from npuprof import catalog
@@ -288,15 +288,15 @@ def _read_variables_alike(tree: Any) -> Any:
     return tree
 
 
-def find_unknown_names(wanted: Any) -> list[str]:
+def find_unknown_names(wanted: Any, facts: Collection[str] = ()) -> list[str]:
     """Return the settings in a condition that are not variables and not in the catalogue.
 
-    Presets may contain them anyway.
+    Presets may contain them anyway. ``facts`` are other known names.
     """
     paths = [
         path
         for path in condition.collect_condition_paths(wanted)
-        if path[0] not in ("env", "scenario")
+        if path[0] not in ("env", "scenario", *facts)
     ]
     named = [
         condition.find_key(path)[0] for path in paths if len(path) > 1 or path[0] not in SECTIONS
@@ -343,8 +343,13 @@ def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
 
 
 def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]:
-    """Return the settings that a team rule reads; with ``with_facts`` also scenario and product."""
-    facts = () if with_facts else (("scenario",), ("product",))
+    """Return the settings that a team rule reads.
+
+    With ``with_facts``, also scenario, product and declared axes.
+    """
+    facts = () if with_facts else ("scenario", "product", *rule.axes)
     return tuple(
-        dict.fromkeys(condition.find_key(path)[0] for path in list_paths(rule) if path not in facts)
+        dict.fromkeys(
+            condition.find_key(path)[0] for path in list_paths(rule) if path[0] not in facts
+        )
     )

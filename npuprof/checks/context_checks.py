@@ -20,7 +20,7 @@ from npuprof.checks.restrictions import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding
-from npuprof.resolve.contexts import UNREQUESTED, ContextMap
+from npuprof.resolve.contexts import MOST_CONTEXTS, UNREQUESTED, ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from npuprof.resolve.contexts import Region
 
 #: The flag that makes a finding disappear, by the condition in its message; other conditions are
-#: framework releases.
+#: framework releases and declared axes.
 _FLAGS = {"where no product is asked for": "--product", "where no release is asked for": "--cann"}
 #: Targets that support every scenario.
 _ANY_SCENARIO = frozenset(("toml", "json", "env"))
@@ -65,6 +65,8 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     if everywhere:
         idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
         findings += _check_idle_overrides(view, sorted(idle), notes)
+        if notes and here.declared and here.count > MOST_CONTEXTS:
+            findings += view.sift_plain_findings([_build_many_finding(view, here)])
     return findings
 
 
@@ -201,7 +203,9 @@ def _excuse_unrequested(finding: Finding, contexts: list[tuple[str, ...]]) -> Fi
     if finding.severity != "error" or not all(unrequested):
         return finding
     common = [text for text in unrequested[0] if all(text in texts for texts in unrequested)]
-    flag = _FLAGS.get(common[0], "--framework") if common else "--cann"
+    flag = "--cann"
+    if common:
+        flag = _FLAGS.get(common[0], "--framework" if "release of" in common[0] else "--axis")
     hint = f"{finding.hint}; or give {flag} wherever the preset is used"
     return finding._replace(severity="warning", hint=hint.removeprefix("; "))
 
@@ -223,6 +227,23 @@ def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[
                     yield view.build_finding(fault, step.key, origin)
 
 
+def _build_many_finding(view: View, here: ContextMap) -> Finding:
+    """Return the note that not all contexts of a preset are judged, with the overrides at fault."""
+    causes = [
+        profile.origin("override", index, "match")
+        for profile in view.config.lineage
+        for index, override in enumerate(profile.overrides)
+        if not override.match.keys().isdisjoint(here.declared)
+    ]
+    what = f"{view.config.name} has {here.count} contexts, of which {MOST_CONTEXTS} are checked"
+    why = (
+        f"Overrides match on {', '.join(here.declared)}, and each value goes with each value of "
+        f"the other axes: {', '.join(map(str, causes))}."
+    )
+    hint = "select values with --axis, or narrow axes in [profile]"
+    return view.build_finding(Fault("NP712", what, why, hint), "override.match", causes[0])
+
+
 def _build_dead_finding(view: View, override: Override, origin: Origin) -> Finding:
     """Return the finding for an override that matches in no context that the preset supports."""
     config = view.config
@@ -235,6 +256,7 @@ def _build_dead_finding(view: View, override: Override, origin: Origin) -> Findi
         "cann": config.cann,
         "products": ", ".join(config.products),
         **config.versions,
+        **{axis: ", ".join(values) for axis, values in config.axes.items()},
     }
     meant = "; ".join(f"{name} {value}" for name, value in claims.items() if value)
     why = (

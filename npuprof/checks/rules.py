@@ -174,6 +174,8 @@ def _describe_span(axis: str, names: tuple[str | None, ...]) -> str:
     """Return products or releases as a condition: ``on atlas-a3``, ``in CANN 8.5 to 9.0``."""
     if axis == "product":
         return f"on {', '.join(map(str, names))}"
+    if not releases.is_axis(axis):
+        return f"for {axis} {', '.join(map(str, names))}"
     where = "in CANN" if axis == releases.CANN else f"with {axis}"
     return f"{where} {releases.format_release_span(names, axis)}"
 

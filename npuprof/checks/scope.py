@@ -21,7 +21,7 @@ from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Path, did_you_mean
-from npuprof.resolve.claims import VERSIONS
+from npuprof.resolve.claims import AXES, VERSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,6 +120,15 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
     yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
+    for axis, value in view.requested.axes:
+        meant = view.config.axes.get(axis, (value,))
+        if value not in meant:
+            what = f"the preset is meant for {axis} {', '.join(meant)}, not for {value}"
+            fault = Fault(
+                "NP407", what, hint=f"add it to axes in [profile], or check another {axis}"
+            )
+            origin = view.config.find_profile_origin(f"{AXES}{axis}")
+            yield view.build_finding(fault, f"profile.{AXES}{axis}", origin)
     for item in _find_context_faults(
         tuple(view.config.list_ranges().items()), view.config.products, view.requested
     ):

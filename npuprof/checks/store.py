@@ -93,7 +93,8 @@ class StoreReport(Record):
     ``copies`` are edits of the lock and of vendored sources and releases, and policies that cannot
     be read. ``faults`` are internal errors outside the presets. ``newer`` are notes on requested
     releases that are newer than all known ones. ``idle`` are entries of ``ignore`` and globs
-    without effect; they are known only if everything was read, in every context.
+    without effect; they are known only if everything was read, in every context. ``outputs`` are
+    about the outputs in npuprof.toml.
     """
 
     presets: list[PresetReport]
@@ -105,6 +106,7 @@ class StoreReport(Record):
     idle: list[Finding] = []
     faults: list[Finding] = []
     newer: list[Finding] = []
+    outputs: list[Finding] = []
 
     @property
     def by_preset(self) -> dict[str, list[Finding]]:
@@ -117,6 +119,7 @@ class StoreReport(Record):
             *self.faults,
             *self.newer,
             *self.idle,
+            *self.outputs,
         ]
         return {
             "": others,
@@ -181,11 +184,16 @@ def _does_exist(preset: PresetReport) -> bool:
 
 
 def check_store(
-    store: CheckedStore, specs: Sequence[str] = (), notes: bool = True, progress: bool = False
+    store: CheckedStore,
+    specs: Sequence[str] = (),
+    notes: bool = True,
+    progress: bool = False,
+    find_output_faults: Callable[[], Iterable[Finding]] = tuple,
 ) -> StoreReport:
     """Return all findings about a store, or about ``specs`` of it only.
 
-    Without ``notes``, only errors and warnings.
+    Without ``notes``, only errors and warnings. The outputs of npuprof.toml are judged in their own
+    contexts, and therefore only if no other is requested.
 
     A fault in one file, even an internal error, hides no finding about another. With ``progress``,
     a terminal shows how many presets are done. Raises NpuprofError if there is nothing to check, or
@@ -235,6 +243,7 @@ def check_store(
         copies=copies,
         faults=faults,
         newer=newer,
+        outputs=collect_findings(find_output_faults) if store.context == Context() else [],
     )
     if not notes or not report.is_whole or report.unresolved:
         return report

@@ -128,8 +128,8 @@ def build_support_matrix(
 
 def _format_platform(context: Context) -> str:
     """Return the release and product of a context as the head of a column."""
-    versions = [f"{name} {release}" for name, release in context.versions]
-    return " ".join(filter(None, (context.cann, context.product, *versions)))
+    named = [f"{name} {value}" for name, value in (*context.versions, *context.axes)]
+    return " ".join(filter(None, (context.cann, context.product, *named)))
 
 
 def _build_cell_fields(cell: Cell) -> dict[str, Any]:

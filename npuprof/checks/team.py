@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product as combinations
 from typing import Any
 
 from npuprof import catalog
@@ -12,10 +13,14 @@ from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule
+from npuprof.system import join_boxes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import KeyFilter
+
+    #: A product family, and values of declared axes; None is unknown.
+    Point = Mapping[str, str | None]
 
 
 def check_team_rules(
@@ -27,42 +32,56 @@ def check_team_rules(
     """
     for rule in rules:
         if about(written_condition.list_team_reads(rule)):
-            families = _list_families(view, rule)
-            guilty = tuple(family for family in families if _is_broken(view, rule, family))
-            if guilty:
-                yield _build_finding(view, rule, guilty, len(guilty) < len(families))
+            known = _list_facts(view, rule)
+            points: list[tuple[tuple[str | None, ...], ...]] = [
+                tuple((value,) for value in point)
+                for point in combinations(*known.values())
+                if _is_broken(view, rule, dict(zip(known, point, strict=True)))
+            ]
+            for box in join_boxes(points):
+                yield _build_finding(view, rule, known, dict(zip(known, box, strict=True)))
 
 
-def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
-    """Return the product families for which to evaluate a rule, one if it reads no product."""
-    if ("product",) in written_condition.list_paths(rule):
-        return view.list_values("product")
-    return (None,)
+def _list_facts(view: View, rule: TeamRule) -> dict[str, tuple[str | None, ...]]:
+    """Return the product families, and the values of declared axes, for which to judge a rule.
+
+    Only those that it reads are listed.
+    """
+    read = {path[0] for path in written_condition.list_paths(rule)}
+    facts = {
+        axis: view.list_axis_values(axis, rule.axes[axis]) for axis in rule.axes if axis in read
+    }
+    return {"product": view.list_values("product"), **facts} if "product" in read else facts
 
 
-def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
-    if rule.when is not None and _evaluate(view, rule.when, family) is not True:
+def _is_broken(view: View, rule: TeamRule, point: Point) -> bool:
+    if rule.when is not None and _evaluate(view, rule.when, point) is not True:
         return False
-    is_met = _evaluate(view, rule.require, family)
+    is_met = _evaluate(view, rule.require, point)
     return is_met is not True if view.reports_undecided else is_met is False
 
 
-def _evaluate(view: View, clause: Condition, family: str | None) -> bool | None:
-    return condition.evaluate_condition(clause[1], lambda path: _look_up(view, path, family))
+def _evaluate(view: View, clause: Condition, point: Point) -> bool | None:
+    return condition.evaluate_condition(clause[1], lambda path: _look_up(view, path, point))
 
 
-def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
-    if path == ("product",):
-        return (True, family) if family else (None, None)
+def _look_up(view: View, path: tuple[str, ...], point: Point) -> tuple[bool | None, Any]:
+    if path[0] in point:
+        value = point[path[0]]
+        return (True, value) if value else (None, None)
     return view.look_up_written(path)
 
 
 def _build_finding(
-    view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool
+    view: View,
+    rule: TeamRule,
+    known: Mapping[str, tuple[str | None, ...]],
+    guilty: Mapping[str, tuple[str | None, ...]],
 ) -> ConditionalFinding:
     tree = rule.require[1]
     paths = condition.collect_condition_paths(tree)
-    reasons = [reason for path in paths if (reason := _explain_unknown(view, path, guilty[0]))]
+    point = {name: values[0] for name, values in guilty.items()}
+    reasons = [reason for path in paths if (reason := _explain_unknown(view, path, point))]
     what = f"{rule.title}: {', '.join(reasons)}" if reasons else rule.title
     reads = written_condition.list_team_reads(rule)
     required = [condition.find_key(path)[0] for path in paths]
@@ -70,7 +89,8 @@ def _build_finding(
     fault = Fault(
         rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity
     )
-    conditions = describe_place(view, {"product": guilty} if is_partial else {})
+    narrowed = {name: values for name, values in guilty.items() if len(values) < len(known[name])}
+    conditions = describe_place(view, narrowed)
     if key or not view.config.lineage:
         return ConditionalFinding(view.build_finding(fault, key), conditions)
     # Nothing that the rule reads is set: the finding is at the preset's first section.
@@ -80,9 +100,9 @@ def _build_finding(
     return ConditionalFinding(view.build_finding(fault, next(iter(reads), ""), origin), conditions)
 
 
-def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> str:
+def _explain_unknown(view: View, path: tuple[str, ...], point: Point) -> str:
     """Return a text that names an operand without a value, an empty string if all have one."""
-    is_set, value = _look_up(view, path, family)
+    is_set, value = _look_up(view, path, point)
     name = ".".join(path)
     if is_set is False:
         return f"{name} is not set"

@@ -15,7 +15,7 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
 
     from npuprof.checks.accepted import Acceptance, Accepted
@@ -392,6 +392,16 @@ class View:
         span = self.config.list_ranges().get(axis)
         meant = releases.find_judged_releases(span, axis) if span else ()
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
+
+    def list_axis_values(self, axis: str, declared: Sequence[str]) -> tuple[str | None, ...]:
+        """Return the values of a declared axis for which to evaluate rules.
+
+        They are the selected one, else those of the region, else all that the preset supports.
+        """
+        if requested := self.requested.find_value(axis):
+            return (requested,)
+        here = dict(self.region.axes) if self.region else {}
+        return here.get(axis) or tuple(self.config.axes.get(axis, declared))
 
     def lookup_operand(
         self, path: tuple[str, ...], point: Mapping[str, str | None]

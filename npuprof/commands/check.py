@@ -5,11 +5,10 @@ For several platforms, print a compatibility matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from npuprof.commands.finding_options import FORMATS, JudgingVerb, Outcome
 from npuprof.commands.framework import flag, many, option
 from npuprof.commands.framework.parameters import (
+    AXES,
     BASELINE,
     COLOR,
     FRAMEWORKS,
@@ -82,6 +81,7 @@ class Check(JudgingVerb):
         complete="product",
     )
     frameworks: list[str] = FRAMEWORKS
+    axes: list[str] = AXES
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
@@ -152,11 +152,12 @@ class Check(JudgingVerb):
     def _open_store(self) -> CheckedStore:
         """Return the checked store, for the single requested platform."""
         return self._open_for(
-            spec.build_context(
-                next(iter(self.canns), None),
-                next(iter(self.products), None),
-                versions=self.frameworks,
-            )
+            self._build_context(next(iter(self.canns), None), next(iter(self.products), None))
+        )
+
+    def _build_context(self, cann: str | None, product: str | None) -> Context:
+        return spec.build_context(
+            cann, product, versions=self.frameworks, axes=self.axes, store=self.store
         )
 
     def _open_for(self, context: Context) -> CheckedStore:
@@ -241,7 +242,7 @@ class Check(JudgingVerb):
             )
         from npuprof.checks.support import build_support_matrix
 
-        contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))
+        contexts = dict.fromkeys(self._combine_contexts())
         names = list(dict.fromkeys(self.specs)) or self._open_for(Context()).home.names()
         matrix = build_support_matrix(names, tuple(contexts), self._open_for)
         # a matrix checks some platforms only: a finding that is missing may occur on others
@@ -265,21 +266,18 @@ class Check(JudgingVerb):
         )
         return Answer(matrix.build_table(listed), (note,), code)
 
-
-def _combine_contexts(
-    canns: Sequence[str], products: Sequence[str], frameworks: Sequence[str]
-) -> list[Context]:
-    problems: list[Finding] = []
-    contexts = []
-    for cann in canns or (None,):
-        for product in products or (None,):
-            try:
-                contexts.append(spec.build_context(cann, product, versions=frameworks))
-            except NpuprofError as error:
-                problems += error.findings
-    if problems:
-        raise NpuprofError(list(dict.fromkeys(problems)))
-    return contexts
+    def _combine_contexts(self) -> list[Context]:
+        problems: list[Finding] = []
+        contexts = []
+        for cann in self.canns or (None,):
+            for product in self.products or (None,):
+                try:
+                    contexts.append(self._build_context(cann, product))
+                except NpuprofError as error:
+                    problems += error.findings
+        if problems:
+            raise NpuprofError(list(dict.fromkeys(problems)))
+        return contexts
 
 
 VERB = Check

@@ -130,7 +130,7 @@ class Diff(PrintingVerb, ContextVerb):
                 notes += [f"the runs differ: {line}" for line in around.lines]
             notes += around.notes
         return self._build_answer(
-            forms, different, different or around.lines, notes, result.has_unread
+            forms, different, different or result.outputs or around.lines, notes, result.has_unread
         )
 
     def _build_answer(
@@ -276,11 +276,19 @@ class Diff(PrintingVerb, ContextVerb):
 
 def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
     """Return both sides for a single spec: a revision, else the last commit, and the work tree."""
-    if preset == "-" or len(workspace.split_spec(preset)) > 1:
+    if preset == "-":
         why = "A single preset is compared with its last commit."
         raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
+    parts = workspace.split_spec(preset)
+    if len(parts) > 1:
+        return "+".join(_name_committed(part) for part in parts), preset
     name, at, _ = preset.partition("@")
     return (preset, name) if at else (f"{preset}@HEAD", preset)
+
+
+def _name_committed(part: str) -> str:
+    """Return a part of a composition at the last commit, unless its revision is fixed."""
+    return part if "@" in part or ":" in part else f"{part}@HEAD"
 
 
 def _format_html(result: Survey) -> str:

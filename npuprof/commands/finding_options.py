@@ -175,7 +175,7 @@ class JudgingVerb(Verb):
 
         Raises NpuprofError if there is nothing to check.
         """
-        from npuprof.checks.store import check_store
+        from npuprof.renderers.outputs import check_store
 
         report = check_store(checked, specs, self.least_severity == "info", progress)
         unread = report.unresolved

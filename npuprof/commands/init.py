@@ -18,6 +18,7 @@ from npuprof.report.asking import choose_on_terminal
 from npuprof.report.text import format_count
 from npuprof.store import BUILTIN, spec
 from npuprof.store.folder import Folder
+from npuprof.store.project import Project
 from npuprof.system import find_repository_top, writing
 from npuprof.system.files import make_folder, remove_folders
 from npuprof.system.writing import PlannedWrite
@@ -280,7 +281,9 @@ def _collect_files(sample: str) -> dict[str, str]:
     lineage = workspace.resolver.lineages.find_lineage(workspace.store.profile(sample))
     samples = {f"profiles/{member.name}.toml": member.document.text for member in reversed(lineage)}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
-    return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
+    return files | {
+        f"profiles/{name}": text for name, text in build_editor_schemas(Project()).items()
+    }
 
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:

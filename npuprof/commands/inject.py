@@ -79,6 +79,7 @@ class Inject(ContextVerb):
             self.cann,
             self.product,
             ",".join(self.frameworks),
+            ",".join(self.axes),
         )
         return inject_block(request, injector, Writing(self.force, self.dry_run), self.replace)
 

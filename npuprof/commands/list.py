@@ -18,6 +18,7 @@ from npuprof.store import is_profile_name, is_source_reference, spec
 from npuprof.store.base import CachedStore
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
+from npuprof.store.outputs import Outputs
 from npuprof.store.problems import lacks_source
 from npuprof.system import group_pairs
 
@@ -66,15 +67,20 @@ class List(PrintingVerb):
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _list_presets(self) -> Answer:
+        workspace = spec.Workspace(self.store)
         conditions: Conditions | None = None
         if self.where:
             from npuprof.edit.conditions import Conditions
 
-            conditions = Conditions(self.where)
-        workspace = spec.Workspace(self.store)
+            conditions = Conditions(self.where, workspace.declared_axes)
         presets: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
-        for name in workspace.listed_store.names():
+        store = workspace.listed_store
+        composed: list[str] = []
+        with suppress(NpuprofError):  # an invalid npuprof.toml, which check reports
+            outputs = Outputs(workspace, store).declared
+            composed += dict.fromkeys(output.spec for output in outputs if "+" in output.spec)
+        for name in (*store.names(), *composed):
             profile = config = None
             faults: list[Finding] = []
             try:

@@ -59,13 +59,18 @@ class Log(PrintingVerb, ContextVerb):
 
         Raises NpuprofError.
         """
-        from npuprof.history.timeline import Timeline
+        from npuprof.history.timeline import Timeline, walk_composition
         from npuprof.store.enclosing_repository import explain_missing_preset
 
         workspace = self.open_workspace()
 
         key, tail = _parse_key(self.key)
-        if is_source_reference(self.spec):
+        is_composed = "+" in self.spec
+        if is_composed:
+            name, named = workspace.profile(self.spec).name, None
+            repository = workspace.store.repository
+            tip = repository.resolve_commit("HEAD")
+        elif is_source_reference(self.spec):
             there = workspace.lookups.find_source_store(workspace.home, self.spec)
             name = self.spec.partition(":")[2].partition("@")[0]
             named = None
@@ -80,12 +85,15 @@ class Log(PrintingVerb, ContextVerb):
             tip
         ).repository  # the store may have had another folder then
         repository.git.in_blocks = self.number is None and not sys.stdout.isatty()
-        walk = Timeline(
-            repository, tip, name, workspace.resolver.context, named.version if named else None
-        ).walk_steps(key, tail)
+        if is_composed:
+            walk = walk_composition(workspace, repository, tip, name, key, tail)
+        else:
+            version = named.version if named else None
+            context = workspace.resolver.context
+            walk = Timeline(repository, tip, name, context, version).walk_steps(key, tail)
         # asked before the answer: an unknown preset is an error, and no empty history
         first = next(walk, None)
-        if first is None and name not in repository.list_profile_files(tip):
+        if first is None and not is_composed and name not in repository.list_profile_files(tip):
             missing = NpuprofError(_build_missing_finding(workspace.store, repository, name, tip))
             raise explain_missing_preset(workspace.store, name, missing)
         if first is None and key:

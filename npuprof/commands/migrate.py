@@ -9,6 +9,7 @@ from typing import Any
 
 from npuprof.commands.framework import Verb, arguments, flag, required_option
 from npuprof.commands.framework.parameters import (
+    AXES,
     COLOR,
     DRY_RUN,
     FORMAT,
@@ -70,6 +71,7 @@ class Migrate(Verb):
     since = FROM
     product = PRODUCT
     frameworks = FRAMEWORKS
+    axes = AXES
     format = FORMAT
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY
@@ -89,7 +91,9 @@ class Migrate(Verb):
                 else "which preset is to be moved?"
             )
             raise build_usage_error(what, "name one, or say --all")
-        context = spec.build_context(self.cann, self.product, versions=self.frameworks)
+        context = spec.build_context(
+            self.cann, self.product, versions=self.frameworks, axes=self.axes, store=self.store
+        )
         # before any file is opened: it rejects releases in the wrong order
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:

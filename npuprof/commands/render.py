@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 
 from npuprof import renderers
-from npuprof.commands.framework import flag, option, option_with_default
+from npuprof.catalog.releases import list_frameworks
+from npuprof.commands.framework import argument, flag, option
 from npuprof.commands.framework.parameters import (
     NO_CHECK,
-    SPEC,
+    SPEC_HELP,
     STRICT_SECTIONS,
     ResolvingVerb,
 )
-from npuprof.commands.resolving import print_findings, print_omitted_count, resolve_checked
-from npuprof.model import Finding, NpuprofError
+from npuprof.commands.resolving import (
+    open_workspace,
+    print_findings,
+    print_omitted_count,
+    resolve_checked,
+)
+from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
 from npuprof.renderers import collect_sidecars
-from npuprof.renderers.stamp import compare_rendered
+from npuprof.renderers.stamp import read_header
+from npuprof.renderers.trusting import COMPARED
 from npuprof.report import Answer, output
+from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
+from npuprof.store import FILE
+from npuprof.system import group_pairs
 from npuprof.system.files import is_stream, read_file_content
+from npuprof.system.writing import read_known_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.renderers.outputs import OutputFiles
+    from npuprof.store.outputs import Outputs
+
+#: The value of ``--check`` without a FILE.
+_ANY = "*"
 
 
 class Render(ResolvingVerb):
@@ -34,13 +54,12 @@ class Render(ResolvingVerb):
         "train.py bert-training writes into a script."
     )
 
-    spec = SPEC
-    to = option_with_default(
+    spec = argument("SPEC", SPEC_HELP, "spec", default="")
+    to = option(
         "--to",
         "-t",
         metavar="TARGET",
-        text="Render for TARGET: {choices}",
-        default="session",
+        text="Render for TARGET: {choices} [default: session; with --check, that of FILE]",
         choices=renderers.load_target_index,
         noun="target",
     )
@@ -60,31 +79,40 @@ class Render(ResolvingVerb):
         "--force", text="Overwrite files that npuprof did not write or that were edited by hand"
     )
     check = option(
-        "--check", metavar="FILE", text="Check whether FILE is up to date without writing it"
+        "--check",
+        metavar="[FILE]",
+        text="Check whether FILE, or with --all each output, is up to date without writing it",
+        implied=_ANY,
     )
+    every = flag("--all", text="Render the outputs that npuprof.toml declares")
 
     def run(self) -> Answer:
         """Return the code, or write it with its sidecar files; with ``check`` only compare.
 
         Raises NpuprofError.
         """
-        config = resolve_checked(self, self.to, self.no_check)
-        target = renderers.load_target(self.to)
+        if self.every:
+            return self._render_outputs()
+        if not self.spec or self.check == _ANY:
+            missing = "FILE after --check" if self.spec else "SPEC"
+            hint = "name it, or add --all for the outputs that npuprof.toml declares"
+            raise build_usage_error(f"there is no {missing}", hint)
+        to = self.to or "session"
+        if self.check is not None:
+            to = self._follow_header(self.check)
+        config = resolve_checked(self, to, self.no_check)
+        target = renderers.load_target(to)
         rendered = target.render(config, self.inline)
         print_omitted_count(rendered.left_out, self.strict)
         if self.check is not None:
             # a script with blocks is compared block by block; a rendered file as a whole
-            if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(
-                self.check, missing=""
-            ):
+            if "# >>> npuprof " in _read_text(self.check, missing=""):
                 from npuprof.scripts.blocks import Injector
                 from npuprof.scripts.injection import check_blocks
 
                 return check_blocks([self.check], Injector(self.store, trusting=True), self.spec)
-            return _compare_with_file(self.check, self.to, rendered)
-        for note in rendered.notes:
-            output.print_note(f"not in this target: {note}")
-        print_findings(rendered.findings)
+            return _compare_with_file(self.check, config, to, rendered)
+        _print_notes(rendered)
         if self.output is None or self.output == "-" or is_stream(self.output):
             # standard output takes one text: each file is headed by its name
             if target.is_folder:
@@ -98,6 +126,116 @@ class Render(ResolvingVerb):
         written = write_rendered_files(self.output, target.file, rendered, self.force)
         return Answer(notes=(f"wrote {', '.join(written)}",))
 
+    def _follow_header(self, path: str) -> str:
+        """Return the target of a file; its context is taken over, except for named values."""
+        index = renderers.load_target_index()
+        if os.path.isdir(path):
+            there = (to for to in index if os.path.isfile(_find_code(path, to)))
+            path = _find_code(path, self.to or next(there, "session"))
+        header = read_header(_read_text(path, missing=""))
+        named = {argument.partition("=")[0] for argument in (*self.frameworks, *self.axes)}
+        for name, value in header.context.items():
+            if name in named:
+                continue
+            if name in ("cann", "product"):
+                setattr(self, name, getattr(self, name) or value)
+            else:
+                pairs = self.frameworks if name in list_frameworks() else self.axes
+                pairs.append(f"{name}={value}")
+        return self.to or (header.target if header.target in index else "session")
+
+    def _render_outputs(self) -> Answer:
+        """Write the files of all outputs, or compare them with what is there."""
+        from npuprof.renderers import outputs as files
+        from npuprof.renderers.placing import Placed, write_all_rendered
+        from npuprof.store.outputs import Outputs
+
+        self._require_plain()
+        workspace = open_workspace(self.store)
+        outputs = Outputs(workspace, workspace.store)
+        rendered = self._list_rendered(outputs)
+        folder = outputs.folder
+        left = [quote(os.path.join(folder, path)) for path in files.find_left_over_files(outputs)]
+        notes = [f"no output declares these files any more: rm {' '.join(left)}"] if left else []
+        if self.check is not None:
+            return self._check_outputs(outputs, rendered, notes)
+        placed = []
+        for entry in rendered:
+            if entry.problems or self.force:
+                outputs.require_no_link(entry.code)
+                print_omitted_count(entry.rendered.left_out, strict=False)
+                _print_notes(entry.rendered, f"{entry.output.path}: ")
+                code = os.path.join(folder, entry.code)
+                placed.append(Placed(code, entry.rendered, folder or os.curdir))
+        written = write_all_rendered(placed, self.force) if placed else []
+        same = len(rendered) - len(placed)
+        notes = [*(f"wrote {path}" for path in written), *notes]
+        return Answer(notes=(*notes, f"{format_count(same, 'output')} unchanged"))
+
+    def _require_plain(self) -> None:
+        """Raise NpuprofError for parameters that an output has in npuprof.toml."""
+        parameters = ("spec", "to", "output", "inline", "cann", "product", "frameworks", "axes")
+        if any(getattr(self, name) for name in (*parameters, "mixin", "set_", "unset")):
+            what = f"--all takes presets, targets and contexts from {FILE} only"
+            raise build_usage_error(what, "omit the other parameters, or --all")
+
+    def _list_rendered(self, outputs: Outputs) -> list[OutputFiles]:
+        """Return all outputs rendered, after their checks. Raises NpuprofError with all errors."""
+        from npuprof.checks import fold_findings, require_exportable
+        from npuprof.renderers.outputs import find_overlaps, render_output
+
+        entries: list[OutputFiles] = []
+        findings: list[Finding] = []
+        for declared in outputs.declared:
+            try:
+                config = outputs.resolve(declared)
+                if self.check is not None:
+                    config.memo[COMPARED] = True
+                findings += [] if self.no_check else require_exportable(config)
+                entries.append(render_output(outputs, declared, config))
+                findings += entries[-1].rendered.left_out if self.strict else ()
+            except NpuprofError as error:
+                findings += error.findings
+        findings = fold_findings([*findings, *find_overlaps(entries)])
+        if any(finding.severity == "error" for finding in findings):
+            raise NpuprofError(findings)
+        print_findings(findings)
+        if not entries:
+            hint = "add [[output]] with spec, to and path"
+            raise build_error("NP040", f"{FILE} declares no output", "", hint)
+        return entries
+
+    def _check_outputs(
+        self, outputs: Outputs, rendered: list[OutputFiles], over: list[str]
+    ) -> Answer:
+        """Return the files that are not up to date, by preset."""
+        if self.check != _ANY:
+            chosen = os.path.relpath(os.path.realpath(str(self.check)), outputs.base)
+            rendered = [entry for entry in rendered if chosen in (entry.output.path, entry.code)]
+            over = []
+            if not rendered:
+                what = f"{self.check} is the file of no output"
+                raise build_usage_error(what, f"{FILE} declares them")
+        wrong = [entry for entry in rendered if entry.problems]
+        lines = []
+        for name, entries in group_pairs(
+            (entry.output.describe(), entry) for entry in wrong
+        ).items():
+            lines.append(f"{name}:\n")
+            for entry in entries:
+                lines += [f"  {line}\n" for line in entry.describe_problems(outputs.folder)]
+        force = any(entry.needs_force for entry in wrong)
+        notes = [f"not up to date: {len(wrong)} of {format_count(len(rendered), 'output')}"]
+        if wrong:
+            notes.append(f"renew them: npuprof render --all{' --force' if force else ''}")
+        return Answer("".join(lines), (*notes, *over), int(bool(wrong or over)))
+
+
+def _print_notes(rendered: renderers.Rendered, prefix: str = "") -> None:
+    for note in rendered.notes:
+        output.print_note(f"{prefix}not in this target: {note}")
+    print_findings(rendered.findings)
+
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:
     names = list(collect_sidecars(config))
@@ -109,22 +247,24 @@ def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Findi
     return Finding("NP904", what, why, "name a folder with -o DIR", config.origin(names[0]))
 
 
-def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answer:
+def _find_code(path: str, to: str) -> str:
+    """Return the code file of a target at a path, which may be its folder."""
+    return os.path.join(path, renderers.load_target(to).file) if os.path.isdir(path) else path
+
+
+def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.Rendered) -> Answer:
     """Report whether a rendered file and its sidecar files are up to date."""
-    if os.path.isdir(path):
-        path = os.path.join(path, renderers.load_target(to).file)
-    state = compare_rendered(_read_text(path), rendered.text, same_body=to == "env-loader")
-    folder = os.path.dirname(path)
-    sidecars = [os.path.join(folder, name) for name in rendered.sidecars]
-    wrong = [
-        file
-        for file, text in zip(sidecars, rendered.sidecars.values(), strict=True)
-        # no sidecar file contains a NUL, so that a missing one differs
-        if _read_text(file, missing="\0") != text
+    from npuprof.renderers.outputs import compare_with_files
+
+    path = _find_code(path, to)
+    _read_text(path)  # raises if it is missing
+    states = compare_with_files(config, to, path, rendered, read_known_file)
+    state = states.pop(path)
+    notes = [
+        f"{file} differs from the content in the preset"
+        for file, sidecar in states.items()
+        if not sidecar.current
     ]
-    notes = [f"{file} differs from the content in the preset" for file in wrong]
-    if state.current:
-        return Answer(None, tuple(notes), 1 if wrong else 0)
     if state.foreign:
         notes.append(f"{path} was not rendered by npuprof, or has lost its header")
     if state.edited:
@@ -133,7 +273,7 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
         notes.append(
             f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
         )
-    return Answer(None, tuple(notes), 1)
+    return Answer(None, tuple(notes), int(bool(notes)))
 
 
 def _read_text(path: str, missing: str | None = None) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         cann: str | None
         product: str | None
         frameworks: list[str]
+        axes: list[str]
         mixin: list[str]
         set_: list[str]
         unset: list[str]
@@ -70,9 +71,10 @@ def resolve_requested(
 
     Raises NpuprofError.
     """
-    workspace = open_workspace(
-        verb.store, spec.build_context(verb.cann, verb.product, target, verb.frameworks), reads_runs
+    context = spec.build_context(
+        verb.cann, verb.product, target, verb.frameworks, verb.axes, verb.store
     )
+    workspace = open_workspace(verb.store, context, reads_runs)
     changes = []
     # the parser of assignments is imported only if it is needed
     if verb.set_ or verb.unset:

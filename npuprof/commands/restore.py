@@ -135,7 +135,7 @@ class Restore(ContextVerb):
         config = workspace.resolver.resolve_profile(profile)
         notes = []
         if any(member.overrides for member in config.lineage) and not (
-            self.cann or self.product or self.frameworks
+            self.cann or self.product or self.frameworks or self.axes
         ):
             notes.append(
                 "overrides for single products or releases are not "

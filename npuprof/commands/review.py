@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from npuprof import hosting
 from npuprof.catalog import build_finding
-from npuprof.checks.store import check_store
 from npuprof.commands.finding_options import JudgingVerb
 from npuprof.commands.framework import flag, option, optional_argument
 from npuprof.commands.resolving import open_workspace
@@ -22,6 +21,7 @@ from npuprof.hosting.job import Job
 from npuprof.hosting.merge_base import complete_checkout
 from npuprof.hosting.reports import FORMATS
 from npuprof.model import Context, Finding, NpuprofError, build_usage_error
+from npuprof.renderers.outputs import check_store
 from npuprof.report import Answer, baselines
 from npuprof.report.findings import format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
@@ -203,8 +203,10 @@ class Review(JudgingVerb):
         if survey is not None:
             results.notes += survey.describe_unread()
             results.code = max(results.code, 2 if survey.has_unread else 0)
-            differs = survey.has_unread or any(
-                pair.is_different or pair.accepted for pair in survey.pairs
+            differs = bool(
+                survey.has_unread
+                or survey.outputs
+                or any(pair.is_different or pair.accepted for pair in survey.pairs)
             )
         faults = sort_faults(results.failing, survey, states, job.target or "the target branch")
         if results.unresolved and not (faults or differs):

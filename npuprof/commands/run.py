@@ -140,6 +140,7 @@ class Run(ResolvingVerb):
             "no_check": self.no_check,
             "trust": self.trust,
             "framework": self.frameworks,
+            **({"axis": self.axes} if self.axes else {}),
         }
         watched = WatchedCommand(config, request, self.command, variables, rest, self.record_args)
         return watched.run(self.record, self.prove, _explain_start)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.catalog.preset_schema import build_profile_schema
-from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.commands.framework import Verb, flag, option_with_default
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
@@ -17,6 +16,7 @@ from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
 from npuprof.runs.run_records import load_record_schema
 from npuprof.store import spec
+from npuprof.store.project import Project
 from npuprof.store.project_schema import build_project_schema
 from npuprof.system import writing
 from npuprof.system.writing import PlannedWrite
@@ -65,7 +65,7 @@ class Schema(Verb):
         home = spec.Workspace(self.store).store
         require_writable_store(home)
         outdated = []
-        for name, text in build_editor_schemas(home.project.variables).items():
+        for name, text in build_editor_schemas(home.project).items():
             path = os.path.join(home.root, name)
             known = writing.read_known_file(path)
             if known != text.encode():
@@ -83,12 +83,11 @@ class Schema(Verb):
         )
 
 
-def build_editor_schemas(declared: TeamVariables = NONE_DECLARED) -> dict[str, str]:
-    """Return the schema files for editors, by file name; ``declared`` are the team's variables."""
-    return {
-        PRESET_SCHEMA: format_json_answer(build_profile_schema(declared)),
-        PROJECT_SCHEMA: format_json_answer(build_project_schema()),
-    }
+def build_editor_schemas(project: Project) -> dict[str, str]:
+    """Return the schema files for editors of a store with this project, by file name."""
+    preset_schema = build_profile_schema(project.axes, project.variables)
+    schemas = {PRESET_SCHEMA: preset_schema, PROJECT_SCHEMA: build_project_schema()}
+    return {name: format_json_answer(schema) for name, schema in schemas.items()}
 
 
 VERB = Schema

@@ -237,9 +237,12 @@ class Sweep(PrintingVerb, ContextVerb):
         def resolve(mixins: Sequence[str], steps: Sequence[Step]) -> Config:
             return workspace.resolve_spec(self.spec, mixins, [*fixed, *steps])
 
-        is_wanted = Conditions(self.where).accept if self.where else lambda config: True
+        where = Conditions(self.where, workspace.declared_axes) if self.where else None
         return combine_axes(
-            axes, resolve, build_fit(setup, self.trust, not self.no_check), is_wanted
+            axes,
+            resolve,
+            build_fit(setup, self.trust, not self.no_check),
+            where.accept if where else lambda config: True,
         )
 
     # -- answers ----------------------------------------------------------------------------------

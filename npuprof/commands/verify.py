@@ -122,6 +122,7 @@ class Verify(PrintingVerb, ContextVerb):
             "--cann": self.cann,
             "--product": self.product,
             "--framework": self.frameworks,
+            "--axis": self.axes,
             "--format github": self.format == "github",
         }
         if flags := [name for name, value in odd.items() if value]:

@@ -45,6 +45,8 @@ def format_survey_json(
         fields["untouched"] = (
             len(survey.pairs) - len(survey.different_pairs) - len(survey.unknown_pairs)
         )
+    if survey.outputs:
+        fields["outputs"] = list(survey.outputs)
     return format_json_answer({**fields, **more})
 
 

@@ -339,6 +339,7 @@ def format_head(survey: Survey, page: Page) -> str:
             for pair in touched
             if pair.was
         ],
+        "**Outputs**": [*map(format_listed_span, survey.outputs)],
         "Owners of affected presets": _list_owners(survey, page),
     }
     for title, entries in lists.items():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from shlex import quote
 
 from npuprof.compare.owners import find_owners
 from npuprof.compare.spans import Page
-from npuprof.compare.survey import Survey, compare_store_states
-from npuprof.model import Context, Record, build_error
+from npuprof.compare.survey import Survey, compare_outputs, compare_store_states
+from npuprof.model import Context, NpuprofError, Record, build_error
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 
@@ -53,7 +54,11 @@ def compare_revisions(
         else repository.load_revision(repository.resolve_commit("HEAD"))
     )
     survey = compare_store_states(before, after, (old_label, new_label), context, names, raw)
-    return survey._replace(committed=committed)
+    outputs: tuple[str, ...] = ()
+    if not (names or raw):
+        with suppress(NpuprofError):  # an invalid npuprof.toml, which check reports
+            outputs = tuple(compare_outputs(before, after))
+    return survey._replace(committed=committed, outputs=outputs)
 
 
 def build_page(survey: Survey, command: str, link: str | None) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from npuprof.compare.preset_states import (
     Pair,
@@ -18,6 +18,7 @@ from npuprof.store import spec
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.outputs import Output, Outputs
 from npuprof.store.worktree import find_converted_files
 
 TYPE_CHECKING = False
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
 class Survey(Record):
     """The selected presets in two states of a store; ``before`` and ``after`` name the states.
 
-    ``committed`` is the newer state in git, of two revisions.
+    ``committed`` is the newer state in git, of two revisions. ``outputs`` are those of npuprof.toml
+    that differ.
     """
 
     before: str
     after: str
     pairs: tuple[Pair, ...]
     committed: Revision | None = None
+    outputs: tuple[str, ...] = ()
 
     @property
     def touched_pairs(self) -> list[Pair]:
@@ -201,6 +204,32 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
         old.texts.adopt_texts(new.texts)
     old.texts.load_texts(reached)
     return reached
+
+
+def compare_outputs(before: Revision | Folder, after: Revision | Folder) -> Iterator[str]:
+    """Yield the outputs whose spec, context or effective values differ, with their paths."""
+    old, new = (
+        {
+            output.path: (
+                output._replace(origin=None),
+                _find_output_digest(outputs, output),
+            )
+            for output in outputs.declared
+        }
+        for outputs in (Outputs(spec.Workspace(opened=side), side) for side in (before, after))
+    )
+    for path, (output, _) in {**old, **new}.items():
+        if old.get(path) != new.get(path):
+            state = ", removed" if path not in new else "" if path in old else ", new"
+            yield f"{path} ({output.describe()}{state})"
+
+
+def _find_output_digest(outputs: Outputs, output: Output) -> str:
+    """Return the digest of an output's effective values, an empty string if it has none."""
+    try:
+        return outputs.resolve(output).digest
+    except NpuprofError:
+        return ""
 
 
 def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bool:

@@ -72,7 +72,9 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
         for pair in survey.pairs
         if everything and not pair.is_touched
     ]
-    blocks += [headlines, unchanged, [format_survey_totals(survey)]]
+    outputs = [f"outputs: {', '.join(map(escape_controls, survey.outputs))}"]
+    blocks += [headlines, unchanged, outputs if survey.outputs else []]
+    blocks.append([format_survey_totals(survey)])
     return "\n".join("".join(f"{line}\n" for line in block) for block in blocks if block)
 
 

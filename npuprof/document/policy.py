@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.model import Origin, Record
+from npuprof.model import Axes, Origin, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ class TeamRule(Record):
 
     A preset breaks it if ``when`` (default: always) is true and ``require`` is false or unknown.
 
-    ``presets`` are globs of the preset names that the rule covers; none means all.
+    ``presets`` are globs of the preset names that the rule covers; none means all. ``axes`` are the
+    declared axes that it may read.
     """
 
     code: str
@@ -27,6 +28,7 @@ class TeamRule(Record):
     severity: str = "error"
     presets: tuple[str, ...] = ()
     origin: Origin | None = None
+    axes: Axes = {}
 
     @property
     def title(self) -> str:

@@ -60,8 +60,9 @@ NAMES = "a list of names"
 SWITCH = "true or false"
 ACCEPTED = "a list of tables with code and reason"
 RELEASES = "a table of releases by framework"
+VALUES = "a table of lists of values by axis"
 #: The types of keys, and of the elements of lists.
-_PLAIN_KINDS = {TEXT: str, SWITCH: bool, RELEASES: dict}
+_PLAIN_KINDS = {TEXT: str, SWITCH: bool, RELEASES: dict, VALUES: dict}
 _ELEMENTS = {NAMES: str, ACCEPTED: dict}
 #: The keys of ``[profile]`` in the order in which npuprof writes them.
 PROFILE_KEYS = {
@@ -78,6 +79,12 @@ PROFILE_KEYS = {
         RELEASES,
         '{ torch_npu = ">=7.1" }',
         "Releases of frameworks it is meant for; cann may be among them.",
+        inherited=True,
+    ),
+    "axes": ProfileKey(
+        VALUES,
+        '{ role = ["decode"] }',
+        "Values of axes of npuprof.toml that it is meant for.",
         inherited=True,
     ),
     "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
@@ -183,7 +190,8 @@ class Profile:
     resolved. ``yanked`` maps references to the yanked versions they resolve to; it is filled when
     the parents are looked up. ``outdated`` maps references to parents whose vendored release
     differs from the referenced one. ``named`` are the places of names that must be frameworks of
-    the catalogue. ``form`` is the digest form of the release it was read from, else the current.
+    the catalogue or declared axes. ``form`` is the digest form of the release it was read from,
+    else the current.
     """
 
     __slots__ = (
@@ -363,6 +371,13 @@ class _Reader:
             del good["ignore"]
         if "versions" in good:
             good |= self._read_versions(good.pop("versions"), good.get("cann"))
+        for name, values in list(good.get("axes", {}).items()):
+            if values and _is_of_kind(NAMES, values):
+                self.named.append(("profile", "axes", name))
+            else:
+                what = f"{name!r} in axes must be a list of texts"
+                hint = f'write {name} = ["..."]'
+                self.add_problem("NP007", what, ("profile", "axes", name), hint)
         for index, name in enumerate(good.get("locked", ())):
             self.parse_key(name, ("profile", "locked", index))
         return good

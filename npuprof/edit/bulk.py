@@ -47,7 +47,7 @@ class Bulk:
         assignments: Sequence[str],
         appended: Sequence[str],
     ) -> None:
-        self._conditions = Conditions(where)
+        self._conditions = Conditions(where, workspace.declared_axes)
         self._workspace = workspace
         self._assignments = assignments
         self._appended = appended

@@ -212,6 +212,11 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
         yield _explain_reach(
             "products", ", ".join(before.products), ", ".join(after.products), wider
         )
+    for axis in {**before.axes, **after.axes}:
+        had, has = (sorted(config.axes.get(axis, ())) for config in (before, after))
+        if had != has:
+            wider = not has or (bool(had) and set(had) <= set(has))
+            yield _explain_reach(axis, ", ".join(had), ", ".join(has), wider)
     if before.abstract != after.abstract:
         yield Reason("major", "abstract now" if after.abstract else "not abstract any more")
     was_locked, is_locked = (

@@ -22,13 +22,14 @@ from npuprof.history.states import (
     is_unknown_state,
     set_plain_values,
 )
-from npuprof.model import Context, Finding, NpuprofError, Path, Record
+from npuprof.model import Axes, Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import StoreRepository
+from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -294,6 +295,10 @@ class Timeline:
     def find_policy(self, profile: Profile) -> None:
         """Return None: presets in history are not checked."""
 
+    def find_axes(self, profile: Profile) -> Axes | None:
+        """Return the axes declared at the current commit. Raises NpuprofError."""
+        return self._lookups.find_axes(profile)
+
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``, as of the current commit.
 
@@ -326,6 +331,36 @@ def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> N
     for change in changed:
         if change.was and change.old:
             files[change.was] = change.old
+
+
+def walk_composition(
+    workspace: Workspace, repository: StoreRepository, tip: str, name: str, key: str, tail: Path
+) -> Iterator[HistoryStep]:
+    """Yield the commits that changed a composition, newest first: some of those of its parts.
+
+    Raises NpuprofError for a part that is not a preset of the store.
+    """
+    context = workspace.resolver.context
+    commits: dict[str, Commit] = {}
+    for part in workspace.split_spec(name):
+        preset, _ = workspace.split_single_spec(part, "log")
+        # a part at a fixed revision never changes
+        steps = Timeline(repository, tip, preset, context).walk_steps(key, tail)
+        commits |= {step.commit.id: step.commit for step in steps if preset == part}
+
+    def resolve(commit: str) -> PresetState:
+        there = Workspace(None, context, opened=repository.load_revision(commit), by=workspace)
+        try:
+            return there.resolve_spec(name)
+        except NpuprofError as error:
+            return None if error.findings[0].code == "NP023" else error
+
+    for commit_id in repository.git.run_command("rev-list", tip).decode().split():
+        if commit := commits.get(commit_id):
+            before = [resolve(parent) for parent in commit.parents] or [None]
+            path = SettingPath(key, tail)
+            if step := build_history_step(commit, name, before, resolve(commit_id), path):
+                yield step
 
 
 def build_history_step(

@@ -27,6 +27,7 @@ def build_config_fields(config: Config) -> dict[str, Any]:
         "cann": config.cann,
         "products": list(config.products),
         **({"versions": dict(config.versions)} if config.versions else {}),
+        **({"axes": dict(config.axes)} if config.axes else {}),
         "abstract": config.abstract,
         "lineage": [profile.name for profile in config.lineage],
         "context": config.context.build_fields(),

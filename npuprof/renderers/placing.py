@@ -6,9 +6,9 @@ Files not written by npuprof are not overwritten.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import (
     compare_rendered,
@@ -18,31 +18,52 @@ from npuprof.renderers.stamp import (
 )
 from npuprof.report import output
 from npuprof.system import writing
-from npuprof.system.files import make_folder, remove_folders
+from npuprof.system.files import remove_folders
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
+
+
+class Placed(Record):
+    """Rendered code and the file for it; links may not lead out of ``below``, if that is set."""
+
+    code: str
+    rendered: Rendered
+    below: str = ""
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
     """Write code and its sidecar files, to a file if the path looks like one, else into a folder.
 
-    Return their paths.
+    Return their paths. Raises NpuprofError as ``write_all_rendered``.
+    """
+    if _is_file_path(path):
+        return write_all_rendered([Placed(path, rendered)], force)
+    return write_all_rendered([Placed(os.path.join(path, file), rendered, path)], force)
+
+
+def write_all_rendered(placed: Sequence[Placed], force: bool) -> list[str]:
+    """Write code with its sidecar files, all or none; return the paths.
 
     Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not
     write (NP940).
     """
-    if _is_file_path(path):
-        folder = os.path.dirname(path) or "."
-        code = path
-        below = ""
-    else:
-        folder = path
-        code = os.path.join(path, file)
-        below = path
-    new_folders = make_folder(folder)
+    new_folders: list[str] = []
     try:
-        with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
-            planned = _plan_files(code, below, rendered, force)
+        for entry in placed:
+            folder = os.path.dirname(entry.code) or "."
+            new_folders += writing.make_folder_below(folder, entry.below or folder)
+        names = [entry.code for entry in placed]
+        names += [os.path.realpath(name) for name in names]
+        planned: list[PlannedWrite] = []
+        findings: list[Finding] = []
+        with lock_folders(os.path.dirname(name) or "." for name in names):
+            for entry in placed:
+                try:
+                    planned += _plan_files(entry.code, entry.below, entry.rendered, force)
+                except NpuprofError as error:
+                    findings += error.findings
+            if findings:
+                raise NpuprofError(findings)
             writing.write_planned_files(planned)
     # also after Ctrl-C, new folders must not stay behind empty
     except BaseException:

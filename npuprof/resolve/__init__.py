@@ -19,7 +19,7 @@ from npuprof.document.profile import FORM, Override, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
-from npuprof.resolve.lineages import Lineages, list_form_problems
+from npuprof.resolve.lineages import Lineages
 from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ class Resolver:
             in_python  #: whether messages name Python arguments instead of command line options
         )
         self.judged: dict[Any, dict[Any, Any]] = {}  #: cache of check results, by checked context
-        self.lineages = lineages or Lineages(lookups.find_parent)
+        self.lineages = lineages or Lineages(lookups.find_parent, lookups.find_axes)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._traces: dict[tuple[Any, ...], tuple[list[Profile], tuple[Any, list[Event]]]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
@@ -105,7 +105,7 @@ class Resolver:
         if (form := lineage[-1].form) < self.form:
             older = self.for_context(self.context, form)
             return older.resolve_members(lineage, name, claims, changes)
-        problems = list_form_problems(lineage)
+        problems = self.lineages.list_form_problems(lineage)
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
             raise NpuprofError(problems)
@@ -302,6 +302,9 @@ class FixedPolicy:
         """Return the policy of the preset; None for its ancestors."""
         return self._policy if profile is self._profile else None
 
+    def find_axes(self, profile: Profile) -> None:
+        """Return None: the profiles were judged with their store."""
+
 
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
     """Return whether every key of an override's match is satisfied.
@@ -318,7 +321,7 @@ def is_override_active(override: Override, context: Context, scenario: str | Non
 def is_match_met(name: str, allowed: tuple[str, ...], value: str | None) -> bool:
     """Return whether a context satisfies one key of an override's match.
 
-    The key is a product, target, scenario or release.
+    The key is a product, target, scenario, release or declared axis.
     """
     if value is None:
         return False
@@ -326,7 +329,7 @@ def is_match_met(name: str, allowed: tuple[str, ...], value: str | None) -> bool
         from npuprof.catalog.products import is_product_covered
 
         return any(is_product_covered(pattern, value) for pattern in allowed)
-    if name in ("target", "scenario"):
+    if not releases.is_axis(name):
         return value in allowed
     # a range that matches no known release satisfies nothing
     return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in allowed)

@@ -36,12 +36,13 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
     combined: Claims = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
-    own |= {f"{VERSIONS}{name}": spec for name, spec in profile.table.get("versions", {}).items()}
+    for prefix, key in ((VERSIONS, "versions"), (AXES, "axes")):
+        own |= {f"{prefix}{name}": value for name, value in profile.table.get(key, {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
-            path: tuple[str, ...] = ("profile", name)
-            if name == releases.CANN or name not in _PLAIN:  # a range may be written in two tables
-                path = profile.locate_range(name.removeprefix(VERSIONS))
+            path: tuple[str, ...] = ("profile", *name.split("."))
+            if name == releases.CANN:  # the range may be written in two tables
+                path = profile.locate_range(name)
             combined[name] = Claim(own[name], profile.origin(*path))
             continue
         # own claims replace those of the parents, so that a new preset can widen them
@@ -55,7 +56,7 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
 def order_claims(*claims: Iterable[str]) -> list[str]:
     """Return the keys of claims in output order, without duplicates.
 
-    The order is that of ``[profile]``, then frameworks by name.
+    The order is that of ``[profile]``, then declared axes and frameworks by name.
     """
     names = set[str]().union(*claims)
     return [name for name in _PLAIN if name in names] + sorted(names.difference(_PLAIN))
@@ -69,7 +70,7 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
         return second
     if known.value == second.value:
         return known
-    narrow = _NARROWINGS.get(name)
+    narrow = _narrow_values if name.startswith(AXES) else _NARROWINGS.get(name)
     if narrow:
         value = narrow(known.value, second.value)
     else:
@@ -110,6 +111,11 @@ def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     ]
 
 
+def _narrow_values(known: list[str], second: list[str]) -> list[str]:
+    """Return the values of a declared axis that are in both lists."""
+    return [value for value in known if value in second]
+
+
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
     "scenario": lambda known, second: "",  # scenarios have no intersection
     "products": _narrow_products,
@@ -117,7 +123,9 @@ _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
 _EMPTY_SCOPES = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
 #: The prefix of claim keys for framework releases.
 VERSIONS = "versions."
-_PLAIN = tuple(name for name in INHERITED_KEYS if name != "versions")
+#: The prefix of claim keys for declared axes.
+AXES = "axes."
+_PLAIN = tuple(name for name in INHERITED_KEYS if name not in ("versions", "axes"))
 
 
 def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: Claim) -> Finding:
@@ -126,6 +134,8 @@ def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: C
         for claim in (known, second)
     )
     scope = _EMPTY_SCOPES.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
+    if name.startswith(AXES):
+        scope = f"no {name.removeprefix(AXES)}"
     what = f"{profile.name} would be for {scope}: it is {sides}"
     why = (
         "A mix-in or overlay narrows the scenario, releases "

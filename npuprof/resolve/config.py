@@ -12,7 +12,7 @@ from npuprof.document import keys
 from npuprof.document.profile import FORM, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Path, Step, did_you_mean
 from npuprof.report.text import Code, Markup, format_count
-from npuprof.resolve.claims import VERSIONS
+from npuprof.resolve.claims import AXES, VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.system import group_pairs
 
@@ -69,6 +69,7 @@ _FOR_USERS = frozenset(
     (
         "abstract",
         "atc",
+        "axes",
         "cann",
         "context",
         "description",
@@ -282,13 +283,9 @@ class Config(Mapping[str, "Any"]):
 
         It is the profile's own value, else the intersection of its parents' values.
         """
-        return (
-            self.claims[name].value
-            if name in self.claims
-            else (dict(self.versions) or None)
-            if name == "versions"
-            else None
-        )
+        if name in ("versions", "axes"):
+            return dict(getattr(self, name)) or None
+        return self.claims[name].value if name in self.claims else None
 
     def find_profile_origin(self, name: str) -> Origin | None:
         """Return the origin of the effective value of a ``[profile]`` key.
@@ -320,14 +317,22 @@ class Config(Mapping[str, "Any"]):
 
         That of CANN is ``cann``.
         """
+        return self._freeze_claims(VERSIONS)
+
+    @property
+    def axes(self) -> Mapping[str, list[str]]:
+        """The values of declared axes that the profile is meant for, by axis."""
+        return self._freeze_claims(AXES)
+
+    def _freeze_claims(self, prefix: str) -> Mapping[str, Any]:
         claims = self.claims.items()
         return self.remember(
-            "versions",
+            prefix,
             lambda: FrozenDict(
                 {
-                    name.removeprefix(VERSIONS): claim.value
+                    name.removeprefix(prefix): claim.value
                     for name, claim in claims
-                    if name.startswith(VERSIONS)
+                    if name.startswith(prefix)
                 }
             ),
         )
@@ -571,6 +576,7 @@ def _describe_purpose(config: Config) -> str:
         ", ".join(config.products),
     ]
     parts += [f"{name} {spec}" for name, spec in config.versions.items()]
+    parts += [f"{name} {', '.join(values)}" for name, values in config.axes.items()]
     parts += [
         f"resolved for {requested.describe()}"
         if requested._replace(target=None) != Context()

@@ -2,18 +2,21 @@
 
 They are its own, those that the preset supports and those that its overrides match.
 
-A context is a point: a product, a release, a target, a scenario. For a set of settings, two points
-are equivalent if the same overrides touch these settings there: the settings then have the same
-values. Checks that read few settings therefore need few contexts, however many overrides there are.
+A context is a point: a product, a release, a target, a scenario, values of declared axes. For a set
+of settings, two points are equivalent if the same overrides touch these settings there: the
+settings then have the same values. Checks that read few settings therefore need few contexts,
+however many overrides there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import chain
+from itertools import chain, islice
+from itertools import combinations as select_combinations
 from itertools import product as combinations
-from operator import and_
+from math import prod
+from operator import and_, or_
 
 from npuprof.catalog import products, releases, targets
 from npuprof.document.profile import MATCH_KEYS, Override
@@ -23,6 +26,12 @@ from npuprof.resolve.claims import Claim
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.system import group_pairs, join_boxes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Choice = TypeVar("Choice")
 
 #: A context, and the override match that it was built from: ``("product", "atlas-a3")``.
 NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
@@ -41,8 +50,8 @@ def resolve_elsewhere(config: Config, context: Context) -> Config | None:
         return None
 
 
-def list_frameworks_matched(overrides: Iterable[Override]) -> list[str]:
-    """Return the frameworks whose releases overrides match on, without duplicates."""
+def list_axes_matched(overrides: Iterable[Override]) -> list[str]:
+    """Return the frameworks and declared axes that overrides match on, without duplicates."""
     return list(
         dict.fromkeys(
             name for override in overrides for name in override.match if name not in MATCH_KEYS
@@ -55,7 +64,7 @@ def list_override_points(override: Override, requested: Context) -> Iterator[Nam
 
     A release range counts as its newest release.
     """
-    axes = ["product", "cann", "target", *list_frameworks_matched([override])]
+    axes = ["product", "cann", "target", *list_axes_matched([override])]
     # an axis that was requested is fixed: its match is not tried
     for texts in combinations(
         *(("",) if requested.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)
@@ -67,25 +76,22 @@ def list_override_points(override: Override, requested: Context) -> Iterator[Nam
 
 
 def _find_newest(axis: str, text: str) -> str | None:
-    """Return a product or target unchanged, and the newest release of a range.
-
-    None if there is none.
-    """
-    return (
-        text
-        if axis in ("product", "target")
-        else next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
-    )
+    """Return the newest release of a range, None if there is none; other values unchanged."""
+    if not releases.is_axis(axis):
+        return text
+    return next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
 
 
 def build_point(requested: Context, values: Mapping[str, str | None]) -> Context:
     """Return a context with other values on some axes."""
     plain = {axis: value for axis, value in values.items() if axis in ("product", "cann", "target")}
-    versions = {
-        **dict(requested.versions),
-        **{axis: value for axis, value in values.items() if value and axis not in plain},
-    }
-    return requested._replace(**plain, versions=tuple(sorted(versions.items())))
+    versions, axes = dict(requested.versions), dict(requested.axes)
+    for axis, value in values.items():
+        if value and axis not in plain:
+            (versions if releases.is_axis(axis) else axes)[axis] = value
+    return requested._replace(
+        **plain, versions=tuple(sorted(versions.items())), axes=tuple(sorted(axes.items()))
+    )
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
@@ -97,7 +103,7 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
     unasked: dict[str, list[Origin]] = {}
     for profile in config.lineage:
         for index, override in enumerate(profile.overrides):
-            axes = ("product", "cann", *list_frameworks_matched([override]))
+            axes = ("product", "cann", *list_axes_matched([override]))
             open_ = [axis for axis in axes if axis in override.match and not here.find_value(axis)]
             values = {
                 axis: config.scenario if axis == "scenario" else here.find_value(axis)
@@ -117,11 +123,13 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
 
 def format_flag(axis: str) -> str:
     """Return the flag that selects a value of an axis."""
-    return f"--{axis}" if axis in ("product", "cann") else f"--framework {axis}=RELEASE"
+    if axis in ("product", "cann"):
+        return f"--{axis}"
+    return f"--framework {axis}=RELEASE" if releases.is_axis(axis) else f"--axis {axis}=VALUE"
 
 
 def may_be_asked(config: Config, override: Override) -> bool:
-    """Return whether an override matches products and releases that the preset supports."""
+    """Return whether an override matches products, releases and axes that the preset supports."""
     allowed = override.match.get("product", ())
     if (
         allowed
@@ -141,7 +149,10 @@ def may_be_asked(config: Config, override: Override) -> bool:
         # each listed range is outside of what the preset supports
         if spans and not any(spans):
             return False
-    return True
+    return not any(
+        values.isdisjoint(override.match.get(axis, values))
+        for axis, values in ((axis, set(values)) for axis, values in config.axes.items())
+    )
 
 
 #: The value of an axis that is neither requested nor limited by the preset.
@@ -150,6 +161,9 @@ _OPEN = None
 #: The prefix of conditions that apply only if a preset that supports some products, or releases, is
 #: used without selecting one.
 UNREQUESTED = "where no "
+
+#: With declared axes, at most this many combinations of products, releases and axes are judged.
+MOST_CONTEXTS = 200
 
 #: Values of one axis at which the same overrides apply.
 Stretch = tuple[str | None, ...]
@@ -175,8 +189,9 @@ class Region(Record):
 
     ``products`` and ``releases`` are those of the region, empty if unknown, ``versions`` those of
     frameworks, and ``surface`` the API surface of its targets. ``apart`` is set if the products
-    must be selected, ``spans`` are the releases of the axes that require a selection, ``words``
-    lists the other selections that are required, and ``plain`` is set if none is.
+    must be selected, ``spans`` are the values of the axes that require a selection, ``words``
+    lists the other selections that are required, and ``plain`` is set if none is. ``axes`` are the
+    values of declared axes, None if none is selected.
     """
 
     config: Config
@@ -189,6 +204,7 @@ class Region(Record):
     spans: dict[str, tuple[str, ...]]
     words: tuple[str, ...]
     plain: bool
+    axes: tuple[tuple[str, Stretch], ...] = ()
 
 
 class ContextMap:
@@ -206,7 +222,9 @@ class ContextMap:
             for step in override.steps:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
-        self._axes = ["product", "cann", *list_frameworks_matched(self._overrides)]
+        self._axes = ["product", "cann", *list_axes_matched(self._overrides)]
+        #: declared axes that overrides match on
+        self.declared = [axis for axis in self._axes[1:] if not releases.is_axis(axis)]
         #: equivalent releases, by the newest of them
         self._alike: dict[tuple[str, str | None], Stretch] = {}
         #: targets that overrides match on
@@ -270,15 +288,13 @@ class ContextMap:
         own = len(self._config.lineage[-1].overrides)
         # the profile is the last of its lineage, and so are its overrides
         first = len(self._overrides) - own
-        active = 0
-        for point in self._points:
-            active |= point.active
-        return [index for index in range(own) if not active >> first + index & 1]
+        return [index for index in range(own) if not self._active >> first + index & 1]
 
     def _list_points(self) -> list[Point]:
         config = self._config
         stretches = [
-            self._find_stretches(axis, self._list_axis_values(axis)).items() for axis in self._axes
+            [*self._find_stretches(axis, self._list_axis_values(axis)).items()]
+            for axis in self._axes
         ]
         named = (
             ("target", config.context.target, targets.list_target_names()),
@@ -290,8 +306,18 @@ class ContextMap:
             else [_OPEN, *(name for name in self._list_named(axis) if name in known)]
             for axis, fixed, known in named
         )
+        masks = [
+            *([mask for mask, _ in stretch] for stretch in stretches),
+            [self._find_active("target", name) for name in target],
+            [self._find_active("scenario", name) for name in scenario],
+        ]
+        # every value of an axis goes with every value of the others
+        self._active = reduce(and_, (reduce(or_, own) for own in masks))
+        self.count = prod(map(len, stretches))
+        is_limited = self.declared and self.count > MOST_CONTEXTS
+        combine = _combine_nearest_first if is_limited else combinations
         points = []
-        for pairs in combinations(*stretches):
+        for pairs in islice(combine(*stretches), MOST_CONTEXTS if is_limited else None):
             box = tuple(tuple(values) for _, values in pairs)
             everywhere = reduce(and_, (mask for mask, _ in pairs))
             for place, name in combinations(
@@ -312,6 +338,10 @@ class ContextMap:
         """
         if requested := self._config.context.find_value(axis):
             return [requested]
+        if axis in self.declared:
+            declared = self._config.resolver.lookups.find_axes(self._config.lineage[-1]) or {}
+            values = self._config.axes.get(axis) or declared.get(axis) or self._list_named(axis)
+            return [_OPEN, *values]
         if axis == "product":
             return [_OPEN, *_list_products(self._config.products, self._list_named("product"))]
         return [_OPEN, *self._list_releases(axis)]
@@ -386,6 +416,7 @@ class ContextMap:
         families, *stretches = box
         apart = requested.product not in families
         spans = {}
+        axes = []
         versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], stretches, strict=True):
             here = requested.find_value(axis)
@@ -395,7 +426,10 @@ class ContextMap:
                 )
             # Values that overrides match outside the preset's claims count only if they decide.
             decides = here not in span or here or axis in claims
-            versions[axis] = _drop_open(span if decides else ())
+            if axis in self.declared:
+                axes.append((axis, _drop_open(span) or span))
+            else:
+                versions[axis] = _drop_open(span if decides else ())
         words = (
             [] if requested.target in places else [f"for the target {', '.join(map(str, places))}"]
         )
@@ -415,20 +449,17 @@ class ContextMap:
             spans,
             tuple(words),
             plain,
+            tuple(axes),
         )
 
     def _list_unasked(self, box: Box) -> Iterator[str]:
         """Yield a text for each axis that the preset limits and the box leaves open."""
-        claims = {"product": self._config.products, **self._config.list_ranges()}
+        config = self._config
+        claims = {"product": config.products, **config.list_ranges(), **config.axes}
         for axis, stretch in zip(self._axes, box, strict=True):
             if claims.get(axis) and stretch == (_OPEN,):
-                noun = (
-                    axis
-                    if axis == "product"
-                    else "release"
-                    if axis == releases.CANN
-                    else f"release of {axis}"
-                )
+                noun = f"release of {axis}" if releases.is_axis(axis) else axis
+                noun = "release" if axis == releases.CANN else noun
                 yield f"{UNREQUESTED}{noun} is asked for"
 
     def _is_plain(self, point: Point) -> bool:
@@ -462,6 +493,19 @@ class ContextMap:
             # many points have the same fault
             self.problems += [finding for finding in error.findings if finding not in self.problems]
             return None
+
+
+def _combine_nearest_first(*choices: Sequence[Choice]) -> Iterator[tuple[Choice, ...]]:
+    """Yield the combinations that differ from the first choices in the fewest places first."""
+    places = range(len(choices))
+    for count in range(len(choices) + 1):
+        for changed in map(set, select_combinations(places, count)):
+            yield from combinations(
+                *(
+                    choices[place][1:] if place in changed else choices[place][:1]
+                    for place in places
+                )
+            )
 
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:

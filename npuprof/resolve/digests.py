@@ -102,7 +102,7 @@ def _describe_layer(profile: Profile, form: int) -> dict[str, Any]:
     content = {
         **{
             # the order of products has no meaning, so that it must not change the digest
-            name: _sort_texts(profile.table[name])
+            name: _sort_values(profile.table[name])
             for name in (*INHERITED_KEYS, "locked")
             if name in profile.table
         },
@@ -138,7 +138,9 @@ def _describe_value(step: Step, form: int) -> Any:
     return str(step.value) if is_text else step.value
 
 
-def _sort_texts(value: Any) -> Any:
+def _sort_values(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sort_values(part) for name, part in value.items()}
     return sorted(map(str, value)) if isinstance(value, list) else value
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuprof.catalog import releases
+from npuprof.catalog.values import find_value
 from npuprof.document import keys
 from npuprof.document.profile import MATCH_KEYS, Profile
-from npuprof.model import Finding, Path, Step, suggest_name
+from npuprof.model import Axes, Finding, Fix, Path, Step, suggest_name
 
 _NO_ORDER = (
     "Later parents win, and every preset wins over its "
@@ -16,22 +17,39 @@ _NO_ORDER = (
 )
 
 
-def find_unknown_frameworks(profile: Profile) -> Iterator[Finding]:
-    """Yield where a profile names a framework that the catalogue does not have (NP006)."""
+def find_unknown_names(profile: Profile, declared: Axes) -> Iterator[Finding]:
+    """Yield where a profile names an unknown framework, or an undeclared axis or value (NP006)."""
     for path in profile.named:
-        if path[-1] not in releases.list_frameworks():
-            yield _build_unknown_framework_finding(profile, path)
+        *_, table, name = path
+        known: tuple[str, ...] = ("cann", *releases.list_frameworks())
+        if table == "match":
+            known = (*MATCH_KEYS, *known[1:], *declared)
+        elif table == "axes":
+            known = tuple(declared)
+        if name not in known:
+            yield _build_unknown_name_finding(profile, path, known, f"key {name!r} in {table}")
+        if table == "versions" or name not in declared:
+            continue
+        _, values = find_value("", profile.document.data, path)
+        for index, value in enumerate(values if isinstance(values, list) else [values]):
+            place = (*path, index) if isinstance(values, list) else path
+            if isinstance(value, str) and value not in declared[name]:
+                what = f"value {value!r} of the axis {name!r}"
+                yield _build_unknown_name_finding(profile, place, declared[name], what, value)
 
 
-def _build_unknown_framework_finding(profile: Profile, path: Path) -> Finding:
-    others, where = (MATCH_KEYS, "match") if "match" in path else (("cann",), "versions")
-    known = (*others, *releases.list_frameworks())
-    hint, fix = suggest_name(path[-1], known, f"known are {', '.join(known)}")
+def _build_unknown_name_finding(
+    profile: Profile, path: Path, known: Sequence[str], what: str, value: str = ""
+) -> Finding:
+    otherwise = f"known are {', '.join(known)}" if known else "declare it in npuprof.toml: [axes]"
+    hint, fix = suggest_name(value or path[-1], known, otherwise)
+    if fix and value:
+        fix = Fix(fix.name)
     why = "Unknown keys would otherwise be ignored silently."
     shown = keys.format_key_path("", path).lstrip(".")
     return Finding(
         "NP006",
-        f"unknown key {path[-1]!r} in {where}",
+        f"unknown {what}",
         why,
         hint,
         profile.origin(*path),

@@ -13,7 +13,7 @@ from operator import attrgetter, contains, is_
 
 from npuprof.catalog import releases
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Axes, Finding, NpuprofError
 from npuprof.resolve.claims import combine_claims
 from npuprof.system import group_pairs
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     #: Returns the profile for a reference in another profile (None: on the command line).
     Lookup = Callable[[str, "Profile | None", int], Profile]
+    #: Returns the axes declared where a profile was read; None if unknown.
+    FindAxes = Callable[[Profile], Axes | None]
 
     class Lookups(Protocol):
         """What resolving looks up: parents, and the team's policies."""
@@ -39,6 +41,12 @@ if TYPE_CHECKING:
 
         def find_policy(self, profile: Profile) -> Policy | None:
             """Return the team policy for a profile, None if it has none. Raises NpuprofError."""
+
+        def find_axes(self, profile: Profile) -> Axes | None:
+            """Return the axes declared where a profile was read; None if unknown.
+
+            Raises NpuprofError.
+            """
 
 
 #: The key prefix of personal layers.
@@ -59,20 +67,45 @@ class Lineages:
     They are cached for all contexts: a context never changes ancestors.
     """
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: Lookup, find_axes: FindAxes) -> None:
         self._lookup = lookup
+        self._find_axes = find_axes
         self._lineages: dict[str, tuple[Profile, ...]] = {}
         #: errors of profiles whose ancestors cannot be ordered
         self._errors: dict[str, NpuprofError] = {}
         self._claims: dict[str, Claims] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
         self._has_sources = False
+        self._unknown: dict[str, list[Finding]] = {}
 
     def forget(self) -> None:
         """Drop the cached lineages after profiles have changed."""
         self._lineages.clear()
         self._errors.clear()
         self._claims.clear()
+        self._unknown.clear()
+
+    def list_form_problems(self, lineage: Iterable[Profile]) -> list[Finding]:
+        """Return the structural problems of members, and the unknown frameworks and axes."""
+        problems: list[Finding] = []
+        for member in lineage:
+            problems += member.problems
+            if member.named:
+                problems += self._list_unknown_names(member)
+        return problems
+
+    def _list_unknown_names(self, profile: Profile) -> list[Finding]:
+        frameworks = releases.list_frameworks()
+        if all(path[-1] in frameworks for path in profile.named):
+            return []
+        if profile.key not in self._unknown:
+            from npuprof.resolve.faults import find_unknown_names
+
+            declared = self._find_axes(profile)
+            self._unknown[profile.key] = (
+                [*find_unknown_names(profile, declared)] if declared is not None else []
+            )
+        return self._unknown[profile.key]
 
     def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
         """Return the keys of a profile's parents in written order.
@@ -175,7 +208,7 @@ class Lineages:
             ]
         if problems:
             # with the faults of its own text, so that one run shows all
-            raise NpuprofError([*problems, *list_form_problems((profile,))])
+            raise NpuprofError([*problems, *self.list_form_problems((profile,))])
         return parents
 
     def _settle_versions(
@@ -325,22 +358,6 @@ def identify_preset(profile: Profile) -> str:
 
 # -- predicates over all members: without a function call per member, as a chain of a thousand
 # presets evaluates them for each of them
-
-
-def list_form_problems(lineage: Iterable[Profile]) -> list[Finding]:
-    """Return the structural problems of all members, and the unknown framework names."""
-    members = tuple(lineage)
-    problems = [problem for member in members for problem in member.problems]
-    if any(
-        path[-1] not in releases.list_frameworks()
-        for member in members
-        if member.named
-        for path in member.named
-    ):
-        from npuprof.resolve.faults import find_unknown_frameworks
-
-        problems += [problem for member in members for problem in find_unknown_frameworks(member)]
-    return problems
 
 
 def has_overrides(lineage: Iterable[Profile]) -> bool:

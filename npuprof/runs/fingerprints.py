@@ -21,7 +21,7 @@ from npuprof.runs.run_records import (
     parse_record,
     read_folder,
     read_input,
-    read_versions,
+    read_table,
 )
 from npuprof.system import expand_home
 from npuprof.system.files import (
@@ -272,5 +272,8 @@ def _describe_context(fields: Fields) -> str:
     """Return the context of a record as text."""
     context = fields.get("context") or {}
     return Context(
-        context.get("cann"), context.get("product"), None, tuple(read_versions(context).items())
+        context.get("cann"),
+        context.get("product"),
+        versions=tuple(read_table(context, "versions").items()),
+        axes=tuple(read_table(context, "axes").items()),
     ).describe()

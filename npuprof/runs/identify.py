@@ -18,7 +18,7 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, list_commits, list_configs, list_former_configs, load_index
-from npuprof.runs.run_records import list_requested_changes, list_texts, read_versions
+from npuprof.runs.run_records import list_requested_changes, list_texts, read_table
 from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
 from npuprof.store.gitstore.commits import Commit, load_commits
@@ -257,7 +257,12 @@ class Identifier:
         try:
             context = clue.record.get("context") or {}
             requested = build_context(
-                context.get("cann"), context.get("product"), "env", read_versions(context)
+                context.get("cann"),
+                context.get("product"),
+                "env",
+                read_table(context, "versions"),
+                read_table(context, "axes"),
+                self._workspace,
             )
             changes = parse_assignments(
                 list_texts(request.get("set")), list_texts(request.get("unset"))

@@ -204,7 +204,9 @@ def build_fields(
 def _list_claims(config: Config) -> Fields:
     claims = {name: config.find_profile_value(name) for name in INHERITED_KEYS}
     return {
-        name: claim for name, claim in claims.items() if claim is not None or name != "versions"
+        name: claim
+        for name, claim in claims.items()
+        if claim is not None or name not in ("versions", "axes")
     }
 
 

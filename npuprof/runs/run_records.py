@@ -354,9 +354,9 @@ def list_texts(value: Any) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
-def read_versions(context: Mapping[str, Any]) -> dict[str, str]:
-    """Return the framework releases in a record's context, which may have been edited."""
-    value = context.get("versions")
+def read_table(context: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return releases or axes in a record's context, which may have been edited."""
+    value = context.get(name)
     return (
         {name: text for name, text in value.items() if isinstance(text, str)}
         if isinstance(value, dict)

@@ -33,8 +33,9 @@ from npuprof.store import spec
 
 _BEGIN = re.compile(rb"(?P<indent>[ \t]*)# >>> npuprof (?P<spec>\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (?P<spec>\S+))? <<<[ \t]*\r?\n?")
-#: The context facts in a block's header; releases of frameworks are separated by commas.
-CONTEXT_FACTS = ("cann", "product", "framework")
+#: The context facts in a block's header; those of several frameworks or axes are separated by
+#: commas.
+CONTEXT_FACTS = ("cann", "product", "framework", "axis")
 _FACT = re.compile(rf"# (?P<name>target|{'|'.join(BLOCK_FACTS)}): (?P<value>\S+)")
 #: Names that a rendered block uses and the script must define.
 _NEEDED = re.compile(
@@ -153,12 +154,14 @@ class Injector:
         self._with_unknown = with_unknown
         self._checking = checking
         self._open_workspace = cache(
-            lambda cann, product, framework, target: open_store(
+            lambda cann, product, framework, axis, target: open_store(
                 spec.build_context(
                     cann or None,
                     product or None,
                     target or None,
                     framework.split(",") if framework else (),
+                    axis.split(",") if axis else (),
+                    store,
                 )
             )
         )

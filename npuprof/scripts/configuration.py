@@ -7,7 +7,7 @@ a configuration from other code may contain more than the script shows; all thes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any, cast
@@ -124,6 +124,10 @@ class ScriptView(View):
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
         """Return whether a flag may be on the command line without being certain."""
         return not self.closed or any(key in self.possible for key in keys)
+
+    def list_axis_values(self, axis: str, declared: Sequence[str]) -> tuple[str | None, ...]:
+        """Return the selected value of a declared axis, or None: a script has none."""
+        return (self.requested.find_value(axis),)
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
         """Return whether an operand of a team rule is set, and its value.

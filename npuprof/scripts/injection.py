@@ -29,7 +29,7 @@ from npuprof.system.locks import lock_folders
 
 
 class InjectionRequest(Record):
-    """The request for a block: preset, target, line, release, product, frameworks."""
+    """The request for a block: preset, target, line, release, product, frameworks, axes."""
 
     file: str
     spec: str
@@ -38,6 +38,7 @@ class InjectionRequest(Record):
     cann: str | None
     product: str | None
     framework: str = ""
+    axis: str = ""
 
     def list_facts(self, *names: str) -> dict[str, str]:
         """Return the given fields of the request, as facts of the block's header."""

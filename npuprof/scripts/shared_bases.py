@@ -290,6 +290,9 @@ class _Drafts:
     def find_policy(self, profile: Profile) -> None:
         """Return None."""
 
+    def find_axes(self, profile: Profile) -> None:
+        """Return None: drafts name no axes."""
+
 
 def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
     """Raise RuntimeError unless each leaf resolves as its first draft."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from npuprof.catalog.code_pages import load_pages
 from npuprof.checks import fold_findings
-from npuprof.checks.store import check_store
 from npuprof.model import Finding, Record
+from npuprof.renderers.outputs import check_store
 from npuprof.report.html import read_style
 from npuprof.report.isolating import isolate_faults
 from npuprof.site import page_data

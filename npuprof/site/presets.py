@@ -58,6 +58,7 @@ class Preset(Record):
             return {
                 **own,
                 "versions": {},
+                "axes": {},
                 "products": (),
                 "frameworks": (),
                 "abstract": False,
@@ -73,6 +74,7 @@ class Preset(Record):
             **own,
             **resolved,
             "versions": config.versions,
+            "axes": config.axes,
             "abstract": config.abstract,
             "digest": config.digest,
         }

@@ -7,12 +7,16 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from npuprof.catalog.execution import find_declaration_fault
 from npuprof.catalog.records import NONE_DECLARED, TeamVariable, TeamVariables
+from npuprof.catalog.releases import list_frameworks
+from npuprof.catalog.targets import load_target_index
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
+    Axes,
     Finding,
     NpuprofError,
     Origin,
@@ -22,7 +26,7 @@ from npuprof.model import (
     build_error,
     did_you_mean,
 )
-from npuprof.store import FILE, layout, teamrules
+from npuprof.store import FILE, LOCK_FILE, axes, layout, teamrules
 from npuprof.store.teamrules import ProjectKey
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
     Entry = TypeVar("Entry")
 
     from npuprof.document.policy import Ignore, TeamRule
-
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
@@ -72,7 +75,8 @@ class Project(Record):
     """The content of ``npuprof.toml``.
 
     ``presets`` are globs of files outside the store, relative to that file; ``variables`` are the
-    team's own, by name.
+    team's own, by name. ``axes`` are the values of the declared axes, by name. ``outputs`` are the
+    texts of each ``[[output]]``, by key.
     """
 
     document: Document | None = None
@@ -82,6 +86,8 @@ class Project(Record):
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
     variables: TeamVariables = NONE_DECLARED
+    axes: Axes = {}
+    outputs: tuple[tuple[dict[str, str], Origin], ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return the location of a source or one of its keys; None if it is not written yet."""
@@ -133,12 +139,13 @@ class _Reader:
         }
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
-        rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         variables = {
             name: variable
             for name, table in good.get("variables", {}).items()
             if (variable := self._read_variable(name, table))
         }
+        declared = self._read_axes(good.get("axes", {}))
+        rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()), declared)
         return Project(
             self._document,
             good.get("requires", ""),
@@ -147,16 +154,48 @@ class _Reader:
             rules,
             ignores,
             variables,
+            declared,
+            tuple(self._read_outputs(good.get("output", ()), declared)),
+        )
+
+    def _read_axes(self, table: dict[str, Any]) -> Axes:
+        """Return the declared axes without faulty ones."""
+        before = len(self.problems)
+        self._require_distinct((name, ("axes", name)) for name in table)
+        for name, values in table.items():
+            path = ("axes", name)
+            if fault := axes.find_name_fault(name):
+                hint = "give the axis another name, such as role or site"
+                self._add(f"an axis cannot be called {name!r}", path, hint, fault)
+            if fault := axes.find_values_fault(values):
+                self._add(f"{name!r} in [axes] {fault}", path, f'write {name} = ["one", "two"]')
+        if len(self.problems) > before:
+            return {}
+        return {name: tuple(values) for name, values in table.items()}
+
+    def _read_outputs(
+        self, tables: Sequence[dict[str, Any]], declared: Axes
+    ) -> Iterator[tuple[dict[str, str], Origin]]:
+        known = dict(_OUTPUT_KEYS)
+        for name in (*list_frameworks(), *declared) if tables else ():
+            known[name] = ProjectKey("a text", f'{name} = "VALUE"')
+        required = ("spec", "to", "path")
+        return self._read_entries(
+            "output",
+            tables,
+            known,
+            required,
+            lambda document, path, good, _: (good, Origin(document, path)),
         )
 
     def _read_policies(
-        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
+        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]], declared: Axes
     ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
         codes = [(table.get("code"), ("rule", index)) for index, table in enumerate(rules)]
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
         required = ("code", "require")
         good_rules = self._read_entries(
-            "rule", rules, teamrules.KEYS, required, teamrules.read_rule
+            "rule", rules, teamrules.KEYS, required, partial(teamrules.read_rule, declared)
         )
         keys = teamrules.IGNORE_KEYS  # all are required
         good_ignores = self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore)
@@ -288,6 +327,18 @@ def find_copy_fault(folder: str) -> str:
     return "it is git's own folder" if ".git" in folder.lower().split("/") else ""
 
 
+def _find_output_fault(path: str) -> str:
+    """Return why an output cannot have a path, an empty string if it can."""
+    if path.lower().split("/")[0] in (FILE, LOCK_FILE):
+        return "npuprof reads that file itself"
+    return find_copy_fault(path)
+
+
+def _find_target_fault(to: str) -> str:
+    known = load_target_index()
+    return "" if to in known else did_you_mean(to, known, f"known are {', '.join(known)}")
+
+
 def _is_revision(text: str) -> bool:
     """Return whether a text can be a version range or commit.
 
@@ -313,9 +364,11 @@ _KEYS = {
         "a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault
     ),
     "sources": ProjectKey("a table", "[sources.team]"),
+    "axes": ProjectKey("a table", "[axes]"),
     "rule": ProjectKey("a list of tables", "[[rule]]"),
     "ignore": ProjectKey("a list of tables", "[[ignore]]"),
     "variables": ProjectKey("a table", "[variables.MY_FLAG]"),
+    "output": ProjectKey("a list of tables", "[[output]]"),
 }
 _VARIABLE_KEYS = {
     "kind": ProjectKey(
@@ -327,6 +380,17 @@ _VARIABLE_KEYS = {
     "min": ProjectKey("a number", "min = 0"),
     "max": ProjectKey("a number", "max = 8"),
     "doc": ProjectKey("a text", 'doc = "what it does"', teamrules.find_line_fault),
+}
+_OUTPUT_KEYS = {
+    "spec": ProjectKey(
+        "a text",
+        'spec = "serving+decode"',
+        lambda spec: "" if spec and "-" not in spec.split("+") else "it names no preset",
+    ),
+    "to": ProjectKey("a text", 'to = "vllm"', _find_target_fault),
+    "path": ProjectKey("a text", 'path = "deploy/decode"', _find_output_fault),
+    "product": ProjectKey("a text", 'product = "atlas-a3"'),
+    "cann": ProjectKey("a text", 'cann = "9.0.0"'),
 }
 _SOURCE_KEYS = {
     "url": ProjectKey("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
+from npuprof.catalog.releases import list_frameworks
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
+from npuprof.catalog.targets import load_target_index
 from npuprof.model import SEVERITIES
 from npuprof.store.project import TAKEN_NAMES, TEAM_KINDS
 
@@ -50,6 +52,13 @@ def build_project_schema() -> Schema:
             },
             "additionalProperties": _build_source_schema(),
         },
+        "axes": {
+            "type": "object",
+            "description": "Values along which presets vary, by axis.",
+            # as find_name_fault: an axis has no other meaning
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+            "additionalProperties": list_schema({"type": "string", "pattern": "^[^ ,=]+$"}, 1),
+        },
         "rule": _describe(
             list_schema(_build_rule_schema()), "Team rules, in addition to npuprof's own."
         ),
@@ -63,6 +72,9 @@ def build_project_schema() -> Schema:
             "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
             "additionalProperties": _build_variable_schema(),
         },
+        "output": _describe(
+            list_schema(_build_output_schema()), "The files that npuprof render --all writes."
+        ),
     }
     return {
         "$schema": DIALECT,
@@ -99,6 +111,19 @@ def _build_variable_schema() -> Schema:
         "max": _describe(number, "The greatest number."),
     }
     return table_schema(keys, ["kind"])
+
+
+def _build_output_schema() -> Schema:
+    targets = [*load_target_index()]
+    keys = {
+        "spec": _describe(_SOME, "The preset, or several joined by +.", "serving+decode"),
+        "to": _describe({"enum": targets}, "The target.", "vllm"),
+        "path": _describe(_SOME, "Its file or folder, from this folder.", "deploy/decode"),
+        "product": _describe(_SOME, "The product.", "atlas-a3"),
+        "cann": _describe(_SOME, "The CANN release.", "9.0.0"),
+        **{name: _describe(_SOME, f"The release of {name}.") for name in list_frameworks()},
+    }
+    return table_schema(keys, ["spec", "to", "path"])
 
 
 def _build_rule_schema() -> Schema:

@@ -14,7 +14,7 @@ from npuprof import catalog, document
 from npuprof.catalog import releases
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import Context, Finding, NpuprofError, Step, build_error, did_you_mean
+from npuprof.model import Axes, Context, Finding, NpuprofError, Step, build_error, did_you_mean
 from npuprof.report import format_option
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -147,6 +147,19 @@ class Workspace:
         if home is None or not home.may_have_policy():
             return None
         return self.lookups.find_policy(profile)
+
+    def find_axes(self, profile: Profile) -> Axes | None:
+        """Return the axes declared where a profile was read; None if unknown.
+
+        Raises NpuprofError.
+        """
+        return self.lookups.find_axes(profile)
+
+    @property
+    def declared_axes(self) -> Axes:
+        """The axes that npuprof.toml declares. Raises NpuprofError if there is no store."""
+        home = self.home
+        return self.lookups.find_project(home).axes if home.may_have_policy() else {}
 
     def profile(self, spec: str) -> Profile:
         """Return the profile of a spec; several joined by ``+`` become one that extends them all.
@@ -422,6 +435,11 @@ class Workspace:
         else:
             self.listed_store.replace_preset(Profile(document, home=self.store))
 
+    def use_file(self, path: str, raw: bytes) -> None:
+        """Use this text for the profile of a path outside the store. Raises NpuprofError."""
+        read = parse_document(path, path, raw)
+        self._overlays[path] = Profile(read, f"file:{path}", self.home)
+
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty string."""
         home = self._find_home_store()
@@ -492,11 +510,14 @@ def build_context(
     product: str | None = None,
     target: str | None = None,
     versions: Mapping[str, str] | Sequence[str] = (),
+    axes: Mapping[str, str] | Sequence[str] = (),
+    store: Workspace | str | None = None,
 ) -> Context:
     """Return a context from a user's arguments.
 
-    ``versions`` are releases by framework (or cann), or texts like ``torch_npu=7.3``. Raises
-    NpuprofError for an unknown release, product, target or framework.
+    ``versions`` are releases by framework (or cann), or texts like ``torch_npu=7.3``; ``axes`` are
+    values of the axes that the ``store`` declares, by name or like ``role=decode``. Raises
+    NpuprofError for an unknown release, product, target, framework, axis or value.
     """
     problems: list[Finding] = []
     newer: dict[str, str] = {}
@@ -508,10 +529,21 @@ def build_context(
     family = _find_product(product, problems) if product is not None else None
     if target is not None:
         _require_target(target, problems)
+    selected: tuple[tuple[str, str], ...] = ()
+    if axes:
+        from npuprof.store.axes import read_selected_axes
+
+        workspace = store if isinstance(store, Workspace) else Workspace(store)
+        selected = read_selected_axes(axes, workspace.declared_axes, problems)
     if problems:
         raise NpuprofError(problems)
     return Context(
-        release, family, target, tuple(sorted(frameworks.items())), tuple(sorted(newer.items()))
+        release,
+        family,
+        target,
+        tuple(sorted(frameworks.items())),
+        tuple(sorted(newer.items())),
+        selected,
     )
 
 

@@ -17,7 +17,8 @@ from npuprof.catalog.written_condition import (
 )
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
-from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, Record, did_you_mean
+from npuprof.model import SECTIONS, SEVERITIES, Axes, Origin, Path, Record, did_you_mean
+from npuprof.store.axes import find_undeclared_values
 from npuprof.store.layout import find_glob_fault, find_globs_fault
 
 TYPE_CHECKING = False
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
-def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:
+def read_rule(
+    declared: Axes, document: Document, path: Path, good: dict[str, Any], add: Add
+) -> TeamRule | None:
     """Return the rule of a table, None if its condition is invalid.
 
     ``add`` gets all faults, ``good`` are the valid keys.
     """
     conditions = {
-        name: _read_condition(good[name], (*path, name), add)
+        name: _read_condition(good[name], declared, (*path, name), add)
         for name in ("when", "require")
         if name in good
     }
@@ -49,6 +52,7 @@ def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) ->
         good.get("severity", "error"),
         tuple(good.get("presets", ())),
         Origin(document, path),
+        declared,
     )
 
 
@@ -62,17 +66,19 @@ def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) ->
     )
 
 
-def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
+def _read_condition(text: str, declared: Axes, where: Path, add: Add) -> Condition | None:
     try:
         tree = read_condition(text)
     except ConditionError as error:
         add(error.what, where, error.hint, LANGUAGE)
         return None
-    unknown = [name for name in find_unknown_names(tree) if name != "product"]
+    for what, hint in find_undeclared_values(tree, declared):
+        add(what, where, hint, LANGUAGE)
+    unknown = find_unknown_names(tree, ("product", *declared))
     for name in unknown:
         hint = did_you_mean(
             name,
-            (*catalog.record_names(), *SECTIONS),
+            (*catalog.record_names(), *SECTIONS, *declared),
             "npuprof options lists all; variables are env.NAME",
         )
         add(

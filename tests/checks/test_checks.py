@@ -56,6 +56,7 @@ WITHOUT_EXAMPLE = {
     "NP708",
     "NP709",
     "NP710",
+    "NP712",
     "NP812",
 }
 

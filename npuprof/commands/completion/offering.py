@@ -260,6 +260,18 @@ def _find_framework_releases(cursor: Cursor) -> Iterator[Candidate]:
     )
 
 
+def _find_axis_values(cursor: Cursor) -> Iterator[Candidate]:
+    """Yield declared axes followed by ``=``, or after it their values."""
+    home = find_store(cursor.store, os.environ)
+    name, equals, _ = cursor.current.partition("=")
+    declared = home.project.axes if home.project_file else {}
+    return (
+        offer(declared.get(name, ()), f"{name}=")
+        if equals
+        else offer(f"{axis}=" for axis in declared)
+    )
+
+
 def _list_products(cursor: Cursor) -> Iterator[Candidate]:
     from npuprof.catalog import products
 
@@ -287,6 +299,7 @@ def _list_topics(cursor: Cursor) -> Iterator[Candidate]:
 #: What completes the values of a parameter, by its ``complete``.
 COMPLETERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "assignment": _find_assignments,
+    "axis": _find_axis_values,
     "code": _list_codes,
     "condition": _list_condition_keys,
     "framework": _find_framework_releases,

@@ -65,7 +65,8 @@ class Parameter(Record):
     repeatable text), ``number`` or ``flag``; ``flags`` are its spellings, ``metavar`` is the name
     of its value in the help. ``choices`` are its valid values, or a function that returns them;
     ``{choices}`` in the help lists them, and ``noun`` is the word for a value in error messages.
-    ``least`` is the minimum of a number. ``complete`` names what completes its values, in
+    ``least`` is the minimum of a number, ``implied`` the value of an option that is the last
+    argument or is followed by another flag. ``complete`` names what completes its values, in
     ``COMPLETERS`` of ``completion.offering``; by default shells complete files.
     """
 
@@ -78,6 +79,7 @@ class Parameter(Record):
     choices: Choices = ()
     noun: str = ""
     least: int | None = None
+    implied: str = ""
     complete: str = ""
 
     def list_choices(self) -> tuple[str, ...]:
@@ -163,7 +165,13 @@ def arguments(metavar: str, text: str, complete: str = "", required: bool = Fals
 
 
 def option(
-    *flags: str, metavar: str, text: str, choices: Choices = (), noun: str = "", complete: str = ""
+    *flags: str,
+    metavar: str,
+    text: str,
+    choices: Choices = (),
+    noun: str = "",
+    implied: str = "",
+    complete: str = "",
 ) -> str | None:
     """Declare an option with a value."""
     declared: str | None = _declare(
@@ -173,6 +181,7 @@ def option(
         metavar=metavar,
         choices=choices,
         noun=noun,
+        implied=implied,
         complete=complete,
     )
     return declared
@@ -281,6 +290,17 @@ class Verb:
     def run(self) -> Answer:
         """Run the verb and return its answer. Raises NpuprofError."""
         raise NotImplementedError
+
+
+def imply_values(verb: type[Verb], arguments: Sequence[str]) -> list[str]:
+    """Return the arguments, with the implied value of each option that has no other."""
+    implied = list(arguments)
+    for index, argument in enumerate(arguments):
+        parameter = verb.spellings.get(argument)
+        has_value = index + 1 < len(arguments) and not arguments[index + 1].startswith("-")
+        if parameter is not None and parameter.implied and not has_value:
+            implied[index] = f"{argument}={parameter.implied}"
+    return implied
 
 
 def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> dict[str, Any] | None:

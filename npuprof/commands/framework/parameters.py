@@ -18,11 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.spec import Workspace
 
-SPEC = argument(
-    "SPEC",
-    "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin",
-    "spec",
-)
+SPEC_HELP = "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin"
+SPEC = argument("SPEC", SPEC_HELP, "spec")
 SPECS = arguments(
     "SPEC...",
     (
@@ -66,6 +63,15 @@ FRAMEWORKS = many(
     metavar="NAME=RELEASE",
     text="Select the release of a framework, such as torch_npu=7.3; can be repeated [default: any]",
     complete="framework",
+)
+AXES = many(
+    "--axis",
+    metavar="NAME=VALUE",
+    text=(
+        "Select a value of an axis of npuprof.toml, such as role=decode; can be repeated "
+        "[default: any]"
+    ),
+    complete="axis",
 )
 MIXINS = many(
     "--with", metavar="SPEC", text="Overlay another preset; can be repeated", complete="spec"
@@ -206,15 +212,18 @@ class ContextVerb(Verb):
     cann = CANN
     product = PRODUCT
     frameworks = FRAMEWORKS
+    axes = AXES
 
     def build_context(self, target: str | None = None) -> Context:
         """Return the context of the arguments.
 
-        Raises NpuprofError for an unknown release, product or framework.
+        Raises NpuprofError for an unknown release, product, framework or axis.
         """
         from npuprof.store import spec
 
-        return spec.build_context(self.cann, self.product, target, self.frameworks)
+        return spec.build_context(
+            self.cann, self.product, target, self.frameworks, self.axes, self.store
+        )
 
     def open_workspace(self) -> Workspace:
         """Return the store in the context of the arguments. Raises NpuprofError."""

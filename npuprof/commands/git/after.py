@@ -6,9 +6,9 @@ import os
 import sys
 
 from npuprof.checks import fold_findings
-from npuprof.checks.store import check_store
 from npuprof.commands.framework import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError, Record
+from npuprof.renderers.outputs import check_store
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.store.base import CachedStore

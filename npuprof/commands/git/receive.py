@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 
 from npuprof.checks import identify_finding
-from npuprof.checks.store import check_store
 from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.resolving import open_workspace
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError, build_usage_error
+from npuprof.renderers.outputs import check_store
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.store import spec
@@ -50,9 +50,10 @@ class Receive(Verb):
         code = 0
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_new_errors(commit, moved)
-            if errors:
+            text += format_findings(errors)
+            # an output that is not up to date is reported, and rejects nothing
+            if any(error.severity == "error" for error in errors):
                 code = 1
-                text += format_findings(errors)
                 refs = ", ".join(ref for _, ref in moved)
                 notes.append(f"not taken: {refs}: {format_severity_counts(errors)}")
         return Answer(text, tuple(notes), code)
@@ -100,7 +101,7 @@ class Receive(Verb):
         return [
             finding
             for finding in check_store(checked, notes=False).findings
-            if finding.severity == "error"
+            if finding.severity == "error" or finding.code == "NP713"
         ]
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof.document.profile import REQUESTED, Profile, Yank
-from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
+from npuprof.model import Axes, Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import COMPARED_FORMS, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import RELEASED, is_source_reference, read_revision, strip_revision
-from npuprof.store.base import CachedStore
+from npuprof.store.base import CachedStore, ComposedParts
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.problems import place_error
@@ -240,6 +240,18 @@ class Lookups:
         """Return a store's own npuprof.toml. Raises NpuprofError if it is invalid."""
         return home.project if isinstance(home, Folder) else self.find_sources(home).project
 
+    def find_axes(self, profile: Profile) -> Axes | None:
+        """Return the axes declared in the tree that a profile was read from.
+
+        None for a run and a vendored release, which come without npuprof.toml. Raises NpuprofError.
+        """
+        home = profile.home
+        if isinstance(home, (KeptRelease, ComposedParts)):
+            return None
+        if home is None or (isinstance(home, Folder) and not home.project_file):
+            return {}
+        return self.find_project(home).axes
+
     def load_profile_at_revision(
         self, home: ProfileSource, reference: str, requested: Origin | None = None
     ) -> PinnedProfile:
@@ -349,7 +361,9 @@ class Lookups:
 
         Raises NpuprofError.
         """
-        return compute_preset_digest(Lineages(self.find_parent).find_lineage(profile))
+        return compute_preset_digest(
+            Lineages(self.find_parent, self.find_axes).find_lineage(profile)
+        )
 
     def find_kept_release(self, home: ProfileSource, reference: str) -> KeptRelease | None:
         """Return a store's vendored release for a reference, cached; None if there is none.
