@@ -477,6 +477,10 @@ def test_a_value_that_no_override_matches_changes_no_digest(tmp_path: Path) -> N
 # -- verbs ----------------------------------------------------------------------------------------
 
 
+#: A command that fails unless the preset was resolved for decode.
+IS_DECODE = ["--", "sh", "-c", "test $HCCL_CONNECT_TIMEOUT = 1900"]
+
+
 def list_context_verbs() -> Iterator[Any]:
     """Yield the verbs that take a product."""
     for names, verb in list_verbs():
@@ -508,17 +512,8 @@ def test_a_verb_that_takes_a_product_takes_axes(flags: set[str]) -> None:
         (["restore", "serving@HEAD", "--resolved", "-o", "-", "--dry-run"], ""),
         (["inject", "train.py", "serving", "--dry-run"], "axis: role=decode"),
         (
-            [
-                "sweep",
-                "serving",
-                "--vary",
-                "stream_sync_timeout=-1",
-                "--format",
-                "json",
-                "--",
-                "true",
-            ],
-            "role decode",
+            ["sweep", "serving", "--vary", "stream_sync_timeout=-1", *IS_DECODE],
+            "-1                   0",
         ),
     ],
 )
