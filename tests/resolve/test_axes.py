@@ -356,6 +356,14 @@ def test_a_value_that_the_preset_excludes_is_a_warning(tmp_path: Path, run: Run)
     assert "NP407" not in run("check", "--axis", "role=decode", "--store", store).out
 
 
+def test_set_writes_a_list_of_values(tmp_path: Path, run: Run) -> None:
+    store = declare(tmp_path, {"serving": PLAIN})
+    assert run("set", "serving", "profile.axes.role=decode,both", "--store", store).code == 0
+    config = npuprof.open_store(store).resolve("serving")
+    assert list(config.axes["role"]) == ["decode", "both"]
+    assert run("set", "serving", "profile.axes.role=decod", "--store", store).code == 2
+
+
 # -- checks ---------------------------------------------------------------------------------------
 
 #: stream_sync_timeout, in ms, is too short for hccl_timeout.
