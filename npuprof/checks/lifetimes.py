@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    Dated = catalog.Option | catalog.Variable | catalog.Flag | catalog.Setting
-
 
 class Lifetime(Record):
     """The releases that read a setting, with one letter for each release of an axis.
@@ -49,7 +47,7 @@ class Lifetime(Record):
         return [reader for reader in self.load_texts().get("read_by", ()) if reader in others]
 
 
-def build_lifetime(key: str, record: Dated) -> Lifetime:
+def build_lifetime(key: str, record: catalog.Entry) -> Lifetime:
     """Return the lifetime of an option, a variable, a flag or a setting, by its record."""
     section, name = keys.split_section_and_name(key)
     lifetime = Lifetime(

@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.checks.view import Plain
 
 #: No value.
 UNKNOWN: Any = object()
@@ -329,7 +328,7 @@ def describe_value_kind(value: Any) -> str:
 def build_choice_fault(
     key: str,
     value: Any,
-    record: Plain,
+    record: catalog.Entry,
     suggestion: tuple[str, Fix | None] | None = None,
     why: str = "",
 ) -> Fault:
@@ -337,9 +336,8 @@ def build_choice_fault(
 
     Without a ``suggestion``, the hint lists similar choices.
     """
-    numbered = not isinstance(record, catalog.Argument) and record.numbered
     hint, fix = suggestion or suggest_choice(
-        key.partition(".")[2], value, record.choices, numbered=numbered
+        key.partition(".")[2], value, record.choices, numbered=record.numbered
     )
     return Fault(
         "NP203",

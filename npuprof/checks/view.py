@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
-    #: Records with choices and a range.
-    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
     #: Products or releases by axis: ``product``, ``cann`` or a framework. None is an unknown
     #: product.
     Spans = Mapping[str, tuple[str | None, ...]]
@@ -470,7 +468,7 @@ def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
 
 
 def find_range_faults(
-    assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203"
+    assignment: str, number: float, record: catalog.Entry, why: str = "", code: str = "NP203"
 ) -> list[Fault]:
     """Return the fault of a number outside the range of its record.
 
@@ -478,7 +476,6 @@ def find_range_faults(
     """
     low, high = record.minimum, record.maximum
     if (low is not None and number < low) or (high is not None and number > high):
-        unit = "" if isinstance(record, catalog.Flag) else record.unit
-        hint = f"write {keys.format_range(low, high, unit)}"
+        hint = f"write {keys.format_range(low, high, record.unit)}"
         return [Fault(code, f"{assignment} is out of range", why, hint)]
     return []
