@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
+#: True for type checkers, which go by the name: importing ``typing`` for it takes too long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, Self, TypeAlias, dataclass_transform

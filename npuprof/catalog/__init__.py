@@ -23,9 +23,8 @@ from npuprof.catalog.records import Rule as Rule
 from npuprof.catalog.records import Setting as Setting
 from npuprof.catalog.records import Variable as Variable
 from npuprof.document import keys
-from npuprof.model import Finding, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, Path, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 

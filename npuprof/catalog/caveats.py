@@ -7,9 +7,8 @@ from functools import cache
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.shapes import ValueFault
-from npuprof.model import Path
+from npuprof.model import TYPE_CHECKING, Path
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 from npuprof.catalog.records import OPERATORS
 from npuprof.document import keys
-from npuprof.model import SECTIONS
+from npuprof.model import SECTIONS, TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -6,9 +6,8 @@ import re
 from functools import cache
 
 from npuprof.catalog import load_built_part
-from npuprof.model import SCENARIOS, Fix, suggest_name
+from npuprof.model import SCENARIOS, TYPE_CHECKING, Fix, suggest_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

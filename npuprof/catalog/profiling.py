@@ -6,9 +6,8 @@ import re
 
 from npuprof.catalog.readers import find_shell_expansion
 from npuprof.catalog.shapes import ValueFault
-from npuprof.model import did_you_mean
+from npuprof.model import TYPE_CHECKING, did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -6,10 +6,9 @@ import re
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.records import Entry, Variable
-from npuprof.model import Record, has_only_digits
+from npuprof.model import TYPE_CHECKING, Record, has_only_digits
 from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -6,9 +6,8 @@ import re
 from operator import eq, ge, gt, le, lt, ne
 
 from npuprof.document.keys import format_plain_value
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

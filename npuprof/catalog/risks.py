@@ -13,9 +13,8 @@ from npuprof.catalog import (
     find_record_place,
     list_settings_below,
 )
-from npuprof.model import Path
+from npuprof.model import TYPE_CHECKING, Path
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

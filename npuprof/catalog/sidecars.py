@@ -28,9 +28,8 @@ from npuprof.catalog.shapes import (
     table_schema,
 )
 from npuprof.catalog.structures import find_json_faults, parse_json
-from npuprof.model import Path, did_you_mean
+from npuprof.model import TYPE_CHECKING, Path, did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
-from npuprof.model import SCENARIOS, SECTIONS, did_you_mean
+from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, did_you_mean
 
 #: The value types of a setting by kind, with their name; text by default.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -30,7 +30,6 @@ LANGUAGE = (
     "Option names denote their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: Guesses the intended value for a setting from a value of the wrong type; None if it is
     #: ambiguous.

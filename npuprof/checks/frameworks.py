@@ -21,9 +21,8 @@ from npuprof.checks.plain_values import find_path_faults, find_plain_value_fault
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
-from npuprof.model import Finding, Path, suggest_name
+from npuprof.model import TYPE_CHECKING, Finding, Path, suggest_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

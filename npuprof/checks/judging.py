@@ -17,9 +17,8 @@ from npuprof.checks.view import (
     View,
     select_all,
 )
-from npuprof.model import Finding
+from npuprof.model import TYPE_CHECKING, Finding
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -6,9 +6,8 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks.view import Fault
 from npuprof.document import keys
-from npuprof.model import Context, Finding, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof import catalog
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, find_nearest_names
+from npuprof.model import TYPE_CHECKING, Fix, find_nearest_names
 from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

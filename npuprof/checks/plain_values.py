@@ -19,9 +19,8 @@ from npuprof.checks.meaning import (
 )
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document.keys import format_short_value
-from npuprof.model import suggest_name
+from npuprof.model import TYPE_CHECKING, suggest_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

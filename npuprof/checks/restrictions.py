@@ -13,10 +13,9 @@ from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import Finding, has_only_digits
+from npuprof.model import TYPE_CHECKING, Finding, has_only_digits
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -10,10 +10,9 @@ from npuprof import catalog
 from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
-from npuprof.model import Finding, Record
+from npuprof.model import TYPE_CHECKING, Finding, Record
 from npuprof.system import join_boxes, lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar

@@ -13,12 +13,11 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import Finding, NpuprofError, Path, Record, Step, did_you_mean
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record, Step, did_you_mean
 from npuprof.report import format_set_command
 from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

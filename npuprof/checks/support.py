@@ -7,13 +7,12 @@ from typing import Any
 
 from npuprof.checks import check_config, fold_findings, identify_finding
 from npuprof.checks.scope import MEANT_CODES
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.store import CheckedStore
 

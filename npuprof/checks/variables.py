@@ -35,10 +35,9 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, did_you_mean
+from npuprof.model import TYPE_CHECKING, Fix, did_you_mean
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

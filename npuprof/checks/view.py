@@ -8,11 +8,10 @@ from npuprof import catalog
 from npuprof.catalog import condition, releases, values
 from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
-from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
     from typing import Any

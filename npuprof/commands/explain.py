@@ -18,7 +18,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import Origin, Path, build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, Origin, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
@@ -27,7 +27,6 @@ from npuprof.resolve.lineages import is_personal
 from npuprof.system import list_items
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -12,10 +12,9 @@ from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, build_error, did_you_mean
 from npuprof.report import Answer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -9,11 +9,10 @@ from typing import Any
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, WRITE_ANYWAY, StoreVerb
 from npuprof.document import keys
-from npuprof.model import NpuprofError, build_error
+from npuprof.model import TYPE_CHECKING, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.store import spec
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.preset_file import PresetFile
 

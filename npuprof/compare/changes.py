@@ -8,10 +8,9 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import Document, keys
-from npuprof.model import SECTIONS, Origin, Path, Record
+from npuprof.model import SECTIONS, TYPE_CHECKING, Origin, Path, Record
 from npuprof.resolve.claims import order_claims
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -12,9 +12,8 @@ from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime
 
 from npuprof.catalog import values
-from npuprof.model import Path, Record
+from npuprof.model import TYPE_CHECKING, Path, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

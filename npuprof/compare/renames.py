@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from npuprof.model import NpuprofError
+from npuprof.model import TYPE_CHECKING, NpuprofError
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 

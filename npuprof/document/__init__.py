@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from npuprof.model import SECTIONS, NpuprofError, Path, Place, build_error
+from npuprof.model import SECTIONS, TYPE_CHECKING, NpuprofError, Path, Place, build_error
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from npuprof.model import Origin, Record
+from npuprof.model import TYPE_CHECKING, Origin, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -22,7 +22,7 @@ from npuprof.history.states import (
     is_unknown_state,
     set_plain_values,
 )
-from npuprof.model import Context, Finding, NpuprofError, Path, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
@@ -30,7 +30,6 @@ from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import StoreRepository
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.past_references import PastLookups
     from npuprof.store.versions import Version

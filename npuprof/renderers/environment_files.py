@@ -14,7 +14,7 @@ from typing import Any
 from npuprof.catalog import CONTROL_VARIABLES
 from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 from npuprof.renderers.environment import list_unset_variables
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
 from npuprof.report.json_text import format_json_answer
@@ -25,7 +25,6 @@ from npuprof.system import lazy_pattern
 #: Texts by name: values of variables, or contents of files.
 Texts = dict[str, str]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 

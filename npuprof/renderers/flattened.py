@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.model import SECTIONS
+from npuprof.model import SECTIONS, TYPE_CHECKING
 from npuprof.renderers import Rendered, Target, add_render_header
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 from npuprof.report.text import count_rest, escape_controls, format_count
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import TRUST_CODES, Finding, Record, shorten_values
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, Finding, Record, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -14,7 +14,7 @@ from npuprof import catalog
 from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
-from npuprof.model import Record, build_error, build_usage_error
+from npuprof.model import TYPE_CHECKING, Record, build_error, build_usage_error
 from npuprof.renderers.flattened import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
@@ -37,7 +37,6 @@ from npuprof.store.base import ComposedParts
 from npuprof.system import group_pairs
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 

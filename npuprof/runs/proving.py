@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.document import keys
 from npuprof.hosting.reports import FORMATS
-from npuprof.model import Finding, build_error
+from npuprof.model import TYPE_CHECKING, Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
@@ -31,7 +31,6 @@ from npuprof.runs.variable_verdicts import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import judge_process
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 

@@ -10,6 +10,7 @@ from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
 from npuprof.model import (
     SECTIONS,
+    TYPE_CHECKING,
     Finding,
     NpuprofError,
     Place,
@@ -21,7 +22,6 @@ from npuprof.model import (
 )
 from npuprof.report import format_option
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

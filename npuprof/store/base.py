@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import NpuprofError, Origin, Record, did_you_mean
+from npuprof.model import TYPE_CHECKING, NpuprofError, Origin, Record, did_you_mean
 from npuprof.store import is_profile_name, is_source_reference
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 

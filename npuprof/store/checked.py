@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from npuprof.model import Context, Finding, NpuprofError, Place, build_error
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Place, build_error
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import build_bad_name_finding
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.policy import Policy

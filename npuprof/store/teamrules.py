@@ -16,10 +16,9 @@ from npuprof.catalog.written_condition import (
 )
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
-from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, Record, did_you_mean
+from npuprof.model import SECTIONS, SEVERITIES, TYPE_CHECKING, Origin, Path, Record, did_you_mean
 from npuprof.store.layout import find_glob_fault, find_globs_fault
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: Records a fault: message, location, hint, and reason.
     Add = Callable[[str, Path, str, str], None]

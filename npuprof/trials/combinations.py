@@ -15,12 +15,11 @@ from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import Finding, NpuprofError, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record
 from npuprof.renderers.flattened import format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, cast
 
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_cache_error
 from npuprof.system import processes
 from npuprof.system.files import describe_os_error
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
