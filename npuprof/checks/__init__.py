@@ -152,7 +152,7 @@ def find_clean_contexts(
     return tuple([state or None for state in states])
 
 
-def check_values(config: Config, notes: bool = True) -> list[Finding]:
+def check_values(config: Config, notes: bool) -> list[Finding]:
     """Return the findings about each value of a config and about its claims.
 
     Needs no other data.

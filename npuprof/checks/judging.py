@@ -211,7 +211,7 @@ def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     return collected
 
 
-def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:
+def judge_value_alone(key: str, value: Any, scenario: str | None) -> tuple[Fault, ...]:
     """Return the faults of a setting's value in any preset of a scenario."""
     return tuple(setting_values.find_value_faults(Scope(scenario, (), ()), key, value))
 

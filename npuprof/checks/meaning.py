@@ -231,17 +231,17 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
     return str(value) if is_number else UNKNOWN
 
 
-def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:
-    """Return the choices with the number type of a text, else similar ones, except opposites."""
+def find_near_choices(value: str, choices: Sequence[str]) -> list[str]:
+    """Return two choices with the number type of a text, else similar ones, except opposites."""
     parts = _split_value(value)
     types = _list_number_types(parts)
     if types:
         same = [choice for choice in choices if _list_number_types(_split_value(choice)) == types]
         same.sort(key=lambda choice: len(parts & _split_value(choice)), reverse=True)
-        return same[:count]
+        return same[:2]
     # Opposites are among the nearest names: "enable" and "disable".
-    nearest = find_nearest_names(value, choices, count + 2)
-    return [choice for choice in nearest if not _are_opposite(value, choice)][:count]
+    nearest = find_nearest_names(value, choices, 4)
+    return [choice for choice in nearest if not _are_opposite(value, choice)][:2]
 
 
 def _split_value(text: str) -> set[str]:

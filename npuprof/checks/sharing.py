@@ -47,7 +47,7 @@ def build_own_variable_fault(key: str) -> Fault:
     )
 
 
-def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | None:
+def find_frozen_fault(key: str, value: Any, in_python: bool) -> Fault | None:
     """Return the fault for a value that belongs to the process, the job or the site, or None."""
     if "." not in key:
         option = catalog.find_option(key)

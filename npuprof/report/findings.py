@@ -137,7 +137,7 @@ def format_json_findings(
     findings: Sequence[Finding],
     accepted: int,
     coverage: Mapping[str, Any] | None,
-    releases: Sequence[Mapping[str, Any]] = (),
+    releases: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return findings as JSON.
 
