@@ -6,11 +6,8 @@ import re
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.records import Entry, Variable
-from npuprof.model import TYPE_CHECKING, Record, has_only_digits
+from npuprof.model import Record, TomlTable, has_only_digits
 from npuprof.system import lazy_pattern
-
-if TYPE_CHECKING:
-    from typing import Any
 
 NOT_FOUND = "not found"
 #: The blanks that a reader ignores, by ``blanks`` of ``readers.toml``.
@@ -63,12 +60,12 @@ def find_reading(variable: Variable) -> Reading:
     return Reading(**load_built_part("reads")[row]) if row else Reading()
 
 
-def find_habits(record: Entry) -> dict[str, Any]:
+def find_habits(record: Entry) -> TomlTable:
     """Return what the reader of a variable or flag ignores, from ``readers.toml``.
 
     Empty if the reader is unknown.
     """
-    readers: dict[str, dict[str, Any]] = load_built_part("readers") if record.reader else {}
+    readers: dict[str, TomlTable] = load_built_part("readers") if record.reader else {}
     return readers.get(record.reader, {})
 
 
@@ -105,7 +102,7 @@ def _split(record: Entry, text: str) -> list[str]:
     return text.split(record.separator) if record.separator else [text]
 
 
-def _respell(record: Entry, text: str, habits: dict[str, Any]) -> str:
+def _respell(record: Entry, text: str, habits: TomlTable) -> str:
     """Return the documented spelling that a reader with some habits takes a text for.
 
     The text itself if there is none.
@@ -121,7 +118,7 @@ def _respell(record: Entry, text: str, habits: dict[str, Any]) -> str:
     return next((spelling for spelling in spellings if is_documented(record, spelling)), text)
 
 
-def _respell_choices(record: Entry, text: str, habits: dict[str, Any]) -> str:
+def _respell_choices(record: Entry, text: str, habits: TomlTable) -> str:
     name = habits.get("part_name", "")
     parts = [re.sub(rf"^{name}", "", part) for part in _split(record, text)]
     if "any_case" in habits:

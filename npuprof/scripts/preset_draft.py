@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.model import Record
+from npuprof.model import Record, TomlTable
 from npuprof.report.text import count_rest
 from npuprof.scripts.script_records import ScriptSetting
 from npuprof.system import find_repository_top
@@ -60,7 +60,7 @@ class Draft:
         self.name = ""  #: set when all drafts are known
         self.file = file
         self.surfaces = {surface} if surface else set()
-        self.settings: dict[str, Any] = {}
+        self.settings: TomlTable = {}
         self.origins: dict[str, ScriptSetting] = {}
         self.notes: list[Note] = []
         self.carried: list[ScriptSetting] = []

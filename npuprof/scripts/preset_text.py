@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from npuprof import catalog
 from npuprof.document import keys
@@ -15,6 +14,7 @@ from npuprof.document.keys import (
     format_toml_value,
     is_visible,
 )
+from npuprof.model import TomlTable
 from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset_draft import Draft, Note, cite_script
@@ -38,9 +38,7 @@ _ATC_LINE = re.compile(
 )
 
 
-def format_preset(
-    head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()
-) -> str:
+def format_preset(head: TomlTable, settings: TomlTable, comments: Iterable[str] = ()) -> str:
     """Return a preset: its ``[profile]`` table, its settings in catalogue order, and comments.
 
     ``head`` is that table, ``settings`` are by full key.
@@ -66,7 +64,7 @@ def format_preset(
     return "\n".join([*lines, *map(_format_comment, comments), ""])
 
 
-def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
+def select_section(settings: TomlTable, section: str) -> TomlTable:
     """Return the settings of a section by plain name, in catalogue order."""
     selected = {}
     for key, value in settings.items():

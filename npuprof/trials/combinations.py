@@ -15,7 +15,7 @@ from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record, TomlTable
 from npuprof.renderers.flattened import format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
@@ -58,7 +58,7 @@ class Difference:
         """Return the changes of a mask."""
         return [change for index, change in enumerate(self.changes) if mask >> index & 1]
 
-    def build_settings(self, mask: int) -> dict[str, Any]:
+    def build_settings(self, mask: int) -> TomlTable:
         """Return the settings of the first config with some changes made."""
         settings = dict(self.before.settings)
         for key, own in self.settings.items():
@@ -130,7 +130,7 @@ def _list_parts(value: Any, tail: Path) -> Iterator[_Part]:
         yield _Part(tail, value, False)
 
 
-def _make_change(box: dict[str, Any], change: Change) -> None:
+def _make_change(box: TomlTable, change: Change) -> None:
     """Apply a change of the boxed value; tables that become empty are removed."""
     path, tables = ("value", *change.tail), [box]
     for part in path[:-1]:
@@ -163,7 +163,7 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
     Raises NpuprofError.
     """
     claims = {key: like.find_profile_value(key) for key in INHERITED_KEYS}
-    tables: dict[str, dict[str, Any]] = {
+    tables: dict[str, TomlTable] = {
         "profile": {key: value for key, value in claims.items() if value},
         **{section: {} for section in catalog.load_sections()},
     }
