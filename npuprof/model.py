@@ -52,6 +52,9 @@ Path = tuple["Any", ...]
 TomlValue: TypeAlias = "Any"
 TomlTable = dict[str, TomlValue]
 
+#: The fields of a record or of a JSON object by name.
+Fields = dict[str, "Any"]
+
 
 def _list_framework_sections() -> tuple[str, ...]:
     """Return the frameworks that presets have a section for, by name.

@@ -12,6 +12,7 @@ from npuprof.catalog.launchers import FACTS, NUMBERS
 from npuprof.catalog.readers import NOT_FOUND, find_habits, find_reading
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form
+from npuprof.model import TomlTable
 
 LAUNCHER: Schema = {"$ref": "#/definitions/launcher"}
 
@@ -238,7 +239,7 @@ def _list_read_patterns(record: catalog.Entry) -> list[str]:
     return [] if "any_case" in habits else [record.pattern, *more]
 
 
-def _find_taken_habits(record: catalog.Entry) -> dict[str, Any]:
+def _find_taken_habits(record: catalog.Entry) -> TomlTable:
     """Return what the reader ignores.
 
     Letter case if the reader is unknown, since the checks then only print a note.

@@ -6,7 +6,7 @@ import re
 from operator import eq, ge, gt, le, lt, ne
 
 from npuprof.document.keys import format_plain_value
-from npuprof.model import TYPE_CHECKING, Record
+from npuprof.model import TYPE_CHECKING, Record, TomlTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -117,8 +117,8 @@ class Option(Entry):
     lax_pattern: str = ""
     default_training: Any = None
     default_inference: Any = None
-    default_by_product: dict[str, Any] = {}
-    default_since: dict[str, Any] = {}
+    default_by_product: TomlTable = {}
+    default_since: TomlTable = {}
     scenarios: tuple[str, ...] = ()
     choices_until: dict[str, str] = {}
     on_bad_value: str = ""
@@ -126,11 +126,11 @@ class Option(Entry):
     level: str = ""
     per_process: bool = False
     spelling: dict[str, str] = {}
-    surface_values: dict[str, dict[str, Any]] = {}
+    surface_values: dict[str, TomlTable] = {}
     class_checks: dict[str, str] = {}
     env: tuple[str, ...] = ()
     not_carried: dict[str, str] = {}
-    always: dict[str, Any] = {}
+    always: TomlTable = {}
     closed_by: dict[str, str] = {}
     engine_choices: dict[str, tuple[Any, ...]] = {}
     estimator_sends: bool = False
@@ -218,7 +218,7 @@ class Variable(Entry):
     overwritten_in: tuple[str, ...] = ()
     joined: str = ""
     pair: str = ""
-    items: dict[str, Any] = {}
+    items: TomlTable = {}
     first: tuple[str, ...] = ()
     ascending: str = ""
     in_container: str = ""
@@ -317,7 +317,7 @@ class Setting(Entry):
     otherwise: str = ""
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    counterparts: dict[str, Any] = {}
+    counterparts: TomlTable = {}
     closed: bool = False
     truthy: bool = False
 

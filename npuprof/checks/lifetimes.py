@@ -6,11 +6,10 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks.view import Fault
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Context, Finding, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, Record, TomlTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
 
 class Lifetime(Record):
@@ -33,7 +32,7 @@ class Lifetime(Record):
     variable: str = ""
     framework: str = ""
 
-    def load_texts(self) -> dict[str, Any]:
+    def load_texts(self) -> TomlTable:
         """Return the texts of a variable, which are loaded apart."""
         return catalog.find_record_texts("env", self.variable) if self.variable else {}
 

@@ -13,7 +13,16 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record, Step, did_you_mean
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Path,
+    Record,
+    Step,
+    TomlTable,
+    did_you_mean,
+)
 from npuprof.report import format_set_command
 from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
 from npuprof.resolve.config import Config
@@ -545,7 +554,7 @@ def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> It
 
 
 def _check_override_step(
-    view: View, profile: Profile, step: Step, plain: dict[str, Any]
+    view: View, profile: Profile, step: Step, plain: TomlTable
 ) -> Iterator[Finding]:
     """Yield the findings for a step that changes nothing in the settings without overrides."""
     if step.key in plain:
@@ -582,7 +591,7 @@ def _check_repeated_values(
 
 
 def _collect_repeated_leaves(
-    before: Any, value: dict[str, Any], tail: tuple[str, ...]
+    before: Any, value: TomlTable, tail: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], Any]]:
     """Return the leaves of a table that are the same in the inherited value, with their paths."""
     leaves = []

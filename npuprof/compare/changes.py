@@ -8,7 +8,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import Document, keys
-from npuprof.model import SECTIONS, TYPE_CHECKING, Origin, Path, Record
+from npuprof.model import SECTIONS, TYPE_CHECKING, Origin, Path, Record, TomlTable
 from npuprof.resolve.claims import order_claims
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def find_meta_value(config: Config, name: str) -> Any:
     return sorted(value) if isinstance(value, list) else value
 
 
-def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def _find_differing_keys(before: TomlTable, after: TomlTable) -> list[str]:
     """Return the keys whose values differ, in catalogue order."""
     # None is no TOML value, but a setting may be missing on one side
     absent = object()
@@ -235,7 +235,7 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
     return old, new
 
 
-def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
+def _pair_entries(old: TomlTable, new: TomlTable) -> dict[Path, tuple[Any, Any]]:
     """Return the differences between two documents by path.
 
     Tables that both have are compared by entry, everything else by top-level key.

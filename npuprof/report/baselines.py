@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from npuprof.model import Finding, Place, Record, build_error
+from npuprof.model import Fields, Finding, Place, Record, build_error
 from npuprof.report.findings import strip_lines
 from npuprof.system import group_pairs, writing
 
@@ -118,7 +118,7 @@ def write_baseline(baseline: Baseline, counts: Counter[BaselineKey]) -> None:
 
     Raises NpuprofError if that fails, or if another program has changed the file.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Fields] = []
     for key, count in sorted(counts.items()):
         if count > 0:
             rows.append(key._asdict() if count == 1 else {**key._asdict(), "count": count})

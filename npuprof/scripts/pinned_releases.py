@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from npuprof.catalog import load_built_part, releases
 from npuprof.checks.lifetimes import build_newer_finding
-from npuprof.model import Context, Finding, Place, Record
+from npuprof.model import Context, Fields, Finding, Place, Record
 from npuprof.report.text import count_rest, escape_controls
 from npuprof.scripts.import_resolution import list_enclosing_folders
 from npuprof.scripts.reading.file_kinds import detect_named_kind
@@ -75,7 +75,7 @@ def describe_pins(counts: Mapping[Pin, int]) -> str:
     return f"; judged for {count_rest(listed, _SHOWN)}" if listed else ""
 
 
-def list_pin_fields(counts: Mapping[Pin, int]) -> list[dict[str, Any]]:
+def list_pin_fields(counts: Mapping[Pin, int]) -> list[Fields]:
     """Return pins as the fields of JSON objects, with their numbers of files."""
     return [{**pin._asdict(), "files": number} for pin, number in counts.items()]
 

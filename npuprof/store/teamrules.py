@@ -16,7 +16,16 @@ from npuprof.catalog.written_condition import (
 )
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
-from npuprof.model import SECTIONS, SEVERITIES, TYPE_CHECKING, Origin, Path, Record, did_you_mean
+from npuprof.model import (
+    SECTIONS,
+    SEVERITIES,
+    TYPE_CHECKING,
+    Origin,
+    Path,
+    Record,
+    TomlTable,
+    did_you_mean,
+)
 from npuprof.store.layout import find_glob_fault, find_globs_fault
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
-def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:
+def read_rule(document: Document, path: Path, good: TomlTable, add: Add) -> TeamRule | None:
     """Return the rule of a table, None if its condition is invalid.
 
     ``add`` gets all faults, ``good`` are the valid keys.
@@ -50,7 +59,7 @@ def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) ->
     )
 
 
-def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) -> Ignore:
+def read_ignore(document: Document, path: Path, good: TomlTable, _: Add) -> Ignore:
     """Return the accepted finding of a table; ``good`` are the valid keys."""
     return Ignore(
         good.get("code", ""),
