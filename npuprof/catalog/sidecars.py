@@ -152,13 +152,13 @@ def resolve_mixlist_outcomes(value: TomlTable) -> dict[str, dict[str, str]]:
         name: {action: frozenset(names) for action, names in table.items()}
         for name, table in value.items()
     }
-    outcomes: dict[str, dict[str, str]] = {}
-    for operator in operators:
-        outcomes[operator] = {
+    return {
+        operator: {
             base: str(resolve_mixlist_outcome(lists_by_name, operator, base))
             for base in ("white", "black", "gray")
         }
-    return outcomes
+        for operator in operators
+    }
 
 
 def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:

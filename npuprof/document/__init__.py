@@ -238,12 +238,12 @@ def _find_too_deep_path(data: TomlTable) -> Path:
     """Return the path of the first value that is nested too deeply, or an empty path."""
     level: list[tuple[Path, Any]] = [((), data)]
     for _ in range(_MAX_DEPTH):
-        deeper: list[tuple[Path, Any]] = []
-        for path, value in level:
-            for name, item in list_items(value):
-                if isinstance(item, (dict, list)):
-                    deeper.append(((*path, name), item))
-        level = deeper
+        level = [
+            ((*path, name), item)
+            for path, value in level
+            for name, item in list_items(value)
+            if isinstance(item, (dict, list))
+        ]
     return level[0][0] if level else ()
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from npuprof.model import Fields, Finding, Place, Record, build_error
+from npuprof.model import Finding, Place, Record, build_error
 from npuprof.report.findings import strip_lines
 from npuprof.system import group_pairs, writing
 
@@ -118,10 +118,11 @@ def write_baseline(baseline: Baseline, counts: Counter[BaselineKey]) -> None:
 
     Raises NpuprofError if that fails, or if another program has changed the file.
     """
-    rows: list[Fields] = []
-    for key, count in sorted(counts.items()):
-        if count > 0:
-            rows.append(key._asdict() if count == 1 else {**key._asdict(), "count": count})
+    rows = [
+        key._asdict() if count == 1 else {**key._asdict(), "count": count}
+        for key, count in sorted(counts.items())
+        if count > 0
+    ]
     text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
     writing.write_planned_files(
         [writing.PlannedWrite(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)]

@@ -108,11 +108,12 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
 
 def _find_scenario(processes: Sequence[Process]) -> str:
     """Return the scenario of a run, empty if its logs do not contain it or disagree."""
-    scenarios = set()
-    for wire in load_wires().values():
-        for process in processes if wire.scenarios else ():
-            for _, text in _find_texts(wire, process):
-                scenarios.add(wire.scenarios.get(text.text, ""))
+    scenarios = {
+        wire.scenarios.get(text.text, "")
+        for wire in load_wires().values()
+        for process in (processes if wire.scenarios else ())
+        for _, text in _find_texts(wire, process)
+    }
     return scenarios.pop() if len(scenarios) == 1 else ""
 
 

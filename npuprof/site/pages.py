@@ -165,9 +165,10 @@ class Writer:
     def build_documentation(self) -> dict[str, bytes]:
         """Return the documentation pages and their images. Raises NpuprofError."""
         pages = load_topic_pages()
-        groups = []
-        for group, title in GROUP_TITLES.items():
-            groups.append((title, [page for page in pages if page.topic.group == group]))
+        groups = [
+            (title, [page for page in pages if page.topic.group == group])
+            for group, title in GROUP_TITLES.items()
+        ]
         index = self.fill("topics.html", "docs/index.html", "Documentation", groups=groups)
         files = {"docs/index.html": index.encode()}
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
@@ -297,11 +298,11 @@ def build_catalogue(set_by: Mapping[str, int]) -> Fields:
     for row in rows:
         option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
-        targets = []
-        for surface, spelling in row.spelling:
-            targets.append((surface, spelling if spelling != row.key else ""))
         shown = {
-            "targets": targets,
+            "targets": [
+                (surface, spelling if spelling != row.key else "")
+                for surface, spelling in row.spelling
+            ],
             "read_by": _fold_spans(states) if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from npuprof.model import NpuprofError
 from npuprof.system.files import build_write_error, show_note
@@ -64,6 +64,11 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
         for handle, key in locks:
             _held.discard(key)
             os.close(handle)
+
+
+def lock_files(*paths: str) -> AbstractContextManager[None]:
+    """Lock the folders of files, as ``lock_folders`` does; links are followed."""
+    return lock_folders(os.path.dirname(os.path.realpath(path)) for path in paths)
 
 
 def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:

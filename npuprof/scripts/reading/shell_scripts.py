@@ -304,12 +304,13 @@ class _ShellReader:
     @cached_property
     def used_names(self) -> set[str]:
         """The names that the script uses, such as called functions."""
-        names: set[str] = set()
-        for command in self.commands:
-            if not command.function:
-                for word in command:
-                    names.update(_NAME.findall(word.text))
-        return names
+        return {
+            name
+            for command in self.commands
+            if not command.function
+            for word in command
+            for name in _NAME.findall(word.text)
+        }
 
     @cached_property
     def names_in_exports(self) -> set[str]:

@@ -316,14 +316,14 @@ def build_report_fields(report: Report, requested: Fields) -> Fields:
         fields = group._asdict()
         del fields["wordings"], fields["topic"], fields["locations"]
         first.append({name: None if value == "" else value for name, value in fields.items()})
-    tables = {}
-    for table in report.tables:
-        tables[table.name] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {
         "schema": "npuprof.scan-statistics/1",
         **requested,
         "counts": report.counts,
         "first": first,
         "others": report.others,
-        **tables,
+        **{
+            table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+            for table in report.tables
+        },
     }
