@@ -520,7 +520,7 @@ def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
 
     Findings without a place, such as a missing source, are yielded once for all presets.
     """
-    placeless: list[Finding] = []
+    placeless = []
     for finding in findings:
         if finding.origin is None and finding.where is None:
             if finding in placeless:

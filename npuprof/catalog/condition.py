@@ -133,7 +133,7 @@ def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
     """Return every dotted name in a condition, in order, without duplicates."""
     if tree[0] in ("value", "set", "unset"):
         return [tree[1]]
-    paths: list[tuple[str, ...]] = []
+    paths = []
     if tree[0] != "const":
         for child in tree[1:]:
             paths += [path for path in collect_condition_paths(child) if path not in paths]

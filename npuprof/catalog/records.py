@@ -489,7 +489,7 @@ class Axis(Record):
 
         None if it is invalid, or a lower bound fits no numbering of the framework.
         """
-        clauses: list[tuple[str, Key]] = []
+        clauses = []
         oldest = next(iter(self.releases.values()), ())
         for clause in spec.split(","):
             text = clause.strip()

@@ -88,7 +88,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
 
 def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield the framework settings that contradict another one, or need it to have an effect."""
-    pairs: set[frozenset[str]] = set()
+    pairs = set()
     for key in view.settings:
         section, name = keys.split_section_and_name(key)
         for path, value in catalog.list_settings(section, name, view.settings[key]):

@@ -253,7 +253,7 @@ def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
         if not locks:
             continue
         then = view.resolver.fold_lineage(lineage[: position + 1], view.scenario)
-        named: set[str] = set()
+        named = set()
         for lock in locks:
             key, tail = lock.key, lock.tail
             if key not in named:
@@ -571,7 +571,7 @@ def _check_repeated_values(
     view: View, profile: Profile, step: Step, before: Any
 ) -> Iterator[Finding]:
     """Yield the parts of a step's value that are inherited anyway."""
-    repeated: list[tuple[Path, Any]] = []
+    repeated = []
     if isinstance(step.value, dict):
         inherited = values.parse_structured_value(step.key, before)
         repeated += _collect_repeated_leaves(inherited, step.value, ())

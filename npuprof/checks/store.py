@@ -160,7 +160,7 @@ class StoreReport(Record):
             if preset.config is not None:
                 numbers.update(preset.config.settings.keys())
         passed = 0
-        unknown: list[str] = []
+        unknown = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")
             if is_passed_through(key):

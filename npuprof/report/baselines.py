@@ -166,7 +166,7 @@ def compare_with_baseline(
     new findings.
     """
     remaining = Counter(baseline.known)
-    unknown: list[tuple[BaselineKey, Finding]] = []
+    unknown = []
     for finding in findings:
         key = build_baseline_key(finding, baseline.file)
         if remaining[key]:
@@ -221,7 +221,7 @@ def _match_moved_keys(
     candidates = group_pairs(
         (drop_names(key), key) for key in sorted(remaining.elements(), reverse=True)
     )
-    matches: list[BaselineKey | None] = []
+    matches = []
     for key in unknown:
         same = candidates.get(drop_names(key))
         matches.append(same.pop() if same else None)

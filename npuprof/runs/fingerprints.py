@@ -147,7 +147,7 @@ def _read_environ(path: str) -> bytes:
 
 def _read_variables(location: str, raw: bytes) -> list[Clue]:
     """Return the clues in NUL-separated variables of a process or file."""
-    by_name: dict[bytes, bytes] = {}
+    by_name = {}
     for entry in raw.split(b"\0"):
         name, _, text = entry.partition(b"=")
         by_name[name] = text

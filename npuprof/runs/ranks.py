@@ -283,7 +283,7 @@ def _select_shared(fields: Fields) -> dict[str, str]:
 
     Those that repeat the settings are left out.
     """
-    repeated: set[str] = set()
+    repeated = set()
     for setting in fields["settings"]:
         section, name = keys.split_section_and_name(setting["key"])
         if section == "env":

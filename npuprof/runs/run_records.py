@@ -147,7 +147,7 @@ def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
 
     Raises NpuprofError if none is readable.
     """
-    read: dict[str, Fields] = {}
+    read = {}
     unread: list[Finding] = []
     for name in list_record_names(folder):
         path = os.path.join(folder, name)

@@ -220,7 +220,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     for path, (command, end) in islice(ways, _MOST_PATHS):
         true = always | conditions.list_outer(path)
         false = conditions.list_excluded(path) - true
-        certain: dict[str, ScriptSetting] = {}
+        certain = {}
         possible: dict[str, ScriptSetting] = {}
         # in execution order: later ones replace earlier ones
         for number, setting in numbered[: end + 1]:
@@ -262,7 +262,7 @@ class _Conditions:
 
     def list_excluded(self, path: Branches) -> set[int]:
         """Return the conditions that are false on a path, in other arms of its branches."""
-        excluded: set[int] = set()
+        excluded = set()
         for branch in path:
             for arm, numbers in self._arms.get(branch.number, {}).items():
                 if arm != branch.arm:

@@ -168,7 +168,7 @@ def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], li
     Links may lead there.
     """
     targets: dict[str, str] = {}
-    problems: list[Finding] = []
+    problems = []
     for path in paths:
         try:
             targets.setdefault(writing.find_target(path, below), path)
@@ -229,7 +229,7 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
 
     Raises NpuprofError with the faults of all files.
     """
-    files: dict[str, FileBlocks] = {}
+    files = {}
     problems: list[Finding] = []
     for path in paths:
         try:

@@ -200,7 +200,7 @@ def _build_citation(leaves: list[Leaf]) -> Citation:
 def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[int, str]) -> str:
     """Return a leaf as TOML: its scripts, and the omitted settings."""
     scripts = _list_scripts(leaf, cite)
-    comments: list[str] = []
+    comments = []
     if is_shared := len(scripts) > 1:
         topics = describe_topics(leaf.facts.items())
         description = f"{topics}, as {len(scripts)} scripts have it"
@@ -217,10 +217,10 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
     )
     if tests:
         comments += ["", "Made only under a test:", *tests]
-    notes: list[Note] = []
-    assumed: list[Note] = []
+    notes = []
+    assumed = []
     other_variables: dict[ScriptSetting, None] = {}
-    surfaces: set[str] = set()
+    surfaces = set()
     for draft in leaf.drafts:
         notes += draft.notes
         assumed += draft.assumed
@@ -323,8 +323,8 @@ def build_family_fields(family: Family) -> TomlTable:
     leaves = {leaf.name: leaf for leaf in family.leaves}
     presets = []
     for name, text in family.files.items():
-        sources: list[TomlTable] = []
-        conditions: list[str] = []
+        sources = []
+        conditions = []
         if name in leaves:
             kind = "leaf"
             for source in leaves[name].sources:

@@ -101,7 +101,7 @@ class CachedStore(ProfileSource):
         a chain of parents may be long, and may have a cycle.
         """
         waiting: list[Parent] = [(self, name)]
-        opened: dict[tuple[int, str], tuple[set[str], list[Parent]]] = {}
+        opened = {}
         while waiting:
             store, current = waiting[-1]
             key = id(store), current
@@ -123,8 +123,8 @@ class CachedStore(ProfileSource):
 
     def list_parents(self, name: str) -> tuple[set[str], list[Parent]]:
         """Return the targets of a profile's pinned parents, and all parents that can be read."""
-        pins: set[str] = set()
-        parents: list[Parent] = []
+        pins = set()
+        parents = []
         with suppress(NpuprofError):  # reported when the profile is resolved
             for reference, origin in self.load_profile(name).iterate_references():
                 with suppress(NpuprofError):

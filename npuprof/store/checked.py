@@ -150,7 +150,7 @@ class CheckedStore:
         Its presets have two names.
         """
         home = self.home
-        findings: dict[str, Finding] = {}
+        findings = {}
         for name in home.names():
             inner = _find_inner_store(name)
             # presets that npuprof.toml lists stay in their place

@@ -49,7 +49,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     locked stay locked. Without locks, files are still compared before they are replaced. Raises
     NpuprofError if another process holds a lock for minutes.
     """
-    locks: list[tuple[int, tuple[int, int]]] = []
+    locks = []
     # sorted, so that two processes lock them in the same order
     in_order = sorted({os.path.realpath(folder or ".") for folder in {*folders}})
     try:

@@ -92,7 +92,7 @@ def _split_change(change: Change) -> Iterator[Change]:
     """
     structure = values.find_structure(change.setting)
     content = change.after if change.kind == "added" else change.before
-    parts: list[_Part] = []
+    parts = []
     is_unordered = structure is not None and structure.unordered
     if is_unordered and change.kind != "changed" and not change.element:
         parts = list(_list_parts(content, change.tail))

@@ -24,7 +24,7 @@ def collect_flag_defaults(
     """
     scope = Scope(tree)
     declared: dict[str, list[Any]] = {}
-    overridden: TomlTable = {}
+    overridden = {}
     for call in calls:
         name = name_callee(call)
         if name == "set_defaults":  # overrides add_argument, regardless of order

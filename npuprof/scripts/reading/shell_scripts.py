@@ -11,7 +11,7 @@ from textwrap import dedent
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, Place, Record
+from npuprof.model import Place, Record
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
@@ -117,7 +117,7 @@ def import_shell_script(
     In a ``plain`` one every variable counts, exported or not. With ``modules``, sourced files of
     its tree are included.
     """
-    problems: list[Finding] = []
+    problems = []
 
     def report(word: Word, what: str, why: str, hint: str) -> None:
         where = Place(path, word.line, word.column)

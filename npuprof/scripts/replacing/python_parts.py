@@ -173,7 +173,7 @@ def _find_assignments(
     file: PythonFile, settings: list[ScriptSetting]
 ) -> tuple[list[ast.Assign], Body]:
     """Return the assignments of settings, and their body. Raises NpuprofError."""
-    found: list[ast.Assign] = []
+    found = []
     first: Body = []
     for setting in settings:
         node, body = file.find_statement(setting.line) or (None, [])

@@ -105,7 +105,7 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
         if note.setting.key and not note.setting.reason and not note.setting.dead
     }
     settings = {**left, **draft.settings}
-    stepped: set[str] = set()
+    stepped = set()
     for step in load_migration_steps(release):
         if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
             stepped.add(step.option)

@@ -177,7 +177,7 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
     """
     output = git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output
     fields = os.fsdecode(output).split("\0")  # scope, "NAME\nVALUE", scope, ...
-    own: list[tuple[str, str]] = []  # a name may occur twice
+    own = []  # a name may occur twice
     foreign: dict[str, None] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         name, _, value = entry.partition("\n")

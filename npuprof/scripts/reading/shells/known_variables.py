@@ -77,7 +77,7 @@ def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
     """Return the first read of each variable in capitals that no sourced file names."""
     texts = {command.text for command in commands if command.files}
     sourced = {name for text in texts for name in _NAME.findall(text)}
-    reads: dict[str, VariableRead] = {}
+    reads = {}
     for command in commands:
         if command.files:
             continue
