@@ -17,8 +17,9 @@ from npuprof.model import SECTIONS, TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-#: ``(True | False | None, value)``: whether an operand is set, and its value. None means unknown.
-Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
+#: Whether an operand is set, None if that is unknown, and its value.
+Operand = tuple[bool | None, "Any"]
+Lookup = Callable[[tuple[str, ...]], Operand]
 
 _CONSTANTS = {"true": True, "false": False}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -152,9 +153,7 @@ def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
     return {path for child in tree[1:] for path in collect_compared_paths(child)}
 
 
-def evaluate_condition(
-    tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
-) -> bool | None:
+def evaluate_condition(tree: Any, lookup: Lookup) -> bool | None:
     """Return whether a condition is true, false, or unknown (None)."""
     operator = tree[0]
     if operator in ("set", "unset"):
@@ -184,9 +183,7 @@ def evaluate_condition(
         return None
 
 
-def _evaluate_operand(
-    tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
-) -> Any:
+def _evaluate_operand(tree: Any, lookup: Lookup) -> Any:
     if tree[0] == "const":
         return tree[1]
     if tree[0] == "value":

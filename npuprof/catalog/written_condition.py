@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, values
+from npuprof.catalog.condition import Operand
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
 from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, did_you_mean
@@ -303,9 +304,7 @@ def find_unknown_names(wanted: Any) -> list[str]:
     return [key for key in named if catalog.find_key_record(key) is None]
 
 
-def look_up(
-    scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]
-) -> tuple[bool | None, Any]:
+def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]) -> Operand:
     """Return whether an operand is set in a preset, and its value.
 
     Defaults of unset operands are ignored.

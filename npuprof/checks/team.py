@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
+from npuprof.catalog.condition import Operand
 from npuprof.checks.rules import describe_place
 from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
@@ -51,7 +52,7 @@ def _evaluate(view: View, clause: Condition, family: str | None) -> bool | None:
     return condition.evaluate_condition(clause[1], lambda path: _look_up(view, path, family))
 
 
-def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+def _look_up(view: View, path: tuple[str, ...], family: str | None) -> Operand:
     if path == ("product",):
         return (True, family) if family else (None, None)
     return view.look_up_written(path)

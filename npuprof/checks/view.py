@@ -6,6 +6,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import condition, releases, values
+from npuprof.catalog.condition import Operand
 from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Context, Finding, Fix, NpuprofError, Origin, Path, Record
@@ -361,7 +362,7 @@ class View:
         """
         return of_conversion
 
-    def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    def look_up_written(self, path: tuple[str, ...]) -> Operand:
         """Return whether an operand of a team rule is set, and its value, ignoring defaults.
 
         None means unknown.
@@ -386,9 +387,7 @@ class View:
         meant = releases.find_judged_releases(span, axis) if span else ()
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
-    def lookup_operand(
-        self, path: tuple[str, ...], point: Mapping[str, str | None]
-    ) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand of a condition is set, and its value; None means unknown.
 
         ``point`` has the product family and the releases at which to evaluate the condition.
@@ -446,7 +445,7 @@ def _parse_variable_number(name: str, value: Any) -> Any:
         return value
 
 
-def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | None, Any]:
+def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> Operand:
     if not tail:
         return True, value
     inner = values.parse_structured_value(key, value)

@@ -14,19 +14,11 @@ from npuprof.resolve.claims import order_claims
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.compare.differences import Difference
     from npuprof.resolve.config import Config
 
 #: Signs of changes in text output.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-
-
-class ElementChange(Record):
-    """A difference inside an ordered list; ``index`` is its position, as in ``[2]``."""
-
-    kind: str
-    index: str
-    before: Any
-    after: Any
 
 
 class Change(Record):
@@ -68,21 +60,13 @@ class Change(Record):
         """Whether both sides are lists."""
         return isinstance(self.before, list) and isinstance(self.after, list)
 
-    def compare_elements(self) -> list[ElementChange]:
+    def compare_elements(self) -> list[Difference]:
         """Return the changes inside a list; empty if one side is no list."""
         if not self.has_lists:
             return []
         from npuprof.compare import differences
 
-        return [
-            ElementChange(
-                difference.kind,
-                keys.format_key_path("", difference.tail),
-                difference.before,
-                difference.after,
-            )
-            for difference in differences.compare_lists(self.before, self.after)
-        ]
+        return differences.compare_lists(self.before, self.after)
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:

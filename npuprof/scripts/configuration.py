@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from npuprof import catalog
 from npuprof.catalog.attribute_values import list_attribute_paths
-from npuprof.catalog.condition import find_key
+from npuprof.catalog.condition import Operand, find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.launches import Launch
@@ -125,7 +125,7 @@ class ScriptView(View):
         """Return whether a flag may be on the command line without being certain."""
         return not self.closed or any(key in self.possible for key in keys)
 
-    def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    def look_up_written(self, path: tuple[str, ...]) -> Operand:
         """Return whether an operand of a team rule is set, and its value.
 
         A certainly unset one compares to nothing.
@@ -143,9 +143,7 @@ class ScriptView(View):
         )
         return (False, NOTHING) if is_certainly_unset else (None, None)
 
-    def lookup_operand(
-        self, path: tuple[str, ...], point: Mapping[str, str | None]
-    ) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand is set, and its value; None means unknown."""
         head = path[0]
         if head == "scenario" and self.scenario is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,8 @@ from npuprof.report.text import count_rest
 from npuprof.scripts.script_records import ScriptSetting
 from npuprof.system import find_repository_top
 
+#: Returns the path of a script for a preset.
+Citation = Callable[[str], str]
 #: A key, and the text of its value.
 Pair = tuple[str, str]
 

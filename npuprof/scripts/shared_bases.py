@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -23,7 +23,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
-from npuprof.scripts.preset_draft import Draft, Note, Pair, cite_script, list_pairs
+from npuprof.scripts.preset_draft import Citation, Draft, Note, Pair, cite_script, list_pairs
 from npuprof.scripts.preset_text import (
     describe_assumed,
     describe_notes,
@@ -40,9 +40,6 @@ _FEWEST_SHARED = 2
 
 #: The name of a base, by the kind of its dependents.
 _BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
-
-#: Returns the path of a script for a preset.
-Citation = Callable[[str], str]
 
 
 class Leaf:
