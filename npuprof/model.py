@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
+#: True for type checkers, which go by the name: importing ``typing`` for it takes too long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, Self, TypeAlias, dataclass_transform
@@ -53,6 +54,8 @@ TomlTable = dict[str, TomlValue]
 
 #: The values of declared axes, by name.
 Axes = dict[str, tuple[str, ...]]
+#: The fields of a record or of a JSON object by name.
+Fields = dict[str, "Any"]
 
 
 def _list_framework_sections() -> tuple[str, ...]:
@@ -526,7 +529,7 @@ def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
 
     Findings without a place, such as a missing source, are yielded once for all presets.
     """
-    placeless: list[Finding] = []
+    placeless = []
     for finding in findings:
         if finding.origin is None and finding.where is None:
             if finding in placeless:

@@ -24,9 +24,8 @@ from npuprof.catalog.records import Setting as Setting
 from npuprof.catalog.records import TeamVariable as TeamVariable
 from npuprof.catalog.records import Variable as Variable
 from npuprof.document import keys
-from npuprof.model import Finding, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, Path, Record, TomlTable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -77,7 +76,7 @@ class Section(Record):
     conflict: str = ""
     tables: dict[str, str] = {}
     option_call: str = ""
-    launch: dict[str, Any] = {}
+    launch: TomlTable = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -284,7 +283,7 @@ def options_by_spelling(surface: str) -> dict[str, str]:
 
 
 @cache
-def estimator_defaults() -> dict[str, Any]:
+def estimator_defaults() -> TomlTable:
     """Return the values that NPUEstimator sets on every run if the argument is missing.
 
     They override the session_config.
@@ -307,16 +306,16 @@ def load_config_classes() -> dict[str, ConfigClass]:
     }
 
 
-def load_attributes() -> dict[str, dict[str, Any]]:
+def load_attributes() -> dict[str, TomlTable]:
     """Return the attributes of ``global_options()`` that are not options, by table and path.
 
     The tables are those of ``attributes.toml``.
     """
-    attributes: dict[str, dict[str, Any]] = load_built_part("attributes")
+    attributes: dict[str, TomlTable] = load_built_part("attributes")
     return attributes
 
 
-def find_record_texts(section: str, name: str) -> dict[str, Any]:
+def find_record_texts(section: str, name: str) -> TomlTable:
     """Return the texts and sources of a record: summary, doc, value_docs, source, ..."""
     return _unpack_record(name, "texts", section) or {}
 
@@ -373,7 +372,7 @@ def build_finding(code: str, *fields: Any, **named: Any) -> Finding:
     return Finding(code, *fields, **{"severity": find_severity(code), **named})
 
 
-def load_advice() -> tuple[dict[str, Any], ...]:
+def load_advice() -> tuple[TomlTable, ...]:
     """Return advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
     return tuple(load_built_part("rule_texts")["advice"])
 

@@ -23,7 +23,7 @@ from npuprof.catalog.records import (
     parse_release_version,
 )
 from npuprof.document import keys
-from npuprof.model import did_you_mean
+from npuprof.model import TomlTable, did_you_mean
 from npuprof.system import group_pairs
 
 HERE = Path(__file__).parent
@@ -51,7 +51,7 @@ PAGES = (
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
-def build_parts() -> dict[str, Any]:
+def build_parts() -> TomlTable:
     """Return every part of the built form by module name."""
     history = _read_toml_file("releases.toml")
     releases = history["release"]
@@ -67,7 +67,7 @@ def build_parts() -> dict[str, Any]:
                 raise ValueError(f"{section}: {name}: {error}") from None
     _find_successors(sections, axes)
     options = sections["options"]
-    parts: dict[str, Any] = {"texts": {}}
+    parts: TomlTable = {"texts": {}}
     for section, records in sections.items():
         fields, texts = _split_texts(section, records)
         parts[section], parts["texts"][section] = _pack_records(fields), _pack_records(texts)
@@ -119,10 +119,10 @@ def build_parts() -> dict[str, Any]:
 
 
 def _read_sections(
-    releases: list[dict[str, Any]],
-    frameworks: dict[str, dict[str, Any]],
-    described: dict[str, dict[str, Any]],
-) -> dict[str, dict[str, Any]]:
+    releases: list[TomlTable],
+    frameworks: dict[str, TomlTable],
+    described: dict[str, TomlTable],
+) -> dict[str, TomlTable]:
     """Return the records of each section by name, with the changes of all releases applied."""
     sections = {
         "options": _read_options(releases),
@@ -145,11 +145,11 @@ def _read_sections(
     return sections
 
 
-def _split_texts(section: str, records: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_texts(section: str, records: TomlTable) -> tuple[TomlTable, TomlTable]:
     """Return the fields that the records of a section have in code, and their other fields."""
     known = KINDS.get(section, Setting)._fields
-    fields: dict[str, Any] = {}
-    texts: dict[str, Any] = {}
+    fields: TomlTable = {}
+    texts: TomlTable = {}
     for name, record in records.items():
         fields[name], texts[name] = {}, {}
         for toml_name, value in record.items():
@@ -162,9 +162,9 @@ def _split_texts(section: str, records: dict[str, Any]) -> tuple[dict[str, Any],
 
 
 def _list_option_calls(
-    rows: list[dict[str, Any]],
-    sections: dict[str, dict[str, Any]],
-    described: dict[str, dict[str, Any]],
+    rows: list[TomlTable],
+    sections: dict[str, TomlTable],
+    described: dict[str, TomlTable],
 ) -> dict[str, tuple[str, str]]:
     """Return the section and the call of each option that scripts export without effect."""
     calls = {
@@ -181,14 +181,14 @@ def _list_option_calls(
     return calls
 
 
-def _read_toml_file(name: str) -> dict[str, Any]:
+def _read_toml_file(name: str) -> TomlTable:
     try:
         return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _pack_records(records: dict[str, Any]) -> Packed:
+def _pack_records(records: TomlTable) -> Packed:
     """Return records as bytes that can be unpacked one by one, equal for equal records."""
     # version 2 is the newest without references, which depend on what else refers to an object
     packed = [marshal.dumps(record, 2) for record in records.values()]
@@ -199,9 +199,9 @@ def _pack_records(records: dict[str, Any]) -> Packed:
     )
 
 
-def _read_frameworks() -> dict[str, dict[str, Any]]:
+def _read_frameworks() -> dict[str, TomlTable]:
     """Return the files of each framework by stem (``framework``, ``settings``), in output order."""
-    files: dict[str, dict[str, Any]] = {}
+    files: dict[str, TomlTable] = {}
     for path in sorted((HERE / "frameworks").glob("*/*.toml")):
         files.setdefault(path.parent.name, {})[path.stem] = _read_toml_file(
             str(path.relative_to(HERE))
@@ -209,7 +209,7 @@ def _read_frameworks() -> dict[str, dict[str, Any]]:
     return dict(sorted(files.items(), key=lambda item: int(item[1]["framework"]["place"])))
 
 
-def _describe_sections(frameworks: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _describe_sections(frameworks: dict[str, TomlTable]) -> dict[str, TomlTable]:
     """Return the fields of each section that presets can have, in catalogue order."""
     sections = _read_toml_file("sections.toml")
     for name, files in frameworks.items():
@@ -223,7 +223,7 @@ def _describe_sections(frameworks: dict[str, dict[str, Any]]) -> dict[str, dict[
     return sections
 
 
-def _list_axes(frameworks: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+def _list_axes(frameworks: dict[str, TomlTable]) -> list[tuple[str, TomlTable]]:
     """Return the frameworks with known releases, those with a section first."""
     return [
         (name, files)
@@ -232,9 +232,7 @@ def _list_axes(frameworks: dict[str, dict[str, Any]]) -> list[tuple[str, dict[st
     ]
 
 
-def _build_axes(
-    releases: list[dict[str, Any]], frameworks: dict[str, dict[str, Any]]
-) -> dict[str, Axis]:
+def _build_axes(releases: list[TomlTable], frameworks: dict[str, TomlTable]) -> dict[str, Axis]:
     """Return the axes of releases by name: of CANN, and of the frameworks."""
     names = [release["name"] for release in releases]
     keys_by_name = {name: key for name in names if (key := parse_release_version(name))}
@@ -244,7 +242,7 @@ def _build_axes(
     } | {"cann": Axis(parse_release_version, keys_by_name)}
 
 
-def _date_record(section: str, record: dict[str, Any], axes: dict[str, Axis]) -> dict[str, Any]:
+def _date_record(section: str, record: TomlTable, axes: dict[str, Axis]) -> TomlTable:
     """Return a record with its sets of releases as letters, as ``records`` describes them.
 
     Raises ValueError for an unknown release.
@@ -270,7 +268,7 @@ def _date_record(section: str, record: dict[str, Any], axes: dict[str, Axis]) ->
 
 
 def _find_newest_releases(
-    releases: list[dict[str, Any]], frameworks: dict[str, dict[str, Any]]
+    releases: list[TomlTable], frameworks: dict[str, TomlTable]
 ) -> dict[str, tuple[str, str]]:
     """Return the newest release of each axis, and its date as text, empty if unknown."""
     newest = {"cann": (releases[-1]["name"], releases[-1])}
@@ -279,13 +277,13 @@ def _find_newest_releases(
     return {axis: (name, str(row.get("date", ""))) for axis, (name, row) in newest.items()}
 
 
-def _find_axis(section: str, record: dict[str, Any], axes: dict[str, Axis]) -> str:
+def _find_axis(section: str, record: TomlTable, axes: dict[str, Axis]) -> str:
     """Return the axis of a record's releases: its own, or that of its framework or section."""
     name: str = record.get("axis") or record.get("framework", section)
     return name if name in axes else "cann"
 
 
-def _find_successors(sections: dict[str, dict[str, Any]], axes: dict[str, Axis]) -> None:
+def _find_successors(sections: dict[str, TomlTable], axes: dict[str, Axis]) -> None:
     """Set the ``successor_states`` of records whose successor has releases on the same axis."""
     for section, records in sections.items():
         for record in records.values():
@@ -300,7 +298,7 @@ def _find_successors(sections: dict[str, dict[str, Any]], axes: dict[str, Axis])
                     record["successor_states"] = successor["states"] if is_same else ""
 
 
-def _merge_rows(records: dict[str, Any], name: str) -> dict[str, Any]:
+def _merge_rows(records: TomlTable, name: str) -> TomlTable:
     """Return the record of a name with its ``states``; a table is read where any key of it is."""
     keys = [name] if name in records else [key for key in records if key.startswith(f"{name}.")]
     letters = [records[key].get("states", "") for key in keys]
@@ -308,7 +306,7 @@ def _merge_rows(records: dict[str, Any], name: str) -> dict[str, Any]:
     return {**records[keys[0]], "states": states} if keys else {}
 
 
-def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _list_variables(frameworks: dict[str, TomlTable]) -> TomlTable:
     """Return the variables of all frameworks, each with the first framework that reads it."""
     return {
         name: {**record, **_find_generated(files, "env", name), "framework": framework}
@@ -317,16 +315,16 @@ def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _find_generated(files: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
+def _find_generated(files: TomlTable, kind: str, name: str) -> TomlTable:
     """Return which releases read a setting, by the sources of its framework (``upstream.toml``).
 
     The other fields of that file are only compared with the rows by hand.
     """
-    found: dict[str, Any] = files.get("upstream", {}).get(f"{kind}.{name}", {})
+    found: TomlTable = files.get("upstream", {}).get(f"{kind}.{name}", {})
     return {field: found[field] for field in ("reads", "deprecated") if field in found}
 
 
-def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
+def _index_framework(record: TomlTable) -> TomlTable:
     """Return the releases of a framework with sort keys, and its packages with their releases."""
     packages = {
         package: release
@@ -344,7 +342,7 @@ def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _index_variables(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _index_variables(rows: list[TomlTable]) -> TomlTable:
     """Return what ``variables.toml`` has on variables of other programs, as ``execution`` reads it.
 
     ``effects`` pairs each effect on code execution, empty for none, with its names;
@@ -353,7 +351,7 @@ def _index_variables(rows: list[dict[str, Any]]) -> dict[str, Any]:
     values that keep it, by name; ``protections_by_suffix`` has suffixes in capitals.
     """
     effects = []
-    index: dict[str, Any] = {
+    index: TomlTable = {
         "effects_by_prefix": {},
         "numbers": [],
         "forms": {},
@@ -372,11 +370,11 @@ def _index_variables(rows: list[dict[str, Any]]) -> dict[str, Any]:
             if "protects" in row:
                 by = "protections_by_suffix" if name.startswith("*") else "protections"
                 index[by][name.removeprefix("*")] = row["protects"], row.get("kept_by", ())
-    frozen: dict[str, Any] = _freeze_lists({"effects": effects, **index})
+    frozen: TomlTable = _freeze_lists({"effects": effects, **index})
     return frozen
 
 
-def _find_first_releases(options: dict[str, Any]) -> dict[str, int]:
+def _find_first_releases(options: TomlTable) -> dict[str, int]:
     """Return, by surface with states of its own, the first release that may read an option."""
     first: dict[str, int] = {}
     for record in options.values():
@@ -394,7 +392,7 @@ def _freeze_lists(value: Any) -> Any:
     return value
 
 
-def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
+def _read_options(releases: list[TomlTable]) -> TomlTable:
     """Return the options page by page, with the changes of all releases applied."""
     pages = {page: _read_toml_file(f"options/{page}.toml") for page in PAGES}
     page_by_name = {name: page for page, records in pages.items() for name in records}
@@ -421,7 +419,7 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
 _FLAG_KINDS = {"int": "int", "bool": "bool", "path-file": "path", "path-dir": "path"}
 
 
-def _pair_flags(flags: dict[str, Any], options: dict[str, Any]) -> None:
+def _pair_flags(flags: TomlTable, options: TomlTable) -> None:
     """Set the equivalent option of flags.
 
     A flag without its own record gets the data of its option.
@@ -436,7 +434,7 @@ def _pair_flags(flags: dict[str, Any], options: dict[str, Any]) -> None:
             flags[flag] = {**flags.get(flag, inherited), "twin": name}
 
 
-def _change_option(record: dict[str, Any], release: str, change: dict[str, Any]) -> None:
+def _change_option(record: TomlTable, release: str, change: TomlTable) -> None:
     """Apply a release's change to the record of an option."""
     for value in change.pop("choices", ()):
         record.setdefault("choices_since", {})[str(value)] = release
@@ -457,7 +455,7 @@ def _change_option(record: dict[str, Any], release: str, change: dict[str, Any])
     record.update(_merge_fields(record, change))
 
 
-def _merge_fields(record: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+def _merge_fields(record: TomlTable, change: TomlTable) -> TomlTable:
     """Return a record with the fields of a change: tables are merged, other values replaced."""
     return record | {
         key: record.get(key, {}) | value if isinstance(value, dict) else value
@@ -466,12 +464,12 @@ def _merge_fields(record: dict[str, Any], change: dict[str, Any]) -> dict[str, A
 
 
 def _build_rules(
-    source: dict[str, Any],
-    options: dict[str, Any],
-    variables: dict[str, Any],
+    source: TomlTable,
+    options: TomlTable,
+    variables: TomlTable,
     names: set[str],
     axes: dict[str, Axis],
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[TomlTable, TomlTable]:
     """Return the rules as checks use them and, separately, their texts."""
     facts = {"product", "scenario", *axes}
     rules = []
@@ -509,7 +507,7 @@ def _build_rules(
 
 
 def _build_rule(
-    record: dict[str, Any], options: dict[str, Any], names: set[str], axes: dict[str, Axis]
+    record: TomlTable, options: TomlTable, names: set[str], axes: dict[str, Axis]
 ) -> Rule:
     """Return a rule with its parsed conditions, and with what they read."""
     facts = {"product", "scenario", *axes}
@@ -521,6 +519,7 @@ def _build_rule(
     varied = read & facts - {"scenario"}
     if any("default_by_product" in options.get(name, {}) for name in read):
         varied.add("product")
+    without_adapter: str = "" if record["enforced"] == "adapter" else record["why"]
     return Rule(
         code=record["code"],
         name=record["name"],
@@ -534,7 +533,7 @@ def _build_rule(
         triggers=tuple(sorted(_list_names(when) - facts)),
         axes=tuple(sorted(varied)),
         compares=tuple(sorted(_list_compared_names(trees) - facts)),
-        atc=record.get("atc", "" if record["enforced"] == "adapter" else record["why"]),
+        atc=record.get("atc", without_adapter),
     )
 
 
@@ -547,7 +546,7 @@ _EXCUSES = {
 
 
 def _build_excuses(
-    options: dict[str, Any], variables: dict[str, Any], names: set[str]
+    options: TomlTable, variables: TomlTable, names: set[str]
 ) -> dict[tuple[str, str], Any]:
     """Return, by key and code, the condition under which a setting is not reported."""
     excuses = {}
@@ -612,7 +611,7 @@ def _list_releases(tree: Any, axes: dict[str, Axis]) -> Any:
     return tree
 
 
-def _find_required(tree: Any, options: dict[str, Any]) -> set[str]:
+def _find_required(tree: Any, options: TomlTable) -> set[str]:
     """Return the names that must be set for a condition to be true, in any scenario and product."""
     operator, *parts = tree
     if operator == "and":
@@ -631,7 +630,7 @@ def _find_required(tree: Any, options: dict[str, Any]) -> set[str]:
     return set() if truth is True else names
 
 
-def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any]:
+def _build_migrations(history: TomlTable, names: set[str]) -> TomlTable:
     """Return the migrations from release to release: steps in the order of their rules."""
     steps = []
     defaults = []

@@ -7,9 +7,8 @@ from functools import cache
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.shapes import ValueFault
-from npuprof.model import Path
+from npuprof.model import TYPE_CHECKING, Path, TomlTable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -37,7 +36,7 @@ def find_name_caveats(kind: str, names: Any, path: Path = ()) -> Iterator[ValueF
             yield ValueFault((*path, key), what, f"write {right}")
 
 
-def find_mixlist_caveats(value: dict[str, Any]) -> Iterator[ValueFault]:
+def find_mixlist_caveats(value: TomlTable) -> Iterator[ValueFault]:
     """Yield the doubtful operators of a mixed-precision list."""
     removed = {
         *value.get("black-list", {}).get("to-remove", ()),
@@ -57,7 +56,7 @@ def find_mixlist_caveats(value: dict[str, Any]) -> Iterator[ValueFault]:
                         )
 
 
-def find_mode_caveats(value: dict[str, Any]) -> Iterator[ValueFault]:
+def find_mode_caveats(value: TomlTable) -> Iterator[ValueFault]:
     """Yield the doubtful operators of a table of modes."""
     yield from find_name_caveats("operators", value.get("ByOpType", {}), ("ByOpType",))
 
@@ -73,7 +72,7 @@ def find_typed_caveats(names: Any, path: Path = ()) -> Iterator[ValueFault]:
                 yield ValueFault((*path, key), caveat.what, hint)
 
 
-def find_switch_caveats(value: dict[str, Any]) -> Iterator[ValueFault]:
+def find_switch_caveats(value: TomlTable) -> Iterator[ValueFault]:
     """Yield the doubtful passes of a table of switches by group."""
     for group, passes in value.get("Switch", {}).items():
         yield from find_name_caveats("passes", passes, ("Switch", group))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from npuprof.catalog import load_built_part
-from npuprof.model import Record
+from npuprof.model import Record, TomlTable
 
 #: Findings that can never be accepted.
 _NEVER = {
@@ -38,7 +37,7 @@ class Page(Record):
 @cache
 def load_pages() -> dict[str, Page]:
     """Return the pages by code, in order."""
-    records: dict[str, dict[str, Any]] = {
+    records: dict[str, TomlTable] = {
         **load_built_part("pages"),
         **load_built_part("rule_texts")["rules"],
     }
@@ -49,7 +48,7 @@ def _rank_code(code: str) -> tuple[int, str]:
     return len(code), code
 
 
-def _build_page(code: str, record: dict[str, Any]) -> Page:
+def _build_page(code: str, record: TomlTable) -> Page:
     """Return the page of a code, or that of a rule, whose record has other names for two fields."""
     is_rule = "what" in record
     return Page(
@@ -70,7 +69,7 @@ def _example_files(example: str | dict[str, str]) -> dict[str, str]:
     return {"example": example} if isinstance(example, str) else example
 
 
-def _example_context(record: dict[str, Any], side: str) -> dict[str, str]:
+def _example_context(record: TomlTable, side: str) -> dict[str, str]:
     return {"product": record[f"{side}_product"]} if f"{side}_product" in record else {}
 
 

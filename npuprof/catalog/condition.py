@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 from npuprof.catalog.records import OPERATORS
 from npuprof.document import keys
-from npuprof.model import SECTIONS
+from npuprof.model import SECTIONS, TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: ``(True | False | None, value)``: whether an operand is set, and its value. None means unknown.
-Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
+#: Whether an operand is set, None if that is unknown, and its value.
+Operand = tuple[bool | None, "Any"]
+Lookup = Callable[[tuple[str, ...]], Operand]
 
 _CONSTANTS = {"true": True, "false": False}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -134,7 +134,7 @@ def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
     """Return every dotted name in a condition, in order, without duplicates."""
     if tree[0] in ("value", "set", "unset"):
         return [tree[1]]
-    paths: list[tuple[str, ...]] = []
+    paths = []
     if tree[0] != "const":
         for child in tree[1:]:
             paths += [path for path in collect_condition_paths(child) if path not in paths]
@@ -153,9 +153,7 @@ def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
     return {path for child in tree[1:] for path in collect_compared_paths(child)}
 
 
-def evaluate_condition(
-    tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
-) -> bool | None:
+def evaluate_condition(tree: Any, lookup: Lookup) -> bool | None:
     """Return whether a condition is true, false, or unknown (None)."""
     operator = tree[0]
     if operator in ("set", "unset"):
@@ -185,9 +183,7 @@ def evaluate_condition(
         return None
 
 
-def _evaluate_operand(
-    tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
-) -> Any:
+def _evaluate_operand(tree: Any, lookup: Lookup) -> Any:
     if tree[0] == "const":
         return tree[1]
     if tree[0] == "value":

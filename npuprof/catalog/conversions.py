@@ -22,7 +22,7 @@ from npuprof.catalog.shapes import (
     table_schema,
 )
 from npuprof.catalog.structures import parse_json
-from npuprof.model import Path, Record, did_you_mean
+from npuprof.model import Path, Record, TomlTable, did_you_mean
 
 _TOKEN = re.compile(
     r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}:\[\],;<>])
@@ -101,7 +101,7 @@ def _parse_blocks(text: str) -> Any:
     tokens = _split_tokens(text)
     if tokens is None:
         return None
-    blocks: dict[str, list[dict[str, Any]]] = {}
+    blocks: dict[str, list[TomlTable]] = {}
     rest = iter(tokens)
     for name in rest:
         opening = next(rest, "")
@@ -130,12 +130,12 @@ def _split_tokens(text: str) -> list[str] | None:
     return tokens
 
 
-def _parse_fields(tokens: Iterator[str]) -> dict[str, Any] | None:
+def _parse_fields(tokens: Iterator[str]) -> TomlTable | None:
     """Consume the tokens of a block up to its closing brace, and return its fields.
 
     None if it is unterminated or invalid.
     """
-    fields: dict[str, Any] = {}
+    fields: TomlTable = {}
     for name in tokens:
         if name == "}":
             return fields

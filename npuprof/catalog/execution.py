@@ -8,10 +8,9 @@ from functools import cache
 from npuprof.catalog import Variable, find_variable, list_records, load_built_part
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import load_form
-from npuprof.model import has_only_digits
+from npuprof.model import TYPE_CHECKING, has_only_digits
 from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 

@@ -43,7 +43,7 @@ def find_repeated_keys(text: str) -> list[IgnoredPart]:
 def find_dropped_modes(text: str) -> Iterator[IgnoredPart]:
     """Yield the ignored lines of an op_precision.ini."""
     section = _TAGS[0]
-    named: set[tuple[str, str]] = set()
+    named = set()
     for number, line in enumerate(text.split("\n"), 1):
         name, equals, mode = (part.strip() for part in line.partition("="))
         if line.startswith("#") or not line.strip() or (not equals and name.startswith("#")):

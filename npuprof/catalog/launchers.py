@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -236,10 +236,7 @@ def _build_section(section: catalog.Section) -> Schema:
             kind := {"json": "object", "list": "array"}.get(record.kind)
         ):
             properties[leaf] = {**build_description(section.name, name), "type": kind}
-        elif (
-            isinstance(record, (catalog.Flag, catalog.Argument, catalog.Setting))
-            and record.kind != "object"
-        ):
+        elif record is not None and record.kind != "object":
             properties[leaf] = build_value_schema(section.name, record)
     return schema
 

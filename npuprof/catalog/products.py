@@ -6,17 +6,13 @@ import re
 from functools import cache
 
 from npuprof.catalog import load_built_part
-from npuprof.model import SCENARIOS, Fix, suggest_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import SCENARIOS, Fix, TomlTable, suggest_name
 
 
 @cache
-def load_products() -> dict[str, Any]:
+def load_products() -> TomlTable:
     """Return the families by name, with the fields of ``products.toml``."""
-    families: dict[str, Any] = load_built_part("axes")["products"]
+    families: TomlTable = load_built_part("axes")["products"]
     return families
 
 

@@ -6,9 +6,8 @@ import re
 
 from npuprof.catalog.readers import find_shell_expansion
 from npuprof.catalog.shapes import ValueFault
-from npuprof.model import did_you_mean
+from npuprof.model import TYPE_CHECKING, TomlTable, did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -115,7 +114,7 @@ def _find_member_fault(name: str, item: Any) -> ValueFault | None:
     )
 
 
-def find_profiling_caveats(value: dict[str, Any]) -> list[ValueFault]:
+def find_profiling_caveats(value: TomlTable) -> list[ValueFault]:
     """Return the undocumented members."""
     listed = "npuprof option profiling_options lists the keys"
     return [

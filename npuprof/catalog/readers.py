@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog import load_built_part
-from npuprof.catalog.records import Flag, Variable
-from npuprof.model import Record, has_only_digits
+from npuprof.catalog.records import Entry, Variable
+from npuprof.model import Record, TomlTable, has_only_digits
 from npuprof.system import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 NOT_FOUND = "not found"
 #: The blanks that a reader ignores, by ``blanks`` of ``readers.toml``.
@@ -64,26 +60,23 @@ def find_reading(variable: Variable) -> Reading:
     return Reading(**load_built_part("reads")[row]) if row else Reading()
 
 
-def find_habits(record: Variable | Flag) -> dict[str, Any]:
+def find_habits(record: Entry) -> TomlTable:
     """Return what the reader of a variable or flag ignores, from ``readers.toml``.
 
     Empty if the reader is unknown.
     """
-    readers: dict[str, dict[str, Any]] = load_built_part("readers") if record.reader else {}
+    readers: dict[str, TomlTable] = load_built_part("readers") if record.reader else {}
     return readers.get(record.reader, {})
 
 
-def is_documented(record: Variable | Flag, text: str) -> bool:
+def is_documented(record: Entry, text: str) -> bool:
     """Return whether a text is one of the record's values, or has its format."""
     if record.choices:
-        accepted = {*map(str, record.choices)}
-        if isinstance(record, Variable):
-            accepted.update(record.tolerated)
-        return accepted.issuperset(_split(record, text))
+        return {*map(str, record.choices), *record.tolerated}.issuperset(_split(record, text))
     return not record.pattern or re.fullmatch(record.pattern, text) is not None
 
 
-def find_spelling(record: Variable | Flag, text: str) -> str:
+def find_spelling(record: Entry, text: str) -> str:
     """Return the documented spelling of a text.
 
     The text itself if the reader takes it literally or rejects it.
@@ -91,25 +84,25 @@ def find_spelling(record: Variable | Flag, text: str) -> str:
     return text if is_documented(record, text) else _respell(record, text, find_habits(record))
 
 
-def may_be_taken(record: Variable | Flag, text: str) -> bool:
+def may_be_taken(record: Entry, text: str) -> bool:
     """Return whether an unknown reader may accept a text: only its letter case is undocumented."""
     if record.reader != NOT_FOUND:
         return False
     return is_documented(record, _respell(record, text, {"any_case": True}))
 
 
-def is_taken(record: Variable | Flag, text: str) -> bool:
+def is_taken(record: Entry, text: str) -> bool:
     """Return whether the reader accepts a text, if the record lists accepted values."""
     return bool(record.choices or record.pattern) and is_documented(
         record, find_spelling(record, text)
     )
 
 
-def _split(record: Variable | Flag, text: str) -> list[str]:
+def _split(record: Entry, text: str) -> list[str]:
     return text.split(record.separator) if record.separator else [text]
 
 
-def _respell(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
+def _respell(record: Entry, text: str, habits: TomlTable) -> str:
     """Return the documented spelling that a reader with some habits takes a text for.
 
     The text itself if there is none.
@@ -125,7 +118,7 @@ def _respell(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
     return next((spelling for spelling in spellings if is_documented(record, spelling)), text)
 
 
-def _respell_choices(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
+def _respell_choices(record: Entry, text: str, habits: TomlTable) -> str:
     name = habits.get("part_name", "")
     parts = [re.sub(rf"^{name}", "", part) for part in _split(record, text)]
     if "any_case" in habits:

@@ -12,6 +12,7 @@ from npuprof.catalog.launchers import FACTS, NUMBERS
 from npuprof.catalog.readers import NOT_FOUND, find_habits, find_reading
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form
+from npuprof.model import TomlTable
 
 LAUNCHER: Schema = {"$ref": "#/definitions/launcher"}
 
@@ -226,7 +227,7 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
     return [build_text_schema(_list_read_patterns(variable)), {"type": "number"}]
 
 
-def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
+def _list_read_patterns(record: catalog.Entry) -> list[str]:
     """Return patterns for the texts that a reader accepts.
 
     Empty if it ignores case, which JSON Schema cannot express.
@@ -238,7 +239,7 @@ def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
     return [] if "any_case" in habits else [record.pattern, *more]
 
 
-def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any]:
+def _find_taken_habits(record: catalog.Entry) -> TomlTable:
     """Return what the reader ignores.
 
     Letter case if the reader is unknown, since the checks then only print a note.
@@ -246,7 +247,7 @@ def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any
     return {"any_case": True} if record.reader == NOT_FOUND else find_habits(record)
 
 
-def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
+def _build_word_schema(record: catalog.Entry, texts: Sequence[Any]) -> Schema:
     """Return the schema of one of some texts, or of several joined ones, as the reader accepts."""
     habits = _find_taken_habits(record)
     alternatives = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
@@ -272,9 +273,7 @@ def _escape(text: str) -> str:
     return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
 
 
-def build_value_schema(
-    section: str, record: catalog.Argument | catalog.Flag | catalog.Setting
-) -> Schema:
+def build_value_schema(section: str, record: catalog.Entry) -> Schema:
     """Return the schema of an estimator argument, an ATC flag, or a plain framework setting."""
     described = build_description(section, record.name)
     if isinstance(record, catalog.Flag) and record.deprecated:

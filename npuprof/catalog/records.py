@@ -6,9 +6,8 @@ import re
 from operator import eq, ge, gt, le, lt, ne
 
 from npuprof.document.keys import format_plain_value, format_toml_value
-from npuprof.model import Origin, Record
+from npuprof.model import TYPE_CHECKING, Origin, Record, TomlTable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
@@ -30,22 +29,66 @@ _PACKAGE_VERSION = (
 _FINAL_STAGE = 10**6
 
 
-# What all kinds of records have about time: ``states`` has one letter for each release of the axis,
-# oldest first (``Y`` read, ``.`` not read, ``?`` unknown), and is empty if all releases read the
-# setting as far as known. ``deprecated`` has ``Y`` for the releases in which it is deprecated,
-# ``no_effect`` for those that read the value and do nothing with it. ``replaced_by`` is the key of
-# its successor, ``successor_states`` are the ``states`` of that.
+class Entry(Record):
+    """One entry of a section.
+
+    ``states`` has one letter for each release of the axis, oldest first (``Y`` read, ``.`` not
+    read, ``?`` unknown), and is empty if all releases read the setting as far as known.
+    ``deprecated`` has ``Y`` for the releases in which it is deprecated, ``no_effect`` for those
+    that read the value and do nothing with it. ``replaced_by`` is the key of its successor,
+    ``successor_states`` are the ``states`` of that.
+
+    ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value, ``product_range`` and
+    ``product_pattern`` more narrowly on a family. ``tolerated`` are values of old scripts or old
+    spellings, ``doubtful_values`` those that the manual excludes and the reader accepts; these and
+    ``value_products`` apply to the members of a structured value too. With a ``separator``, several
+    values may be joined: as many as ``default_count`` allows, on a family ``product_count``.
+    ``reader`` is the function of ``readers.toml`` that parses the text.
+
+    ``structure`` names the structured form of a compound text, or the format of a named file.
+    ``path_characters`` are the characters that the manual allows in a path, as the inside of a
+    regular expression class, empty if it lists none. ``risk`` is what a change may affect, for
+    settings without an equivalent option. ``numbered`` choices are codes, not booleans: 0 is not
+    "off", nor 1 "on".
+    """
+
+    name: str
+    kind: str
+    choices: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Any = None
+    unit: str = ""
+    pattern: str = ""
+    structure: str = ""
+    separator: str = ""
+    reader: str = ""
+    tolerated: tuple[Any, ...] = ()
+    doubtful_values: dict[str, str] = {}
+    choices_since: dict[str, str] = {}
+    default_count: tuple[int, int] | tuple[()] = ()
+    products: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    product_range: dict[str, tuple[int, int]] = {}
+    product_count: dict[str, tuple[int, int]] = {}
+    product_pattern: dict[str, str] = {}
+    states: str = ""
+    deprecated: str = ""
+    no_effect: str = ""
+    replaced_by: str = ""
+    successor_states: str = ""
+    path_characters: str = ""
+    risk: tuple[str, ...] = ()
+    numbered: bool = False
 
 
-class Option(Record):
+class Option(Entry):
     """One session option.
 
     ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if
-    nothing reads the key. ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the
-    value; ``lax_pattern`` and ``doubtful_values`` are what the adapter accepts beyond the
-    documentation, ``tolerated`` old spellings of a choice. ``structure`` names the structured
-    form. ``level`` is the part of the engine that receives the option (``init``: once per
-    process). ``spelling`` is the name on each other surface, ``surface_values`` the values on a
+    nothing reads the key. ``lax_pattern`` is what the adapter accepts beyond the documentation.
+    ``level`` is the part of the engine that receives the option (``init``: once per process).
+    ``spelling`` is the name on each other surface, ``surface_values`` the values on a
     surface that writes them differently (a missing value cannot be written there), and
     ``class_checks`` what the class of a surface validates instead of the choices: ``nothing``,
     or ``choices or None``. Fields that are not listed here, such as ``summary`` and ``source``,
@@ -61,59 +104,33 @@ class Option(Record):
     as well. ``surface_states`` are the ``states`` of a surface with its own history, and
     ``surface_range`` limits its numbers.
 
-    Content: ``path_characters`` are the characters that the manual allows in a path, as the
-    inside of a regular expression class, empty if it lists none. ``listed`` are the documented
-    names of a list, ``names`` their kind (a list of ``names.toml``). ``value_products`` and
-    ``doubtful_values`` apply to the members of a structured value too. Other tools share a
-    ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes,
-    not booleans: 0 is not "off", nor 1 "on".
+    Content: ``listed`` are the documented names of a list, ``names`` their kind (a list of
+    ``names.toml``). Other tools share a ``common_name``, so the name alone does not indicate
+    Ascend.
 
     ``topic`` is the purpose in one or two words, unless its page gives it, ``value_topics`` the
     purpose of each value: they name presets created from scripts.
     """
 
-    name: str
-    page: str
-    kind: str
+    page: str = ""
     field: str | None = None
-    choices: tuple[Any, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-    unit: str = ""
-    pattern: str = ""
     lax_pattern: str = ""
-    structure: str = ""
-    default: Any = None
     default_training: Any = None
     default_inference: Any = None
-    default_by_product: dict[str, Any] = {}
-    default_since: dict[str, Any] = {}
+    default_by_product: TomlTable = {}
+    default_since: TomlTable = {}
     scenarios: tuple[str, ...] = ()
-    products: tuple[str, ...] = ()
-    value_products: dict[str, tuple[str, ...]] = {}
-    product_range: dict[str, tuple[int, int]] = {}
-    product_count: dict[str, tuple[int, int]] = {}
-    default_count: tuple[int, int] | tuple[()] = ()
-    doubtful_values: dict[str, str] = {}
-    tolerated: tuple[Any, ...] = ()
-    choices_since: dict[str, str] = {}
     choices_until: dict[str, str] = {}
     on_bad_value: str = ""
     on_wrong_field: str = ""
     level: str = ""
-    states: str = ""
-    deprecated: str = ""
-    no_effect: str = ""
-    replaced_by: str = ""
-    successor_states: str = ""
     per_process: bool = False
-    risk: tuple[str, ...] = ()
     spelling: dict[str, str] = {}
-    surface_values: dict[str, dict[str, Any]] = {}
+    surface_values: dict[str, TomlTable] = {}
     class_checks: dict[str, str] = {}
     env: tuple[str, ...] = ()
     not_carried: dict[str, str] = {}
-    always: dict[str, Any] = {}
+    always: TomlTable = {}
     closed_by: dict[str, str] = {}
     engine_choices: dict[str, tuple[Any, ...]] = {}
     estimator_sends: bool = False
@@ -124,11 +141,9 @@ class Option(Record):
     repeated_at_start: bool = False
     surface_states: dict[str, str] = {}
     surface_range: dict[str, tuple[int, int]] = {}
-    path_characters: str = ""
     listed: tuple[str, ...] = ()
     names: str = ""
     common_name: bool = False
-    numbered: bool = False
     topic: str = ""
     value_topics: dict[str, str] = {}
 
@@ -159,19 +174,15 @@ class Option(Record):
         )
 
 
-class Variable(Record):
+class Variable(Entry):
     """One environment variable.
 
     ``freeze`` is who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job,
-    ``never`` only the process itself. ``session_option`` is its documented equivalent. With a
-    ``separator``, several of the ``choices`` may be joined. ``tolerated`` are values of old
-    scripts. ``product_range`` and ``product_pattern`` are narrower on a family, ``pattern_before``
-    applies to releases before the given one. ``structure`` is the form of a compound text.
-    ``topic`` is the purpose, unless its ``scope`` gives it. ``risk`` is what a change may affect,
-    for variables without an equivalent option. ``numbered`` as for options. ``otherwise`` is what
-    the reader does with any other value. ``executes`` is how it affects code execution or loading,
-    False if it does not. ``protects`` is what is lost with other values than ``kept_by``.
-    ``reader`` is the function of ``readers.toml`` that parses it.
+    ``never`` only the process itself. ``session_option`` is its documented equivalent.
+    ``pattern_before`` applies to releases before the given one. ``topic`` is the purpose, unless
+    its ``scope`` gives it. ``otherwise`` is what the reader does with any other value. ``executes``
+    is how it affects code execution or loading, False if it does not. ``protects`` is what is lost
+    with other values than ``kept_by``.
 
     ``framework`` is the (first) framework that reads it, ``parsed_as`` a row of ``reads.toml`` that
     tells how. ``axis`` has the releases of the ``states`` if they are not those of the framework. A
@@ -186,52 +197,28 @@ class Variable(Record):
     process does not read it again.
     """
 
-    name: str
-    kind: str
     framework: str = "cann"
     axis: str = ""
     executes: str | bool = False
     protects: str = ""
     kept_by: tuple[str, ...] = ()
     scope: str = ""
-    choices: tuple[str, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
-    default: Any = None
-    unit: str = ""
-    products: tuple[str, ...] = ()
-    value_products: dict[str, tuple[str, ...]] = {}
     session_option: str = ""
     twin_values: dict[str, str] = {}
     freeze: str = "ok"
     advice: str = ""
     launcher: str = ""
     per_process: bool = False
-    states: str = ""
-    deprecated: str = ""
-    no_effect: str = ""
-    replaced_by: str = ""
-    successor_states: str = ""
-    tolerated: tuple[str, ...] = ()
-    pattern: str = ""
-    separator: str = ""
     multiple_of: int = 1
-    product_range: dict[str, tuple[int, int]] = {}
-    product_pattern: dict[str, str] = {}
     pattern_before: dict[str, str] = {}
-    path_characters: str = ""
     form: str = ""
-    structure: str = ""
-    numbered: bool = False
     topic: str = ""
-    risk: tuple[str, ...] = ()
-    reader: str = ""
     parsed_as: str = ""
     otherwise: str = ""
     overwritten_in: tuple[str, ...] = ()
     joined: str = ""
     pair: str = ""
-    items: dict[str, Any] = {}
+    items: TomlTable = {}
     first: tuple[str, ...] = ()
     ascending: str = ""
     in_container: str = ""
@@ -270,46 +257,24 @@ TeamVariables = dict[str, TeamVariable]
 NONE_DECLARED: TeamVariables = {}
 
 
-class Flag(Record):
+class Flag(Entry):
     """One flag of the ATC compiler, named without dashes.
 
     A flag of kind ``chip`` selects the chip to convert for.
 
     ``twin`` is the equivalent session option. ``required`` flags are needed by each conversion. Two
-    flags that are both
-    ``stops`` and exclude each other end the conversion; otherwise one overrides the other.
-    ``requires`` lists required
-    flags: ``--name``, some of its values (``--name=a|b``), none of them (``--name!=a|b``), or
-    alternatives (``--a or
-    --b``); it does not apply to the values ``requires_unless``. If it is not met, the conversion
-    ends if the flag
-    ``stops_without`` is set. ``value_conflicts`` are conflicts of one value. A list of values
-    joined by a ``separator`` has
-    as many elements as ``default_count`` allows, on a family ``product_count``, or ``one_per`` part
-    of another flag. In
-    shapes, these are sizes of ``filled`` open dimensions, one of them the first; the open
-    dimensions are those of the flag
-    with the shapes. ``product_pattern`` is narrower on a family. ``structure`` is the format of the
-    file that the flag
-    names. ``risk`` is what a change may affect, for flags without an equivalent option.
-    ``doubtful_values`` are choices
-    that a conversion accepts and the manual warns about; those of the equivalent option do not
-    apply. ``numbered`` as for
-    options, ``reader`` as for variables.
+    flags that are both ``stops`` and exclude each other end the conversion; otherwise one overrides
+    the other. ``requires`` lists required flags: ``--name``, some of its values (``--name=a|b``),
+    none of them (``--name!=a|b``), or alternatives (``--a or --b``); it does not apply to the
+    values ``requires_unless``. If it is not met, the conversion ends if the flag ``stops_without``
+    is set. ``value_conflicts`` are conflicts of one value. A joined list has ``one_per`` part of
+    another flag. In shapes, the sizes are those of ``filled`` open dimensions, one of them the
+    first; the open dimensions are those of the flag with the shapes. The ``doubtful_values`` of the
+    equivalent option do not apply.
     """
 
-    name: str
-    kind: str
     required: bool = False
-    choices: tuple[Any, ...] = ()
-    doubtful_values: dict[str, str] = {}
-    minimum: int | None = None
-    maximum: int | None = None
-    default: Any = None
-    pattern: str = ""
-    products: tuple[str, ...] = ()
     products_not: tuple[str, ...] = ()
-    value_products: dict[str, tuple[str, ...]] = {}
     requires: tuple[str, ...] = ()
     requires_unless: tuple[str, ...] = ()
     stops_without: bool = False
@@ -317,25 +282,11 @@ class Flag(Record):
     value_conflicts: dict[str, tuple[str, ...]] = {}
     stops: bool = False
     twin: str = ""
-    states: str = ""
-    deprecated: str = ""
-    no_effect: str = ""
-    replaced_by: str = ""
-    successor_states: str = ""
-    path_characters: str = ""
-    separator: str = ""
-    default_count: tuple[int, int] | tuple[()] = ()
-    product_count: dict[str, tuple[int, int]] = {}
-    product_pattern: dict[str, str] = {}
     one_per: str = ""
     filled: dict[str, int] = {}
-    structure: str = ""
-    numbered: bool = False
-    risk: tuple[str, ...] = ()
-    reader: str = ""
 
 
-class Argument(Record):
+class Argument(Entry):
     """One argument of NPURunConfig that is not a session option.
 
     Kind ``object`` is a Python object of the script.
@@ -344,14 +295,7 @@ class Argument(Record):
     integers unless ``whole``.
     """
 
-    name: str
-    kind: str
-    minimum: int | None = None
-    maximum: int | None = None
-    default: Any = None
-    choices: tuple[Any, ...] = ()
     run_config: bool = False
-    unit: str = ""
     whole: bool = False
 
 
@@ -383,7 +327,7 @@ class ConfigClass(Record):
         return self.given_as or self.argument.rpartition(".")[2]
 
 
-class Setting(Record):
+class Setting(Entry):
     """One setting of a framework; ``name`` is its path in the section: ``matmul.allow_hf32``.
 
     ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that
@@ -397,34 +341,16 @@ class Setting(Record):
     switch as a Python truth value: any non-empty text is true.
     """
 
-    name: str
-    kind: str
-    choices: tuple[Any, ...] = ()
-    choices_since: dict[str, str] = {}
-    minimum: float | None = None
-    maximum: float | None = None
-    default: Any = None
-    unit: str = ""
-    pattern: str = ""
     call: str = ""
     otherwise: str = ""
-    states: str = ""
-    deprecated: str = ""
-    no_effect: str = ""
-    replaced_by: str = ""
-    successor_states: str = ""
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    counterparts: dict[str, Any] = {}
+    counterparts: TomlTable = {}
     closed: bool = False
     truthy: bool = False
-    risk: tuple[str, ...] = ()
-    numbered: bool = False
 
 
-#: The record of an entry of any section, and the kinds of records of the sections that belong to no
-#: framework.
-Entry = Option | Variable | Flag | Argument | Setting
+#: The kinds of records of the sections that belong to no framework.
 KINDS: dict[str, type[Entry]] = {
     "options": Option,
     "env": Variable,
@@ -591,7 +517,7 @@ class Axis(Record):
 
         None if it is invalid, or a lower bound fits no numbering of the framework.
         """
-        clauses: list[tuple[str, Key]] = []
+        clauses = []
         oldest = next(iter(self.releases.values()), ())
         for clause in spec.split(","):
             text = clause.strip()

@@ -14,9 +14,8 @@ from npuprof.catalog import (
     list_settings_below,
     values,
 )
-from npuprof.model import Path
+from npuprof.model import TYPE_CHECKING, Path
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -33,22 +32,18 @@ def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str,
     section, name = find_record_place(setting, tail)
     record = find_record(section, name)
     if isinstance(record, Option):
-        return record.unit, tuple(record.risk)
+        return record.unit, record.risk
     equivalent = ""
     unit = ""
     risk: tuple[str, ...] = ()
-    if isinstance(record, Variable):
-        equivalent = record.session_option
-        unit = record.unit
-        risk = record.risk
-    elif isinstance(record, Flag):
-        equivalent = record.twin
-        risk = record.risk
+    if isinstance(record, (Variable, Flag)):
+        equivalent = record.session_option if isinstance(record, Variable) else record.twin
+        unit, risk = record.unit, record.risk
     elif settings := list_settings_below(section, name):
         unit = settings[0].unit if len(settings) == 1 else ""
         risk = tuple(dict.fromkeys(risk for setting in settings for risk in setting.risk))
     option = find_option(equivalent) if equivalent and not risk else None
-    risk = tuple(option.risk if option else risk)
+    risk = option.risk if option else risk
     return unit, (EXECUTES, *risk) if section == "env" and _affects_execution(name, sides) else risk
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from npuprof.model import Path, Record, did_you_mean
+from npuprof.model import TYPE_CHECKING, Path, Record, did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

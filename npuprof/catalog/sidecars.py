@@ -28,9 +28,8 @@ from npuprof.catalog.shapes import (
     table_schema,
 )
 from npuprof.catalog.structures import find_json_faults, parse_json
-from npuprof.model import Path, did_you_mean
+from npuprof.model import TYPE_CHECKING, Path, TomlTable, did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -127,7 +126,7 @@ def _find_mixlist_faults(value: Any) -> list[ValueFault]:
     return faults
 
 
-def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
+def resolve_mixlist_outcome(value: TomlTable, operator: str, base: str | None) -> str | None:
     """Return the list (black, white, gray) of an operator, or None if it depends on ``base``.
 
     ``base`` is the operator's built-in list, None if unknown. Source: CANN's parser applies
@@ -142,7 +141,7 @@ def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | No
     return base
 
 
-def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
+def resolve_mixlist_outcomes(value: TomlTable) -> dict[str, dict[str, str]]:
     """Return, for each operator in a mixed-precision list, its resulting list by built-in list."""
     operators: dict[str, None] = {}
     for name in ("black", "white", "gray"):
@@ -153,13 +152,13 @@ def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]
         name: {action: frozenset(names) for action, names in table.items()}
         for name, table in value.items()
     }
-    outcomes: dict[str, dict[str, str]] = {}
-    for operator in operators:
-        outcomes[operator] = {
+    return {
+        operator: {
             base: str(resolve_mixlist_outcome(lists_by_name, operator, base))
             for base in ("white", "black", "gray")
         }
-    return outcomes
+        for operator in operators
+    }
 
 
 def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:
@@ -247,7 +246,7 @@ def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
 
 def _suggest_dtype(dtype: str) -> str:
     """Return CANN's name for a data type, or similar names."""
-    names: dict[str, Any] = load_built_part("names")
+    names: TomlTable = load_built_part("names")
     right = names["foreign_dtypes"].get(dtype.lower())
     return f"write {right}" if right else did_you_mean(dtype, names["dtypes"], "write float16")
 

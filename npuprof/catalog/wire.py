@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import load_built_part
-from npuprof.model import Record
+from npuprof.model import Record, TomlTable
 
 #: The stages with separate maps, in the order in which the engine receives them.
 STAGES = ("init", "session", "graph")
@@ -76,7 +76,7 @@ def load_generations() -> tuple[Generation, ...]:
 @cache
 def load_wires() -> dict[str, Wire]:
     """Return the output of all options, by name."""
-    rows: dict[str, dict[str, Any]] = load_built_part("wire")
+    rows: dict[str, TomlTable] = load_built_part("wire")
     return {name: Wire(name, **row) for name, row in rows.items() if name != "generation"}
 
 

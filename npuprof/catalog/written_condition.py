@@ -8,9 +8,10 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, values
+from npuprof.catalog.condition import Operand
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
-from npuprof.model import SCENARIOS, SECTIONS, did_you_mean
+from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, did_you_mean
 
 #: The value types of a setting by kind, with their name; text by default.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -30,7 +31,6 @@ LANGUAGE = (
     "Option names denote their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: Guesses the intended value for a setting from a value of the wrong type; None if it is
     #: ambiguous.
@@ -304,9 +304,7 @@ def find_unknown_names(wanted: Any, facts: Collection[str] = ()) -> list[str]:
     return [key for key in named if catalog.find_key_record(key) is None]
 
 
-def look_up(
-    scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]
-) -> tuple[bool | None, Any]:
+def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]) -> Operand:
     """Return whether an operand is set in a preset, and its value.
 
     Defaults of unset operands are ignored.

@@ -19,12 +19,11 @@ from npuprof.checks.judging import (
     judge_view,
 )
 from npuprof.checks.view import View
-from npuprof.model import Context, Finding, NpuprofError, Record, renew_hints
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Record, renew_hints
 from npuprof.report import format_option
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.accepted import Accepted
 
@@ -162,7 +161,7 @@ def find_clean_contexts(
     return tuple([state or None for state in states])
 
 
-def check_values(config: Config, notes: bool = True) -> list[Finding]:
+def check_values(config: Config, notes: bool) -> list[Finding]:
     """Return the findings about each value of a config and about its claims.
 
     Needs no other data.

@@ -19,11 +19,18 @@ from npuprof.catalog.written_condition import list_team_reads
 from npuprof.document import keys
 from npuprof.document.policy import Ignore, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
-from npuprof.model import TRUST_CODES, Finding, NpuprofError, Path, Record, did_you_mean
+from npuprof.model import (
+    TRUST_CODES,
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Path,
+    Record,
+    did_you_mean,
+)
 from npuprof.resolve.config import Config
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.model import SourceText
 

@@ -19,10 +19,9 @@ from npuprof.checks.judging import (
 from npuprof.checks.restrictions import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
-from npuprof.model import Context, Finding
+from npuprof.model import TYPE_CHECKING, Context, Finding
 from npuprof.resolve.contexts import MOST_CONTEXTS, UNREQUESTED, ContextMap
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import KeyFilter
     from npuprof.checks.view import ConditionalFinding

@@ -11,10 +11,9 @@ from npuprof.checks.restrictions import encode_flag_value
 from npuprof.checks.view import Fault, View, find_chip
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, Record
+from npuprof.model import TYPE_CHECKING, Finding, Record
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

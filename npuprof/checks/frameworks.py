@@ -23,10 +23,9 @@ from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
 from npuprof.document.profile import FORM, Profile
-from npuprof.model import Finding, Fix, Path, suggest_name
+from npuprof.model import TYPE_CHECKING, Finding, Fix, Path, suggest_name
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -92,7 +91,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
 
 def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield the framework settings that contradict another one, or need it to have an effect."""
-    pairs: set[frozenset[str]] = set()
+    pairs = set()
     for key in view.settings:
         section, name = keys.split_section_and_name(key)
         for path, value in catalog.list_settings(section, name, view.settings[key]):

@@ -17,9 +17,8 @@ from npuprof.checks.view import (
     View,
     select_all,
 )
-from npuprof.model import Finding
+from npuprof.model import TYPE_CHECKING, Finding
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -214,7 +213,7 @@ def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     return collected
 
 
-def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:
+def judge_value_alone(key: str, value: Any, scenario: str | None) -> tuple[Fault, ...]:
     """Return the faults of a setting's value in any preset of a scenario."""
     return tuple(setting_values.find_value_faults(Scope(scenario, (), ()), key, value))
 

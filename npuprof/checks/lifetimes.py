@@ -6,14 +6,10 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks.view import Fault
 from npuprof.document import keys
-from npuprof.model import Context, Finding, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, Record, TomlTable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
-
-    Dated = catalog.Option | catalog.Variable | catalog.Flag | catalog.Setting
 
 
 class Lifetime(Record):
@@ -36,7 +32,7 @@ class Lifetime(Record):
     variable: str = ""
     framework: str = ""
 
-    def load_texts(self) -> dict[str, Any]:
+    def load_texts(self) -> TomlTable:
         """Return the texts of a variable, which are loaded apart."""
         return catalog.find_record_texts("env", self.variable) if self.variable else {}
 
@@ -49,7 +45,7 @@ class Lifetime(Record):
         return [reader for reader in self.load_texts().get("read_by", ()) if reader in others]
 
 
-def build_lifetime(key: str, record: Dated) -> Lifetime:
+def build_lifetime(key: str, record: catalog.Entry) -> Lifetime:
     """Return the lifetime of an option, a variable, a flag or a setting, by its record."""
     section, name = keys.split_section_and_name(key)
     lifetime = Lifetime(

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof import catalog
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, find_nearest_names
+from npuprof.model import TYPE_CHECKING, Fix, find_nearest_names
 from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.checks.view import Plain
 
 #: No value.
 UNKNOWN: Any = object()
@@ -233,17 +231,17 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
     return str(value) if is_number else UNKNOWN
 
 
-def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:
-    """Return the choices with the number type of a text, else similar ones, except opposites."""
+def find_near_choices(value: str, choices: Sequence[str]) -> list[str]:
+    """Return two choices with the number type of a text, else similar ones, except opposites."""
     parts = _split_value(value)
     types = _list_number_types(parts)
     if types:
         same = [choice for choice in choices if _list_number_types(_split_value(choice)) == types]
         same.sort(key=lambda choice: len(parts & _split_value(choice)), reverse=True)
-        return same[:count]
+        return same[:2]
     # Opposites are among the nearest names: "enable" and "disable".
-    nearest = find_nearest_names(value, choices, count + 2)
-    return [choice for choice in nearest if not _are_opposite(value, choice)][:count]
+    nearest = find_nearest_names(value, choices, 4)
+    return [choice for choice in nearest if not _are_opposite(value, choice)][:2]
 
 
 def _split_value(text: str) -> set[str]:
@@ -329,7 +327,7 @@ def describe_value_kind(value: Any) -> str:
 def build_choice_fault(
     key: str,
     value: Any,
-    record: Plain,
+    record: catalog.Entry,
     suggestion: tuple[str, Fix | None] | None = None,
     why: str = "",
 ) -> Fault:
@@ -337,9 +335,8 @@ def build_choice_fault(
 
     Without a ``suggestion``, the hint lists similar choices.
     """
-    numbered = not isinstance(record, catalog.Argument) and record.numbered
     hint, fix = suggestion or suggest_choice(
-        key.partition(".")[2], value, record.choices, numbered=numbered
+        key.partition(".")[2], value, record.choices, numbered=record.numbered
     )
     return Fault(
         "NP203",

@@ -19,9 +19,8 @@ from npuprof.checks.meaning import (
 )
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document.keys import format_short_value
-from npuprof.model import suggest_name
+from npuprof.model import TYPE_CHECKING, suggest_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -128,21 +127,17 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
     return []
 
 
-def find_plain_value_faults(
-    key: str, record: catalog.Argument | catalog.Flag | catalog.Setting, value: Any
-) -> list[Fault]:
+def find_plain_value_faults(key: str, record: catalog.Entry, value: Any) -> list[Fault]:
     """Return the type, choice, range and format faults of a plain value."""
     kind, choices = record.kind, record.choices
     types = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
     if type(value) not in types:  # not isinstance: True is an int
         expected = " or ".join(dict.fromkeys(map(_TYPE_NAMES.__getitem__, types)))
         if choices:
-            numbered = not isinstance(record, catalog.Argument) and record.numbered
-            guess = guess_choice(value, choices, numbered)
+            guess = guess_choice(value, choices, record.numbered)
             otherwise = f"write one of {format_choices(choices)}"
         else:
-            unit = "" if isinstance(record, catalog.Flag) else record.unit
-            guess = guess_plain_value(value, kind, unit)
+            guess = guess_plain_value(value, kind, record.unit)
             otherwise = f"write {expected}"
         if kind == "path":  # any text is a path, so that no guess can be verified
             guess = UNKNOWN

@@ -13,10 +13,9 @@ from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import Finding, has_only_digits
+from npuprof.model import TYPE_CHECKING, Finding, has_only_digits
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -277,9 +276,7 @@ def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...
     return [(path, value)]
 
 
-def find_family_faults(
-    scope: Scope, key: str, record: Variable | Flag, text: str
-) -> Iterator[Fault]:
+def find_family_faults(scope: Scope, key: str, record: catalog.Entry, text: str) -> Iterator[Fault]:
     """Yield the parts of a value that the selected product families or releases reject."""
     from npuprof.catalog import readers
 
@@ -303,7 +300,7 @@ def find_family_faults(
 
 
 def find_count_faults(
-    record: Option | Flag, families: tuple[str, ...], count: int, what: str
+    record: catalog.Entry, families: tuple[str, ...], count: int, what: str
 ) -> list[Fault]:
     """Return the fault of a list with too few or too many elements for the engine.
 
@@ -325,7 +322,7 @@ def find_count_faults(
     return []
 
 
-def find_form_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
+def find_form_faults(scope: Scope, key: str, record: catalog.Entry, text: str) -> Iterator[Fault]:
     """Yield the product families that accept a narrower form of a value."""
     for family in scope.families if record.product_pattern else ():
         pattern = record.product_pattern.get(family)

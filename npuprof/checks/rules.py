@@ -8,12 +8,12 @@ from itertools import product as combinations
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, releases, values
+from npuprof.catalog.condition import Operand
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
-from npuprof.model import Finding, Record
+from npuprof.model import TYPE_CHECKING, Finding, Record
 from npuprof.system import join_boxes, lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
@@ -191,7 +191,7 @@ def describe_setting_place(view: View, key: str) -> tuple[str, ...]:
 def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> bool:
     """Return whether a config certainly breaks a rule on a product family and at some releases."""
 
-    def lookup_there(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    def lookup_there(path: tuple[str, ...]) -> Operand:
         return view.lookup_operand(path, point)
 
     if condition.evaluate_condition(rule.when, lookup_there) is not True:

@@ -20,10 +20,9 @@ from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
+from npuprof.model import LONGEST_WORD, SECTIONS, TYPE_CHECKING, Fix, Path, suggest_name
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

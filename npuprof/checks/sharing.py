@@ -14,7 +14,17 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import LIST_OPS, Finding, NpuprofError, Path, Record, Step, did_you_mean
+from npuprof.model import (
+    LIST_OPS,
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Path,
+    Record,
+    Step,
+    TomlTable,
+    did_you_mean,
+)
 from npuprof.report import format_set_command
 from npuprof.resolve import (
     apply_layers,
@@ -26,7 +36,6 @@ from npuprof.resolve import (
 )
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -264,7 +273,7 @@ def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
         if not locks:
             continue
         then = view.resolver.fold_lineage(lineage[: position + 1], view.scenario)
-        named: set[str] = set()
+        named = set()
         for lock in locks:
             key, tail = lock.key, lock.tail
             if key not in named:
@@ -598,7 +607,7 @@ def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> It
 
 
 def _check_override_step(
-    view: View, profile: Profile, step: Step, plain: dict[str, Any]
+    view: View, profile: Profile, step: Step, plain: TomlTable
 ) -> Iterator[Finding]:
     """Yield the findings for a step that changes nothing in the settings without overrides."""
     if step.key in plain:
@@ -615,7 +624,7 @@ def _check_repeated_values(
     view: View, profile: Profile, step: Step, before: Any
 ) -> Iterator[Finding]:
     """Yield the parts of a step's value that are inherited anyway."""
-    repeated: list[tuple[Path, Any]] = []
+    repeated = []
     if isinstance(step.value, dict):
         inherited = values.parse_structured_value(step.key, before)
         repeated += _collect_repeated_leaves(inherited, step.value, ())
@@ -635,7 +644,7 @@ def _check_repeated_values(
 
 
 def _collect_repeated_leaves(
-    before: Any, value: dict[str, Any], tail: tuple[str, ...]
+    before: Any, value: TomlTable, tail: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], Any]]:
     """Return the leaves of a table that are the same in the inherited value, with their paths."""
     leaves = []

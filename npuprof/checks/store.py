@@ -15,12 +15,11 @@ from npuprof.catalog import build_finding, is_passed_through
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import Verdict, check_config, check_values, fold_findings, judge_config
 from npuprof.checks.lifetimes import build_newer_findings
-from npuprof.model import Context, Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Place, Record, build_error
 from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.output import track_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -166,7 +165,7 @@ class StoreReport(Record):
                 numbers.update(preset.config.settings.keys())
                 declared |= preset.config.declared.keys()
         passed = 0
-        unknown: list[str] = []
+        unknown = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")
             if is_passed_through(key):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from npuprof.checks import check_config, fold_findings, identify_finding
 from npuprof.checks.scope import MEANT_CODES
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import TYPE_CHECKING, Context, Fields, Finding, NpuprofError, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.store import CheckedStore
 
@@ -91,7 +89,7 @@ class SupportMatrix(Record):
             )
         return Table(rows, after=after, wrapping=len(self.contexts))
 
-    def build_fields(self) -> dict[str, Any]:
+    def build_fields(self) -> Fields:
         """Return the matrix as the fields of its JSON form."""
         presets = [
             {"name": name, "platforms": [_build_cell_fields(cell) for cell in row]}
@@ -132,7 +130,7 @@ def _format_platform(context: Context) -> str:
     return " ".join(filter(None, (context.cann, context.product, *named)))
 
 
-def _build_cell_fields(cell: Cell) -> dict[str, Any]:
+def _build_cell_fields(cell: Cell) -> Fields:
     return {
         "cann": cell.context.cann,
         "product": cell.context.product,

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
+from npuprof.catalog.condition import Operand
 from npuprof.checks.rules import describe_place
 from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
@@ -65,7 +66,7 @@ def _evaluate(view: View, clause: Condition, point: Point) -> bool | None:
     return condition.evaluate_condition(clause[1], lambda path: _look_up(view, path, point))
 
 
-def _look_up(view: View, path: tuple[str, ...], point: Point) -> tuple[bool | None, Any]:
+def _look_up(view: View, path: tuple[str, ...], point: Point) -> Operand:
     if path[0] in point:
         value = point[path[0]]
         return (True, value) if value else (None, None)

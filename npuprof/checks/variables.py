@@ -36,10 +36,9 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, did_you_mean, find_nearest_names
+from npuprof.model import TYPE_CHECKING, Fix, TomlTable, did_you_mean, find_nearest_names
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -331,7 +330,7 @@ def _parse_number(text: str, kind: str) -> int | float | None:
     return number if isinstance(number, int) or isfinite(number) else None
 
 
-def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
+def _find_pairs_faults(variable: catalog.Variable, value: str | TomlTable) -> list[Fault]:
     """Return the faults of key-value pairs.
 
     They are errors if the reader rejects them or no text can express them, else warnings.
@@ -356,7 +355,7 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) 
 
 
 def _find_launcher_faults(
-    name: str, value: dict[str, Any], variable: catalog.Variable | None
+    name: str, value: TomlTable, variable: catalog.Variable | None
 ) -> list[Fault]:
     from npuprof.catalog.launchers import FACTS, NUMBERS
 

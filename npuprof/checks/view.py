@@ -6,14 +6,14 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import condition, releases, values
+from npuprof.catalog.condition import Operand
 from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
-from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
+from npuprof.model import TYPE_CHECKING, Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
-    #: Records with choices and a range.
-    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
     #: Products or releases by axis: ``product``, ``cann`` or a framework. None is an unknown
     #: product.
     Spans = Mapping[str, tuple[str | None, ...]]
@@ -368,7 +366,7 @@ class View:
         """
         return of_conversion
 
-    def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    def look_up_written(self, path: tuple[str, ...]) -> Operand:
         """Return whether an operand of a team rule is set, and its value, ignoring defaults.
 
         None means unknown.
@@ -403,9 +401,7 @@ class View:
         here = dict(self.region.axes) if self.region else {}
         return here.get(axis) or tuple(self.config.axes.get(axis, declared))
 
-    def lookup_operand(
-        self, path: tuple[str, ...], point: Mapping[str, str | None]
-    ) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand of a condition is set, and its value; None means unknown.
 
         ``point`` has the product family and the releases at which to evaluate the condition.
@@ -463,7 +459,7 @@ def _parse_variable_number(name: str, value: Any) -> Any:
         return value
 
 
-def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | None, Any]:
+def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> Operand:
     if not tail:
         return True, value
     inner = values.parse_structured_value(key, value)
@@ -484,7 +480,7 @@ def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
 
 
 def find_range_faults(
-    assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203"
+    assignment: str, number: float, record: catalog.Entry, why: str = "", code: str = "NP203"
 ) -> list[Fault]:
     """Return the fault of a number outside the range of its record.
 
@@ -492,7 +488,6 @@ def find_range_faults(
     """
     low, high = record.minimum, record.maximum
     if (low is not None and number < low) or (high is not None and number > high):
-        unit = "" if isinstance(record, catalog.Flag) else record.unit
-        hint = f"write {keys.format_range(low, high, unit)}"
+        hint = f"write {keys.format_range(low, high, record.unit)}"
         return [Fault(code, f"{assignment} is out of range", why, hint)]
     return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from npuprof.checks import require_exportable
 from npuprof.commands.framework import Verb, arguments, flag, option
@@ -13,7 +12,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import NewFile, format_difference, locate_new_file, require_free_name
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import Fields, Finding, NpuprofError, Place, Record, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
@@ -344,7 +343,7 @@ class _Report(Record):
         some = f"{len(adopted)} of {format_count(len(adopted) + len(unchanged), 'script')}"
         return f"{done}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
 
-    def build_fields(self) -> dict[str, Any]:
+    def build_fields(self) -> Fields:
         """Return the adoption as the fields of the JSON form."""
         return {
             "schema": "npuprof.adopt/1",

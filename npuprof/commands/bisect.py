@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof import renderers
 from npuprof.commands.framework import argument, arguments, option, option_with_default
 from npuprof.commands.framework.parameters import (
@@ -20,7 +18,7 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import build_error
+from npuprof.model import Fields, build_error
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.store import assignment_arguments
@@ -132,7 +130,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
             self.metric or "",
         )
         context = difference.before.context
-        identity: dict[str, Any] = {
+        identity: Fields = {
             "command": list(setup.command),
             "context": context.describe(),
             "target": context.target,

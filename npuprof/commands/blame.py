@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.compare.json_changes import build_origin_dict
 from npuprof.document import keys
 from npuprof.history.last import build_commit_fields
 from npuprof.history.value_commits import BlamedValue, blame_config_values
+from npuprof.model import Fields
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 
@@ -63,7 +62,7 @@ def _build_row(value: BlamedValue) -> tuple[str, ...]:
     )
 
 
-def _build_fields(value: BlamedValue) -> dict[str, Any]:
+def _build_fields(value: BlamedValue) -> Fields:
     return {
         "key": keys.format_key_path(value.key, value.tail),
         "value": value.value,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.commands.framework import option, optional_argument
@@ -13,7 +12,7 @@ from npuprof.commands.framework.parameters import (
     ResolvingVerb,
 )
 from npuprof.commands.resolving import resolve_requested
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Fields, Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
@@ -144,7 +143,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
         )
 
 
-def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any]:
+def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> Fields:
     adapter = diagnosis.adapter
     likeness = diagnosis.likeness or Likeness((), 0, ())
     return {

@@ -19,7 +19,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import print_omitted_count, resolve_checked
 from npuprof.document.keys import quote_basic_string
-from npuprof.model import TRUST_CODES, NpuprofError, build_error
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, NpuprofError, build_error
 from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before, quote_posix
@@ -28,7 +28,6 @@ from npuprof.report.text import escape_controls
 from npuprof.resolve.config import Config
 from npuprof.system.files import is_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.renderers.environment_files import Format
 

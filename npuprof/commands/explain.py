@@ -18,7 +18,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import Origin, Path, build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, Fields, Origin, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
@@ -27,7 +27,6 @@ from npuprof.resolve.lineages import is_personal
 from npuprof.system import list_items
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -64,7 +63,7 @@ class Explain(PrintingVerb, ResolvingVerb):
             {"text": lambda: explained.format_text(self.coloured), "json": explained.build_fields}
         )
 
-    def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
+    def _find_last_change(self, config: Config, key: str, tail: Path) -> Fields | None:
         """Return the commit that last changed a value, if the store is in a git repository."""
         if (
             self.mixin
@@ -171,7 +170,7 @@ def _describe_team_rule(rule: TeamRule) -> str:
 class _Explained:
     """A value at a path of a preset: its origin, overridden values, rules and last change."""
 
-    def __init__(self, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> None:
+    def __init__(self, config: Config, key: str, tail: Path, last: Fields | None) -> None:
         self._config = config
         self._key = key
         self._tail = tail
@@ -201,7 +200,7 @@ class _Explained:
         self._outcomes = _find_mixlist_outcomes(key, self._value)
         self._default = self._find_default()
 
-    def build_fields(self) -> dict[str, Any]:
+    def build_fields(self) -> Fields:
         """Return the explanation as the fields of the JSON form."""
         winners = origins.find_authors_at(self._config, self._key, self._tail)
         return {
@@ -329,7 +328,7 @@ def _format_rows(title: str, rows: Sequence[tuple[str, str]], coloured: bool) ->
     return "\n".join([paint_text(escape_controls(title), "1", coloured), *lines, ""])
 
 
-def _describe_commit(commit: dict[str, Any]) -> str:
+def _describe_commit(commit: Fields) -> str:
     if not commit["commit"]:
         return "not committed yet"
     return f"{commit['commit'][:7]} {commit['date'][:10]} {commit['author']}: {commit['subject']}"

@@ -9,6 +9,7 @@ from npuprof.commands.framework import Verb
 from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.model import (
     SEVERITIES,
+    TYPE_CHECKING,
     Finding,
     NpuprofError,
     Record,
@@ -27,7 +28,6 @@ FORMATS = ("text", "json", *written.WITH_PLAIN_PATHS)
 _SHOWN = 5
 
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

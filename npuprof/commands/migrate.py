@@ -37,7 +37,7 @@ from npuprof.edit.preset_file import (
     format_difference,
     open_for_edit,
 )
-from npuprof.model import Context, Finding, build_usage_error
+from npuprof.model import Context, Fields, Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
@@ -227,7 +227,7 @@ def _format_steps(outcome: Outcome) -> list[str]:
     return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
 
 
-def _build_fields(outcome: Outcome) -> dict[str, Any]:
+def _build_fields(outcome: Outcome) -> Fields:
     """Return the fields of the JSON form of one preset."""
     return {
         "preset": outcome.after.name,
@@ -265,7 +265,7 @@ def _format_plan(plan: StoreMigration, coloured: bool) -> str:
     return "".join([*steps, *shown]) + format_findings(plan.decisions, coloured)
 
 
-def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
+def _build_plan_fields(plan: StoreMigration, release: str) -> Fields:
     """Return the fields of the JSON form of a store."""
     presets = [_build_fields(outcome) for outcome in plan.outcomes]
     return {

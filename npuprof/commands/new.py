@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof import edit
 from npuprof.commands.framework import argument, flag, many, option
 from npuprof.commands.framework.parameters import DRY_RUN, WRITE_ANYWAY, StoreVerb
@@ -11,6 +9,7 @@ from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line
+from npuprof.model import TomlTable
 from npuprof.renderers.trusting import trust_typed
 from npuprof.report import Answer
 from npuprof.store import spec
@@ -61,7 +60,7 @@ class New(StoreVerb):
         return answer
 
     def _write_text(self) -> str:
-        table: dict[str, Any] = {
+        table: TomlTable = {
             "description": self.description,
             "scenario": self.scenario,
             "abstract": self.abstract or None,
@@ -71,7 +70,7 @@ class New(StoreVerb):
             for key, value in {**table, "extends": self.extends or None}.items()
             if value is not None
         }
-        data: dict[str, Any] = {"profile": table}
+        data: TomlTable = {"profile": table}
         changes = [PathChange(("profile", key), value) for key, value in table.items()]
         changes += [change for text in self.set_ if (change := parse_assignment(data, text))]
         return edit.apply_changes("[profile]\n", changes)

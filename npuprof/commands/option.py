@@ -12,10 +12,9 @@ from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, Fields, build_error, did_you_mean
 from npuprof.report import Answer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -97,7 +96,7 @@ def _find_record(key: str) -> tuple[str, Any]:
 
 def _build_fields(
     section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]
-) -> dict[str, Any]:
+) -> Fields:
     fields = {
         field: value
         for field, value in record._asdict().items()
@@ -171,7 +170,7 @@ def _format_record(
     return [*lines, "", f"    source: {'; '.join(text['source'])}"]
 
 
-def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, str]]:
+def _list_facts(section: str, record: Any, text: Fields) -> list[tuple[str, str]]:
     """Return labels and values of a record's facts, in reading order."""
     fields = {
         name: value
@@ -232,7 +231,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
     ]
 
 
-def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_platform_facts(fields: Fields) -> Iterator[tuple[str, Any]]:
     """Yield the products and releases that support a record and its values."""
     yield "products", fields.get("products")
     yield "not on", fields.get("products_not")
@@ -262,9 +261,7 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "releases", f"{value}: {', '.join(filter(None, spans))}"
 
 
-def _list_usage_facts(
-    section: str, record: Any, fields: dict[str, Any]
-) -> Iterator[tuple[str, Any]]:
+def _list_usage_facts(section: str, record: Any, fields: Fields) -> Iterator[tuple[str, Any]]:
     """Yield the programs that read a record, its equivalents, and what a change may affect."""
     yield "twin of", fields.get("session_option") or fields.get("twin")
     yield "counts for", _LEVELS.get(fields.get("level", ""), "")
@@ -297,7 +294,7 @@ def _list_usage_facts(
     yield "conflicts", fields.get("conflicts")
 
 
-def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
+def _describe_default(fields: Fields, text: Fields) -> str:
     parts = [format_toml_value(fields["default"])] if fields.get("default") is not None else []
     by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
     parts += [

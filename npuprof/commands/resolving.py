@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError
 from npuprof.report import output
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store import spec
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from npuprof.catalog.preset_schema import build_profile_schema
 from npuprof.commands.framework import Verb, flag, option_with_default
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
 from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
-from npuprof.model import build_usage_error
+from npuprof.model import Fields, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
 from npuprof.runs.run_records import load_record_schema
@@ -21,7 +20,7 @@ from npuprof.store.project_schema import build_project_schema
 from npuprof.system import writing
 from npuprof.system.writing import PlannedWrite
 
-_BUILDERS: dict[str, Callable[[], dict[str, Any]]] = {
+_BUILDERS: dict[str, Callable[[], Fields]] = {
     "profile": build_profile_schema,
     "project": build_project_schema,
     "run": load_record_schema,

@@ -12,13 +12,12 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
-from npuprof.model import Path
+from npuprof.model import TYPE_CHECKING, Fields, Path
 from npuprof.renderers.flattened import build_config_fields, collect_profile_head
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -40,7 +39,7 @@ class Show(PrintingVerb, ResolvingVerb):
             {"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)}
         )
 
-    def _build_fields(self, config: Config) -> dict[str, Any]:
+    def _build_fields(self, config: Config) -> Fields:
         from npuprof.resolve import origins
 
         fields = build_config_fields(config)

@@ -8,14 +8,13 @@ from npuprof.catalog import releases
 from npuprof.commands.framework import argument, many, option
 from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Context, Finding, build_error
+from npuprof.model import TYPE_CHECKING, Context, Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.site.site_folder import write_site
 from npuprof.store import spec
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.scripts.summary.setting_counts import Touched
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from npuprof import renderers
 from npuprof.commands.framework import arguments, flag, many, option
@@ -28,7 +27,15 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import open_workspace
 from npuprof.edit.conditions import Conditions
-from npuprof.model import Finding, NpuprofError, Step, build_error, build_usage_error, did_you_mean
+from npuprof.model import (
+    Fields,
+    Finding,
+    NpuprofError,
+    Step,
+    build_error,
+    build_usage_error,
+    did_you_mean,
+)
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.resolve.config import Config
@@ -165,7 +172,7 @@ class Sweep(PrintingVerb, ContextVerb):
                 hint,
             )
             raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
-        identity: dict[str, Any] = {
+        identity: Fields = {
             "command": list(setup.command),
             "context": configs[0].context.describe(),
             "target": setup.target,

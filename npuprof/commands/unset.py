@@ -9,11 +9,10 @@ from typing import Any
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, WRITE_ANYWAY, StoreVerb
 from npuprof.document import keys
-from npuprof.model import NpuprofError, build_error
+from npuprof.model import TYPE_CHECKING, NpuprofError, TomlTable, build_error
 from npuprof.report import Answer
 from npuprof.store import spec
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.preset_file import PresetFile
 
@@ -58,7 +57,7 @@ class Unset(StoreVerb):
             notes,
         )
 
-    def _change_text(self, notes: list[str], file: PresetFile, below: dict[str, Any] | None) -> str:
+    def _change_text(self, notes: list[str], file: PresetFile, below: TomlTable | None) -> str:
         """Return the text of a file without the keys, which are cleared if they are inherited.
 
         ``below`` are the settings below a personal layer. Raises NpuprofError for a key that is

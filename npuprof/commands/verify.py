@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
@@ -14,7 +12,7 @@ from npuprof.history.verification import (
     find_edits,
     requires_signatures,
 )
-from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
+from npuprof.model import Fields, Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
@@ -178,7 +176,7 @@ def _count_states(states: list[str]) -> str:
     return ", ".join(f"{count} {state}" for count, state in parts if count)
 
 
-def _build_fields(version: VerifiedVersion) -> dict[str, Any]:
+def _build_fields(version: VerifiedVersion) -> Fields:
     return {
         "name": version.name,
         "version": version.version,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, PrintingVerb, StoreVerb
 from npuprof.compare.json_changes import build_change_dict
 from npuprof.compare.text_changes import format_pair_text
 from npuprof.history.last import build_commit_fields
-from npuprof.model import Finding, build_usage_error
+from npuprof.model import Fields, Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text
 from npuprof.runs import fingerprints
@@ -158,7 +156,7 @@ def _format_commit(commit: Commit) -> str:
     )
 
 
-def _build_fields(identified: Identified) -> dict[str, Any]:
+def _build_fields(identified: Identified) -> Fields:
     clue = identified.clue
     return {
         "where": clue.location or None,
@@ -170,7 +168,7 @@ def _build_fields(identified: Identified) -> dict[str, Any]:
     }
 
 
-def _build_match_fields(match: Match) -> dict[str, Any]:
+def _build_match_fields(match: Match) -> Fields:
     changes = (
         [build_change_dict(change) for change in match.now.changes]
         if match.now is not None

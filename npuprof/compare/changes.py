@@ -8,26 +8,17 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import Document, keys
-from npuprof.model import LIST_OPS, SECTIONS, Origin, Path, Record
+from npuprof.model import LIST_OPS, SECTIONS, TYPE_CHECKING, Origin, Path, Record, TomlTable
 from npuprof.resolve.claims import order_claims
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.compare.differences import Difference
     from npuprof.resolve.config import Config
 
 #: Signs of changes in text output.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-
-
-class ElementChange(Record):
-    """A difference inside an ordered list; ``index`` is its position, as in ``[2]``."""
-
-    kind: str
-    index: str
-    before: Any
-    after: Any
 
 
 class Change(Record):
@@ -69,21 +60,13 @@ class Change(Record):
         """Whether both sides are lists."""
         return isinstance(self.before, list) and isinstance(self.after, list)
 
-    def compare_elements(self) -> list[ElementChange]:
+    def compare_elements(self) -> list[Difference]:
         """Return the changes inside a list; empty if one side is no list."""
         if not self.has_lists:
             return []
         from npuprof.compare import differences
 
-        return [
-            ElementChange(
-                difference.kind,
-                keys.format_key_path("", difference.tail),
-                difference.before,
-                difference.after,
-            )
-            for difference in differences.compare_lists(self.before, self.after)
-        ]
+        return differences.compare_lists(self.before, self.after)
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
@@ -208,7 +191,7 @@ def find_meta_value(config: Config, name: str) -> Any:
     return sorted(value) if isinstance(value, list) else value
 
 
-def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def _find_differing_keys(before: TomlTable, after: TomlTable) -> list[str]:
     """Return the keys whose values differ, in catalogue order."""
     # None is no TOML value, but a setting may be missing on one side
     absent = object()
@@ -232,7 +215,7 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
     return old, new
 
 
-def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
+def _pair_entries(old: TomlTable, new: TomlTable) -> dict[Path, tuple[Any, Any]]:
     """Return the differences between two documents by path.
 
     Tables that both have are compared by entry, everything else by top-level key.

@@ -12,9 +12,9 @@ from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime
 
 from npuprof.catalog import values
-from npuprof.model import Path, Record
+from npuprof.document import keys
+from npuprof.model import TYPE_CHECKING, Path, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -47,6 +47,11 @@ class Difference(Record):
     before: Any
     after: Any
     element: bool = False
+
+    @property
+    def index(self) -> str:
+        """Its position in a list, as in ``[2]``."""
+        return keys.format_key_path("", self.tail)
 
 
 class _Elements(dict[str, "Any"]):

@@ -8,11 +8,10 @@ from npuprof.compare.changes import Change
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
-from npuprof.model import SEVERITIES, Origin, Record
+from npuprof.model import SEVERITIES, TYPE_CHECKING, Origin, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -10,7 +10,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
-from npuprof.model import Origin
+from npuprof.model import Fields, Origin
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.json_text import format_json_answer
 from npuprof.resolve import origins
@@ -27,7 +27,7 @@ def format_survey_json(
     ``more`` are further fields.
     """
     touched = list(survey.pairs) if everything else survey.touched_pairs
-    fields: dict[str, Any] = {
+    fields: Fields = {
         "schema": "npuprof.diff/1",
         "before": survey.before,
         "after": survey.after,
@@ -50,7 +50,7 @@ def format_survey_json(
     return format_json_answer({**fields, **more})
 
 
-def build_pair_dict(pair: Pair) -> dict[str, Any]:
+def build_pair_dict(pair: Pair) -> Fields:
     """Return one preset of a survey as the fields of the JSON form."""
     return {
         "preset": pair.name,
@@ -75,7 +75,7 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
     }
 
 
-def build_change_dict(change: Change) -> dict[str, Any]:
+def build_change_dict(change: Change) -> Fields:
     """Return a change as the fields of the JSON form."""
     fields = {
         "key": change.key,
@@ -106,7 +106,7 @@ def build_change_dict(change: Change) -> dict[str, Any]:
     return fields
 
 
-def build_origin_dict(origin: Origin | None) -> dict[str, Any] | None:
+def build_origin_dict(origin: Origin | None) -> Fields | None:
     """Return an origin as the fields of the JSON form, with its citation."""
     return (
         {**origins.build_origin_dict(origin), "text": str(origin)} if origin is not None else None

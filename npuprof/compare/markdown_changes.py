@@ -138,7 +138,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
     for line, names in common.items():
         headline = f"\n**{len(names)} presets**: {format_listed_span(line)}\n"
         pieces.append(_Piece(headline + _format_reach(names, page), 0))
-    singles: dict[tuple[bool, int, str], _Piece] = {}
+    singles = {}
     for pair in touched:
         own = [
             change

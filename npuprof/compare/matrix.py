@@ -35,7 +35,7 @@ def collect_matrix_rows(configs: Sequence[Config], everything: bool) -> list[Mat
 
     With ``everything``, all.
     """
-    cells_of_keys: dict[str, dict[int, Any]] = {}
+    cells_of_keys = {}
     for name in order_claims(*(config.claims for config in configs)):
         inherited = [find_meta_value(config, name) for config in configs]
         cells_of_keys[f"profile.{name}"] = {

@@ -11,12 +11,11 @@ from npuprof.compare.changes import Change
 from npuprof.compare.override_scopes import compare_with_scopes
 from npuprof.compare.sides import StoreSide
 from npuprof.document import Document
-from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import UNAVAILABLE, advise_sync_of, lacks_source
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.accepted import Accepted
 

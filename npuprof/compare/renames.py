@@ -6,22 +6,12 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from npuprof.model import NpuprofError
+from npuprof.model import TYPE_CHECKING, NpuprofError
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Texts(Protocol):
-        """Access to the texts of one state of a store."""
-
-        def load_texts(self, names: set[str]) -> None:
-            """Load the texts of presets in advance, together."""
-
-        def read_profile_text(self, name: str) -> bytes:
-            """Return the text of a preset. Raises NpuprofError."""
-
+    from npuprof.compare.sides import WorkTree
+    from npuprof.store.gitstore.revisions import Revision
 
 _LIKENESS = 0.5  # the minimum share of common lines for a rename
 #: The maximum number of file pairs compared line by line; beyond it, only equal files are renames.
@@ -32,7 +22,9 @@ _COMMONPLACE = re.compile(
 )
 
 
-def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]) -> dict[str, str]:
+def match_renamed_presets(
+    old: Revision | WorkTree, new: Revision | WorkTree, gone: set[str], come: set[str]
+) -> dict[str, str]:
     """Return the likely former name of each new preset: equal text first, then most common lines.
 
     Lines common to many presets do not count: a rename needs matching content.
@@ -98,7 +90,7 @@ def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
     )
 
 
-def _count_lines(side: Texts, names: set[str]) -> dict[str, Counter[bytes]]:
+def _count_lines(side: Revision | WorkTree, names: set[str]) -> dict[str, Counter[bytes]]:
     """Return the line counts of files, without surrounding blanks and empty lines.
 
     Empty for an unreadable file.

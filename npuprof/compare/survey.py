@@ -12,7 +12,7 @@ from npuprof.compare.preset_states import (
 )
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.sides import ResolvedSide, StoreSide, WorkTree
-from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.enclosing_repository import has_release_tags
@@ -21,7 +21,6 @@ from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.outputs import Output, Outputs
 from npuprof.store.worktree import find_converted_files
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.sources.opening import Sources
 

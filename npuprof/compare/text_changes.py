@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from npuprof.compare.changes import SIGNS, Change, ElementChange
+from npuprof.compare.changes import SIGNS, Change
 from npuprof.compare.folds import (
     Fold,
     fold_shared_changes,
@@ -20,8 +20,12 @@ from npuprof.compare.folds import (
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
+from npuprof.model import TYPE_CHECKING
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, paint_text
+
+if TYPE_CHECKING:
+    from npuprof.compare.differences import Difference
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}
@@ -161,7 +165,7 @@ def format_change_lines(
     return lines
 
 
-def _format_element(change: ElementChange) -> str:
+def _format_element(change: Difference) -> str:
     """Return the added or removed element of a list, or an element before and after."""
     if change.kind == "changed":
         was = keys.format_toml_value(change.before)

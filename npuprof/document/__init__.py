@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from npuprof.model import SECTIONS, NpuprofError, Path, Place, build_error
+from npuprof.model import SECTIONS, TYPE_CHECKING, NpuprofError, Path, Place, TomlTable, build_error
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -42,7 +41,7 @@ class Document:
     __slots__ = ("_first", "_positions", "data", "name", "revision", "source", "text")
 
     def __init__(
-        self, name: str, source: str, text: str, data: dict[str, Any], revision: str | None = None
+        self, name: str, source: str, text: str, data: TomlTable, revision: str | None = None
     ) -> None:
         self.name = name
         self.source = source
@@ -159,7 +158,7 @@ def parse_document(
     return Document(name, source, text, data, revision)
 
 
-def parse_toml_text(text: str) -> dict[str, Any]:
+def parse_toml_text(text: str) -> TomlTable:
     """Return the data of a TOML text.
 
     Raises tomli.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python
@@ -187,7 +186,7 @@ def parse_toml_value(text: str) -> Any:
 
 
 @lru_cache(64)  # a store and its history share many texts
-def _load_text_once(text: str) -> dict[str, Any]:
+def _load_text_once(text: str) -> TomlTable:
     """Return the parsed text, which no caller changes."""
     import tomli
 
@@ -230,21 +229,21 @@ def _locate_offset(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def is_nested_too_deeply(data: dict[str, Any]) -> bool:
+def is_nested_too_deeply(data: TomlTable) -> bool:
     """Return whether a table is nested too deeply."""
     return bool(_find_too_deep_path(data))
 
 
-def _find_too_deep_path(data: dict[str, Any]) -> Path:
+def _find_too_deep_path(data: TomlTable) -> Path:
     """Return the path of the first value that is nested too deeply, or an empty path."""
     level: list[tuple[Path, Any]] = [((), data)]
     for _ in range(_MAX_DEPTH):
-        deeper: list[tuple[Path, Any]] = []
-        for path, value in level:
-            for name, item in list_items(value):
-                if isinstance(item, (dict, list)):
-                    deeper.append(((*path, name), item))
-        level = deeper
+        level = [
+            ((*path, name), item)
+            for path, value in level
+            for name, item in list_items(value)
+            if isinstance(item, (dict, list))
+        ]
     return level[0][0] if level else ()
 
 
@@ -256,7 +255,7 @@ def _iterate_integer_bits(value: Any) -> Iterator[int]:
         yield from _iterate_integer_bits(item)
 
 
-def build_command_line_document(name: str, data: dict[str, Any]) -> Document:
+def build_command_line_document(name: str, data: TomlTable) -> Document:
     """Return the arguments of the command line as a document without text."""
     return Document(name, name, "", data)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from npuprof.model import Axes, Origin, Record
+from npuprof.model import TYPE_CHECKING, Axes, Origin, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from npuprof.history.git_queries import find_git_path, join_paths, read_settings
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Record, build_error
 from npuprof.store.gitstore.objects import (
     Git,
     build_config_variables,
@@ -25,7 +25,6 @@ from npuprof.store.gitstore.objects import (
 from npuprof.store.gitstore.repository import Repository
 from npuprof.system import processes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import git  # importing GitPython starts a git: processes makes it the right one first
 

@@ -186,7 +186,7 @@ class _Planner:
         names = self._committed.names()
         self._committed.load_texts(names)
         extends = {name: self._read_parents(name) for name in names}
-        pinned: set[str] = set()  # presets of which others extend a version
+        pinned = set()  # presets of which others extend a version
         parents: dict[str, list[str]] = {}
         for name in names:
             parents[name] = []

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from npuprof.history.git_queries import read_settings
-from npuprof.model import Finding, NpuprofError, build_error
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store.gitstore.objects import build_refusal_finding
@@ -15,7 +15,6 @@ from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 

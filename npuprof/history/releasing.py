@@ -69,7 +69,7 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
     """
     lookups = Lookups()
     waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
-    seen: set[tuple[str, int, str]] = set()
+    seen = set()
     while waiting:
         view, home, name = waiting.pop(0)
         # only presets at a commit of this repository have pins to record

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from npuprof import document
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import NpuprofError, Origin, build_error
+from npuprof.model import TYPE_CHECKING, NpuprofError, Origin, build_error
 from npuprof.store.base import read_once
 from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, TreeFile
 from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import list_project_paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.base import ProfileOrError
     from npuprof.store.gitstore import revisions

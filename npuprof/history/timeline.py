@@ -22,7 +22,7 @@ from npuprof.history.states import (
     is_unknown_state,
     set_plain_values,
 )
-from npuprof.model import Axes, Context, Finding, NpuprofError, Path, Record
+from npuprof.model import TYPE_CHECKING, Axes, Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
@@ -31,7 +31,6 @@ from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.spec import Workspace
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.past_references import PastLookups
     from npuprof.store.versions import Version

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from npuprof.hosting.service import Service, ServiceError, require_list
-from npuprof.model import Record
+from npuprof.model import Fields, Record
 
 #: Seconds between attempts.
 PAUSES = (1.0, 3.0, 9.0)
@@ -86,7 +85,7 @@ class ServiceComments(ABC):
         """Create a comment. Raises ServiceError."""
         self._service.ask("POST", self._path, {"body": body})
 
-    def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
+    def _read_pages(self) -> Iterator[list[Fields]]:
         page = "1"
         for _ in range(_MOST_PAGES):
             reply = self._service.ask("GET", f"{self._path}?per_page=100{self.order}&page={page}")
@@ -109,5 +108,5 @@ class ServiceComments(ABC):
         """Return the identity of the token's owner as an author. Raises ServiceError."""
 
     @abstractmethod
-    def _is_ours(self, comment: dict[str, Any]) -> bool:
+    def _is_ours(self, comment: Fields) -> bool:
         """Return whether the token's owner wrote a comment."""

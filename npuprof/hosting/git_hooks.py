@@ -13,7 +13,7 @@ from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.store.gitstore.objects import Git, read_path, require_no_links_out
 from npuprof.system import expand_home, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
-from npuprof.system.locks import lock_folders
+from npuprof.system.locks import lock_files
 from npuprof.system.tree import Tree
 from npuprof.system.writing import PlannedWrite
 
@@ -155,7 +155,7 @@ def judge_hook(path: str, name: str) -> str:
 def write_hook(path: str, name: str) -> None:
     """Write a missing hook, or update npuprof's; other lines in it stay. Raises NpuprofError."""
     make_folder(os.path.dirname(path))
-    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+    with lock_files(path):
         _write_locked_hook(path, name)
     folder, last = os.path.split(os.path.realpath(path))
     Tree(folder).make_executable(last)
@@ -188,7 +188,7 @@ def remove_hook(path: str, name: str) -> bool:
 
     Return whether there were any.
     """
-    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+    with lock_files(path):
         known = writing.read_known_file(path)
         comment = _CALLS[name].comment
         lines = (_read_hook(path) or "").splitlines()

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.hosting.comments import ServiceComments
 from npuprof.hosting.job import Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError
-from npuprof.model import build_error
+from npuprof.model import Fields, build_error
 from npuprof.system.files import read_file_content
 
 #: The author of comments written with a job's own token.
@@ -89,7 +89,7 @@ class GitHubComments(ServiceComments):
     def _find_next_page(self, page: str, headers: Mapping[str, str]) -> str:
         return str(int(page) + 1) if 'rel="next"' in headers.get("link", "") else ""
 
-    def _is_ours(self, comment: dict[str, Any]) -> bool:
+    def _is_ours(self, comment: Fields) -> bool:
         return bool(_reach(comment, "user", "login") == self._author)
 
     def _find_author(self) -> str:
@@ -123,7 +123,7 @@ class GitHubComments(ServiceComments):
         return login if isinstance(login, str) and login else _JOB_AUTHOR
 
 
-def _read_pull_request(path: str) -> dict[str, Any]:
+def _read_pull_request(path: str) -> Fields:
     """Return the pull request of the job's event. Raises NpuprofError."""
     if not path:
         require_variable("GITHUB_EVENT_PATH", "", r".+")

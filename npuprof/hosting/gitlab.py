@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from npuprof.hosting.comments import ServiceComments
 from npuprof.hosting.job import Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError
-from npuprof.model import has_only_digits
+from npuprof.model import Fields, has_only_digits
 
 _DEPTH = "let the job fetch all of it: variables: { GIT_DEPTH: 0 }"
 _ACCESS_HINT = (
@@ -84,7 +83,7 @@ class GitLabComments(ServiceComments):
         following = headers.get("x-next-page", "").strip()
         return following if has_only_digits(following) else ""
 
-    def _is_ours(self, comment: dict[str, Any]) -> bool:
+    def _is_ours(self, comment: Fields) -> bool:
         author = comment.get("author")
         return (
             isinstance(author, dict)

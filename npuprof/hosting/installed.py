@@ -6,10 +6,9 @@ import json
 import os
 import re
 from importlib import metadata
-from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from npuprof.model import build_error
+from npuprof.model import Fields, build_error
 
 #: Characters that need no escaping in single quotes in a shell and unquoted in YAML.
 _WORD = r"[A-Za-z0-9._~/+%=-]+"
@@ -66,7 +65,7 @@ def read_direct_url(text: str) -> str:
     Empty if it pins nothing public. User and password are removed.
     """
     try:
-        record: dict[str, Any] = json.loads(text)
+        record: Fields = json.loads(text)
         url = urlsplit(record["url"])
         host = url.hostname or ""
         address = _format_address(record, url)
@@ -80,7 +79,7 @@ def read_direct_url(text: str) -> str:
     return f"npuprof @ {address}"
 
 
-def _format_address(record: dict[str, Any], url: SplitResult) -> str:
+def _format_address(record: Fields, url: SplitResult) -> str:
     """Return the URL of a record with its commit or hash, and its subdirectory."""
     _, _, location = url.netloc.rpartition("@")
     address = urlunsplit((url.scheme, location, url.path, "", ""))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any
 
 from npuprof.catalog.code_pages import load_pages
-from npuprof.model import Finding, __version__
+from npuprof.model import Fields, Finding, __version__
 from npuprof.report.findings import LEVELS, build_hint, mark_likely, strip_lines
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_controls
@@ -66,7 +65,7 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     rules = [_describe_sarif_rule(code, examples[code]) for code in codes]
     results = []
     for finding in findings:
-        result: dict[str, Any] = {
+        result: Fields = {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": LEVELS[finding.severity],
@@ -87,7 +86,7 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     )
 
 
-def _describe_sarif_rule(code: str, example: Finding) -> dict[str, Any]:
+def _describe_sarif_rule(code: str, example: Finding) -> Fields:
     """Return the rule of a code; that of a team, which has no page, by one of its findings."""
     page = load_pages().get(code)
     if page:
@@ -99,11 +98,11 @@ def _describe_sarif_rule(code: str, example: Finding) -> dict[str, Any]:
     return {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
 
 
-def _format_sarif_location(finding: Finding) -> dict[str, Any]:
+def _format_sarif_location(finding: Finding) -> Fields:
     from urllib.parse import quote
 
     uri = quote(finding.path or "", errors="surrogateescape")
-    location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+    location: Fields = {"artifactLocation": {"uri": uri}}
     if finding.line:
         location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
     return location

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from npuprof.model import Record, __version__, has_only_digits
+from npuprof.model import Fields, Record, __version__, has_only_digits
 
 _TIMEOUT = 20.0  # the timeout of an answer, in seconds
 _LONGEST_ANSWER = 16 * 1024 * 1024
@@ -162,7 +162,7 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def require_list(reply: Reply, name: str) -> list[dict[str, Any]]:
+def require_list(reply: Reply, name: str) -> list[Fields]:
     """Return the objects in a service's list. Raises ServiceError for anything else."""
     if not isinstance(reply.data, list) or not all(isinstance(row, dict) for row in reply.data):
         raise ServiceError(f"{name} answers with something other than a list")

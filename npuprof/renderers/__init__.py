@@ -14,12 +14,19 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.targets import load_target_index as load_target_index
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Record, __version__, build_error, build_usage_error
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Record,
+    __version__,
+    build_error,
+    build_usage_error,
+)
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

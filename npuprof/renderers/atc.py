@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError, build_usage_error
+from npuprof.model import LONGEST_WORD, Finding, NpuprofError, TomlTable, build_usage_error
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -102,7 +102,7 @@ def _format_atc_arguments(config: Config) -> tuple[list[str], list[Finding]]:
     return arguments, findings
 
 
-def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
+def _collect_atc_flags(config: Config) -> tuple[TomlTable, dict[str, str]]:
     """Return the flags with their values in catalogue order, and the key of each.
 
     Raises NpuprofError for options without an ATC flag.
@@ -183,9 +183,7 @@ def _format_flag_value(value: Any, key: str, files: dict[str, str]) -> str:
     return quote_posix(format_plain_value(value), bare=True)
 
 
-def _check_atc_flags(
-    config: Config, flags: dict[str, Any], keys: dict[str, str]
-) -> Iterator[Finding]:
+def _check_atc_flags(config: Config, flags: TomlTable, keys: dict[str, str]) -> Iterator[Finding]:
     mode = flags.get("mode", 0)
     required = _REQUIRED.get(mode, ())
     if mode == 0:

@@ -15,7 +15,7 @@ from npuprof.catalog.execution import (
 )
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
+from npuprof.model import LONGEST_WORD, TYPE_CHECKING, Finding, NpuprofError, is_utf8
 from npuprof.renderers import (
     build_setting_finding,
     build_unfit_finding,
@@ -26,7 +26,6 @@ from npuprof.renderers.trusting import reject_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -9,12 +9,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from npuprof.catalog import CONTROL_VARIABLES
 from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record, TomlTable
 from npuprof.renderers.environment import list_unset_variables
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
 from npuprof.report.json_text import format_json_answer
@@ -25,7 +24,6 @@ from npuprof.system import lazy_pattern
 #: Texts by name: values of variables, or contents of files.
 Texts = dict[str, str]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
@@ -193,7 +191,7 @@ def format_yaml_key(name: str) -> str:
     return name if is_plain else quote_yaml_string(name)
 
 
-def build_map_name(prefix: str, name: str, longest: int, content: dict[str, Any]) -> str:
+def build_map_name(prefix: str, name: str, longest: int, content: TomlTable) -> str:
     """Return a name that is unique to the content: an immutable ConfigMap cannot be changed."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:longest].strip("-")
     return "-".join(filter(None, (prefix, plain, compute_digest(content)[:10])))

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document.keys import format_toml_value
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, TomlTable
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -136,9 +136,9 @@ def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
     return names_by_path, session_options
 
 
-def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
+def _build_argument_tree(config: Config, arguments: Paths) -> TomlTable:
     """Return the arguments nested like the classes, each leaf the name of its option."""
-    tree: dict[str, Any] = {}
+    tree: TomlTable = {}
     for path, name in arguments.items():
         table = tree
         for part in path[:-1]:
@@ -173,7 +173,7 @@ def _find_hybrid_mode_states(config: Config) -> set[str]:
     return {option.states[releases.release_index(name)] for name in covered} if option else set()
 
 
-def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
+def _build_nested_arguments(config: Config, tree: TomlTable) -> list[Any]:
     """Return the arguments in the form of ``python_source.format_call``."""
     options = config.shared_sections["options"]
     arguments: list[Any] = []

@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.model import SECTIONS
+from npuprof.model import SECTIONS, TYPE_CHECKING, TomlTable
 from npuprof.renderers import Rendered, Target, add_render_header
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-def build_config_fields(config: Config) -> dict[str, Any]:
+def build_config_fields(config: Config) -> TomlTable:
     """Return a config as the fields of its JSON form."""
     return {
         "schema": "npuprof.config/1",
@@ -42,7 +41,7 @@ def build_config_fields(config: Config) -> dict[str, Any]:
     }
 
 
-def collect_profile_head(config: Config) -> dict[str, Any]:
+def collect_profile_head(config: Config) -> TomlTable:
     """Return ``[profile]`` of the flattened profile: its description and inherited keys."""
     head = {
         "description": config.description,

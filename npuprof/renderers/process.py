@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from npuprof import catalog
 from npuprof.catalog.launchers import find_launcher_fact
-from npuprof.model import build_error
+from npuprof.model import TYPE_CHECKING, build_error
 from npuprof.renderers import (
     build_not_carried_error,
     collect_sidecars,
@@ -18,7 +18,6 @@ from npuprof.resolve.config import Config
 from npuprof.system import find_user_folder
 from npuprof.system.files import UnfitFileError, describe_os_error, make_folder, read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.model import Finding, Record
+from npuprof.model import TYPE_CHECKING, Finding, Record
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -24,7 +24,6 @@ from npuprof.renderers.python_source import SCRIPT_FOLDER, format_literal, forma
 from npuprof.resolve.config import Config
 from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

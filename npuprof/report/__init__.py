@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from npuprof.model import Finding, Record
+from npuprof.model import TYPE_CHECKING, Finding, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 

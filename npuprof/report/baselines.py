@@ -118,10 +118,11 @@ def write_baseline(baseline: Baseline, counts: Counter[BaselineKey]) -> None:
 
     Raises NpuprofError if that fails, or if another program has changed the file.
     """
-    rows: list[dict[str, Any]] = []
-    for key, count in sorted(counts.items()):
-        if count > 0:
-            rows.append(key._asdict() if count == 1 else {**key._asdict(), "count": count})
+    rows = [
+        key._asdict() if count == 1 else {**key._asdict(), "count": count}
+        for key, count in sorted(counts.items())
+        if count > 0
+    ]
     text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
     writing.write_planned_files(
         [writing.PlannedWrite(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)]
@@ -165,7 +166,7 @@ def compare_with_baseline(
     new findings.
     """
     remaining = Counter(baseline.known)
-    unknown: list[tuple[BaselineKey, Finding]] = []
+    unknown = []
     for finding in findings:
         key = build_baseline_key(finding, baseline.file)
         if remaining[key]:
@@ -220,7 +221,7 @@ def _match_moved_keys(
     candidates = group_pairs(
         (drop_names(key), key) for key in sorted(remaining.elements(), reverse=True)
     )
-    matches: list[BaselineKey | None] = []
+    matches = []
     for key in unknown:
         same = candidates.get(drop_names(key))
         matches.append(same.pop() if same else None)

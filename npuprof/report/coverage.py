@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.model import Record
+from npuprof.model import Fields, Record
 from npuprof.report.text import count_rest, escape_controls, format_count
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _SHOWN = 5
 
@@ -40,9 +36,9 @@ class Coverage(Record):
         """The number of settings found."""
         return self.checked + self.dynamic + len(self.unknown) + self.unchecked + self.lost
 
-    def format_fields(self) -> dict[str, Any]:
+    def format_fields(self) -> Fields:
         """Return the counts as fields of a JSON answer."""
-        fields: dict[str, Any] = {
+        fields: Fields = {
             "settings": self.settings,
             "checked": self.checked,
             "dynamic": self.dynamic,

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import TRUST_CODES, Finding, Record, shorten_values
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, Fields, Finding, Record, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -117,7 +116,7 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build_finding_dict(finding: Finding) -> dict[str, Any]:
+def build_finding_dict(finding: Finding) -> Fields:
     """Return a finding as the fields of the JSON form."""
     return {
         "code": finding.code,
@@ -138,7 +137,7 @@ def format_json_findings(
     findings: Sequence[Finding],
     accepted: int,
     coverage: Mapping[str, Any] | None,
-    releases: Sequence[Mapping[str, Any]] = (),
+    releases: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return findings as JSON.
 

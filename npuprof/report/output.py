@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from npuprof.model import Record, shorten_values
+from npuprof.model import TYPE_CHECKING, Record, shorten_values
 from npuprof.report.text import escape_controls, escape_terminal_text
 from npuprof.system.files import build_write_error, show_notes_with
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 

@@ -388,7 +388,7 @@ class Classes:
         best = max(self._attributes, key=count_known, default=None)
         if best is None or count_known(best) < _LEAST:
             return None
-        paths: set[str] = set()
+        paths = set()
         waiting = [("", best, 0)]
         for prefix, class_name, depth in waiting:  # grows by the groups of options
             for name, value_class in self._attributes[class_name].items():

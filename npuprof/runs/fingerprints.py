@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from npuprof.model import Context, Finding, Place, Record, build_error
+from npuprof.model import Context, Fields, Finding, Place, Record, build_error
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
@@ -16,7 +15,6 @@ from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.run_records import (
     SCHEMA_BEGINNING,
     SUFFIX,
-    Fields,
     decode_value,
     parse_record,
     read_folder,
@@ -149,11 +147,11 @@ def _read_environ(path: str) -> bytes:
 
 def _read_variables(location: str, raw: bytes) -> list[Clue]:
     """Return the clues in NUL-separated variables of a process or file."""
-    by_name: dict[bytes, bytes] = {}
+    by_name = {}
     for entry in raw.split(b"\0"):
         name, _, text = entry.partition(b"=")
         by_name[name] = text
-    fields: dict[str, Any] = {
+    fields: Fields = {
         fact: by_name.get(variable, b"").decode(errors="replace")
         for fact, variable in _VARIABLES.items()
     }
@@ -221,9 +219,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
 def _read_fields(path: str, fields: Fields) -> Clue:
     """Return the clue in the fields of a record."""
     preset = fields["preset"]
-    digests: dict[str, Any] = {
-        name: str(preset.get(name) or "") for name in ("digest", "preset_digest")
-    }
+    digests: Fields = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
     edited = (
         "its settings do not give its digest: somebody edited it"
         if _is_record_edited(fields)
@@ -258,7 +254,7 @@ def _find_clues(path: str, text: str) -> Iterator[Clue]:
         for kind, pattern in _FACT_PATTERNS.items()
         for match in pattern.finditer(text)
     )
-    parts: list[tuple[int, dict[str, Any]]] = []  #: the first line of each part, and its facts
+    parts: list[tuple[int, Fields]] = []  #: the first line of each part, and its facts
     for start, kind, value in facts:
         if not parts or parts[-1][1].get(kind, value) != value:
             parts.append((text.count("\n", 0, start) + 1, {}))

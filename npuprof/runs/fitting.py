@@ -52,7 +52,7 @@ def find_fits(
             }
         return known[key]
 
-    seen: set[tuple[str, str]] = set()
+    seen = set()
     fits = []
 
     def try_preset(name: str, config: Config) -> None:

@@ -90,7 +90,7 @@ class Identifier:
         if clue.evidence is not None:
             fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
             return Identified(clue, tuple(fits), tuple(self._list_caveats(bool(fits))))
-        matches: dict[tuple[str, str], Match] = {}
+        matches = {}
         repeated = self._repeat(clue) if clue.record else None
         if repeated is not None:
             matches[repeated.name, repeated.config.digest] = repeated

@@ -14,7 +14,7 @@ from npuprof import catalog
 from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
-from npuprof.model import Record, build_error, build_usage_error
+from npuprof.model import TYPE_CHECKING, Record, TomlTable, build_error, build_usage_error
 from npuprof.renderers.flattened import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
@@ -37,13 +37,12 @@ from npuprof.store.base import ComposedParts
 from npuprof.system import group_pairs
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 #: The values of texts, for forms with few texts.
-_VALUES: dict[str, dict[str, Any]] = {
+_VALUES: dict[str, TomlTable] = {
     "flag": _FLAGS,
     "word": _FLAGS,
     "inverted": {"0": True, "1": False},
@@ -68,7 +67,7 @@ class ImportedRun(Record):
     All others are unset or have their defaults.
     """
 
-    settings: dict[str, Any]
+    settings: TomlTable
     differing: dict[str, str]
     unknown: dict[str, str]
     scenario: str
@@ -83,7 +82,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
     differing = {}
     unknown = {}
     for name, wire in load_wires().items():
-        candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
+        candidates: TomlTable = {"true": True} if wire.any_operator == "1" else {}
         for process in evidence.processes:
             for key, text in _find_texts(wire, process):
                 value = _read_value(wire, key, text)
@@ -109,11 +108,12 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
 
 def _find_scenario(processes: Sequence[Process]) -> str:
     """Return the scenario of a run, empty if its logs do not contain it or disagree."""
-    scenarios = set()
-    for wire in load_wires().values():
-        for process in processes if wire.scenarios else ():
-            for _, text in _find_texts(wire, process):
-                scenarios.add(wire.scenarios.get(text.text, ""))
+    scenarios = {
+        wire.scenarios.get(text.text, "")
+        for wire in load_wires().values()
+        for process in (processes if wire.scenarios else ())
+        for _, text in _find_texts(wire, process)
+    }
     return scenarios.pop() if len(scenarios) == 1 else ""
 
 
@@ -200,7 +200,7 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
     return has_texts
 
 
-def _explain(wire: Wire, candidates: dict[str, Any], processes: Sequence[Process]) -> str:
+def _explain(wire: Wire, candidates: TomlTable, processes: Sequence[Process]) -> str:
     value = next(iter(candidates.values()), _guess(wire))
     verdicts = [judge_process({wire.name: value}, process)[0] for process in processes]
     if candidates:
@@ -220,7 +220,7 @@ def _guess(wire: Wire) -> Any:
     )
 
 
-def _build_tables(run: ImportedRun, label: str) -> dict[str, dict[str, Any]]:
+def _build_tables(run: ImportedRun, label: str) -> dict[str, TomlTable]:
     head = {"description": f"what was in force by {label}", "scenario": run.scenario}
     return {"profile": {name: text for name, text in head.items() if text}, "options": run.settings}
 
@@ -278,7 +278,7 @@ def compare_with_logs(options: Mapping[str, Any], evidence: Evidence) -> dict[st
 SCHEMA = "npuprof.imported-run/1"
 
 
-def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
+def is_all_evidence(paths: Sequence[str], others: TomlTable) -> bool:
     """Return whether all inputs of an import are logs.
 
     Raises NpuprofError for a mix, and for flags of scripts.

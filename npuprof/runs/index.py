@@ -72,7 +72,7 @@ class Index:
 
         Each has those commits, newest first.
         """
-        holding: set[str] = set()
+        holding = set()
         commits_of: dict[str, list[str]] = {}
         for state in self.states:
             for name, digests in state.changed.items():
@@ -89,7 +89,7 @@ class Index:
 
         Each group newest first.
         """
-        present: dict[str, Digests] = {}
+        present = {}
         groups: dict[tuple[Digests, ...], list[str]] = {}
         for state in self.states:
             for name, digests in state.changed.items():

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.document import keys
 from npuprof.hosting.reports import FORMATS
-from npuprof.model import Finding, build_error
+from npuprof.model import TYPE_CHECKING, Fields, Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
@@ -31,7 +31,6 @@ from npuprof.runs.variable_verdicts import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import judge_process
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 
@@ -184,7 +183,7 @@ class _Proof:
             if key not in self.judged and keys.split_section_and_name(key)[0] != "options"
         ]
 
-    def build_fields(self) -> dict[str, Any]:
+    def build_fields(self) -> Fields:
         """Return the verdicts as the fields of their JSON form."""
         return {
             "schema": SCHEMA,
@@ -208,7 +207,7 @@ class _Proof:
             "left_out": self._list_others(),
         }
 
-    def _build_verdict_fields(self, verdict: Verdict) -> dict[str, Any]:
+    def _build_verdict_fields(self, verdict: Verdict) -> Fields:
         return {
             "setting": verdict.setting,
             "state": verdict.state,

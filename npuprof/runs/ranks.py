@@ -16,10 +16,10 @@ from npuprof.catalog import find_variable, load_equivalent_variables
 from npuprof.catalog.launchers import FACTS
 from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.document import keys
-from npuprof.model import Finding, Record
+from npuprof.model import Fields, Finding, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
-from npuprof.runs.run_records import Fields, read_folder
+from npuprof.runs.run_records import read_folder
 from npuprof.store.spec import Workspace
 from npuprof.system import group_pairs
 
@@ -283,7 +283,7 @@ def _select_shared(fields: Fields) -> dict[str, str]:
 
     Those that repeat the settings are left out.
     """
-    repeated: set[str] = set()
+    repeated = set()
     for setting in fields["settings"]:
         section, name = keys.split_section_and_name(setting["key"])
         if section == "env":

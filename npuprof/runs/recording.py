@@ -24,12 +24,12 @@ from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS, Profile, ProfileSource
 from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
-from npuprof.model import NpuprofError, Place, __version__, build_error
+from npuprof.model import Fields, NpuprofError, Place, __version__, build_error
 from npuprof.report import output
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.runs.run_records import HIDDEN, SCHEMA, SUFFIX, Fields, digest_arguments, encode_value
+from npuprof.runs.run_records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.stores import SourceStore

@@ -24,7 +24,7 @@ from npuprof.document import (
     parse_toml_value,
 )
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record, build_error
+from npuprof.model import SECTIONS, Fields, Finding, NpuprofError, Path, Place, Record, build_error
 from npuprof.report.output import print_note
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
@@ -39,8 +39,6 @@ SCHEMA_BEGINNING = "npuprof.run/"
 SUFFIX = ".run.json"
 #: Replaces a credential.
 HIDDEN = "***"
-#: The JSON fields of a record, or of an object in it.
-Fields = dict[str, Any]
 _MARK = "$toml"
 _WHY = (
     "A record is written by npuprof run --record, or by the env-loader; by hand it proves nothing."
@@ -149,7 +147,7 @@ def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
 
     Raises NpuprofError if none is readable.
     """
-    read: dict[str, Fields] = {}
+    read = {}
     unread: list[Finding] = []
     for name in list_record_names(folder):
         path = os.path.join(folder, name)
@@ -297,14 +295,14 @@ def _is_setting(setting: Any) -> bool:
 
 
 @cache
-def load_record_schema() -> dict[str, Any]:
+def load_record_schema() -> Fields:
     """Return the published schema of a record, for programs that read or write records."""
     text = (
         resources.files("npuprof")
         .joinpath("catalog", "run-record.schema.json")
         .read_text(encoding="utf-8")
     )
-    schema: dict[str, Any] = json.loads(text)
+    schema: Fields = json.loads(text)
     return schema
 
 

@@ -159,7 +159,7 @@ def _judge_lacking(expected: ExpectedSetting, epoch: Epoch) -> list[Outcome]:
 
     It is unset there, or the line was lost.
     """
-    without: list[Map] = []
+    without = []
     writers = set()  # adapter and engine: only blocks of the same writer are alike
     for block in epoch.blocks("session"):
         if find_texts(expected.wire, "session", block.values):

@@ -68,8 +68,8 @@ def list_drafts(
     Settings that a script has only by calling another script's functions belong to that one: only
     there a block is possible.
     """
-    complete: dict[str, list[Draft]] = {}  #: with the settings that callers have too
-    own: dict[str, list[Draft]] = {}
+    complete = {}  #: with the settings that callers have too
+    own = {}
     for path, script in scripts.items():
         with isolate_faults(path, problems):
             rest = exclude_passed(script.imported)
@@ -96,13 +96,13 @@ def list_drafts(
                 called.update(path_of_file[file] for file in files)
         return called
 
-    helpers: set[str] = set()
+    helpers = set()
     called = set().union(*map(list_called, own.values()))
     # a helper may have its settings by calling another one; known ones end a cycle of callers
     while called:
         helpers |= called
         called = set().union(*(list_called(complete[path]) for path in called)) - helpers
-    listed: list[Draft] = []
+    listed = []
     for path, drafts in own.items():
         candidates = complete[path] if path in helpers else drafts
         listed += [draft for draft in candidates if not list_called([draft])]
@@ -230,7 +230,7 @@ def _exclude_changed_callees(
     path_of_file = {os.path.normpath(path): path for path in texts}
     # with all blocks at once: only then each caller is read as it will be
     modules_with_blocks = modules.replace_texts(texts)
-    excluded: dict[str, list[Finding]] = {}
+    excluded = {}
     faults = list(adoption.faults)
     for script in scripts.values():
         files = {os.path.normpath(followed.file) for followed in script.imported.followed}

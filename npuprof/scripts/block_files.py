@@ -48,9 +48,9 @@ class PlannedBlocks(Record):
 
 def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> PlannedBlocks:
     """Return the planned writes of files with refreshed blocks. Raises NpuprofError."""
-    rejections: list[Finding] = []
-    writes: dict[str, PlannedWrite] = {}
-    shown: list[str] = []
+    rejections = []
+    writes = {}
+    shown = []
     left_out: dict[str, None] = {}
     for path, file in files.items():
         due = [change for change in file.changes if not change.state.current]

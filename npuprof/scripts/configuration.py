@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from npuprof import catalog
 from npuprof.catalog.attribute_values import list_attribute_paths
-from npuprof.catalog.condition import find_key
+from npuprof.catalog.condition import Operand, find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.launches import Launch
@@ -129,7 +129,7 @@ class ScriptView(View):
         """Return the selected value of a declared axis, or None: a script has none."""
         return (self.requested.find_value(axis),)
 
-    def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    def look_up_written(self, path: tuple[str, ...]) -> Operand:
         """Return whether an operand of a team rule is set, and its value.
 
         A certainly unset one compares to nothing.
@@ -147,9 +147,7 @@ class ScriptView(View):
         )
         return (False, NOTHING) if is_certainly_unset else (None, None)
 
-    def lookup_operand(
-        self, path: tuple[str, ...], point: Mapping[str, str | None]
-    ) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand is set, and its value; None means unknown."""
         head = path[0]
         if head == "scenario" and self.scenario is None:
@@ -224,7 +222,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     for path, (command, end) in islice(ways, _MOST_PATHS):
         true = always | conditions.list_outer(path)
         false = conditions.list_excluded(path) - true
-        certain: dict[str, ScriptSetting] = {}
+        certain = {}
         possible: dict[str, ScriptSetting] = {}
         # in execution order: later ones replace earlier ones
         for number, setting in numbered[: end + 1]:
@@ -266,7 +264,7 @@ class _Conditions:
 
     def list_excluded(self, path: Branches) -> set[int]:
         """Return the conditions that are false on a path, in other arms of its branches."""
-        excluded: set[int] = set()
+        excluded = set()
         for branch in path:
             for arm, numbers in self._arms.get(branch.number, {}).items():
                 if arm != branch.arm:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterable
 
@@ -25,7 +24,7 @@ from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.system import writing
 from npuprof.system.files import read_file_content, read_plain_file
-from npuprof.system.locks import lock_folders
+from npuprof.system.locks import lock_files
 
 
 class InjectionRequest(Record):
@@ -64,7 +63,7 @@ def inject_block(
         )
     inject = _replace_lines if replacing else _inject_into_file
     # the file is read under the lock: what is written must be based on its last text
-    with lock_folders([os.path.dirname(os.path.realpath(file))]):
+    with lock_files(file):
         return inject(requested, injector, how, read_file_content(file))
 
 
@@ -159,7 +158,7 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
     Files reached by a link out of that folder are skipped and reported.
     """
     inside, problems = _select_files_below(filter(_may_hold_block, paths), below)
-    with lock_folders(os.path.dirname(os.path.realpath(path)) for path in inside):
+    with lock_files(*inside):
         answer = write_blocks(_refresh_files(inside, injector, None), how, below=below)
     return answer._replace(problems=(*answer.problems, *problems))
 
@@ -170,7 +169,7 @@ def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], li
     Links may lead there.
     """
     targets: dict[str, str] = {}
-    problems: list[Finding] = []
+    problems = []
     for path in paths:
         try:
             targets.setdefault(writing.find_target(path, below), path)
@@ -231,7 +230,7 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
 
     Raises NpuprofError with the faults of all files.
     """
-    files: dict[str, FileBlocks] = {}
+    files = {}
     problems: list[Finding] = []
     for path in paths:
         try:

@@ -9,116 +9,26 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import zip_longest
 from operator import attrgetter
 
+from npuprof.catalog import load_built_part
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset_draft import Draft
 
-#: Generic parts of file and folder names, which do not name a model.
-_GENERIC = {
-    "all",
-    "app",
-    "args",
-    "ascend",
-    "atc",
-    "bench",
-    "benchmark",
-    "bin",
-    "build",
-    "classifier",
-    "cli",
-    "code",
-    "common",
-    "config",
-    "configs",
-    "contrib",
-    "convert",
-    "core",
-    "debug",
-    "demo",
-    "distributed",
-    "dump",
-    "env",
-    "estimator",
-    "eval",
-    "evaluate",
-    "evaluation",
-    "example",
-    "examples",
-    "experiment",
-    "export",
-    "finetune",
-    "finetuning",
-    "freeze",
-    "full",
-    "helper",
-    "helpers",
-    "index",
-    "infer",
-    "inference",
-    "init",
-    "launch",
-    "lib",
-    "main",
-    "model",
-    "models",
-    "multi",
-    "net",
-    "network",
-    "new",
-    "npu",
-    "official",
-    "offline",
-    "online",
-    "options",
-    "performance",
-    "pipeline",
-    "predict",
-    "prediction",
-    "pretrain",
-    "pretraining",
-    "profile",
-    "profiling",
-    "python",
-    "research",
-    "run",
-    "script",
-    "scripts",
-    "serve",
-    "server",
-    "serving",
-    "session",
-    "settings",
-    "setup",
-    "shell",
-    "single",
-    "solver",
-    "source",
-    "src",
-    "start",
-    "tensorflow",
-    "tensorflow1",
-    "tensorflow2",
-    "test",
-    "tests",
-    "tf",
-    "tf1",
-    "tf2",
-    "tool",
-    "tools",
-    "train",
-    "trainer",
-    "training",
-    "util",
-    "utils",
-}
 # numbers of devices and sizes do not name a model either: train_8p
 _SCALE = re.compile(r"\d+[pkn]?")
 #: Suffixes of model zoos after a model's name.
 _PURPOSE = re.compile(r"_for_(?:tensorflow|pytorch|mindspore|acl)[\w.]*$", re.IGNORECASE)
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
 _PART_BREAK = re.compile(r"[-_.]")
+
+
+@cache
+def _load_generic_parts() -> frozenset[str]:
+    """Return the parts of file and folder names that do not name a model."""
+    return frozenset(load_built_part("names")["generic"])
 
 
 def preset_name(file: str) -> str:
@@ -224,7 +134,7 @@ def _name_file(file: str) -> str:
     """Return the name of a single file, prefixed by its nearest meaningful folder if generic."""
     stem = preset_name(file).lower()
     parts = (part for part in _PART_BREAK.split(stem) if part and not _SCALE.fullmatch(part))
-    if not _GENERIC.issuperset(parts):
+    if not _load_generic_parts().issuperset(parts):
         return stem
     folders = _list_folders(file)
     return _prefix_name(stem, folders[0]) if folders else stem
@@ -245,7 +155,7 @@ def _list_folders(file: str) -> list[str]:
         for part in reversed(parts)
         if part not in ("", ".", "..")
     ]
-    return [part for part in cleaned if part and part not in _GENERIC]
+    return [part for part in cleaned if part and part not in _load_generic_parts()]
 
 
 def name_covering_folder(files: Sequence[str], everything: Iterable[str]) -> str:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from npuprof.catalog import load_built_part, releases
 from npuprof.checks.lifetimes import build_newer_finding
-from npuprof.model import Context, Finding, Place, Record
+from npuprof.model import Context, Fields, Finding, Place, Record
 from npuprof.report.text import count_rest, escape_controls
 from npuprof.scripts.import_resolution import list_enclosing_folders
 from npuprof.scripts.reading.file_kinds import detect_named_kind
@@ -75,7 +75,7 @@ def describe_pins(counts: Mapping[Pin, int]) -> str:
     return f"; judged for {count_rest(listed, _SHOWN)}" if listed else ""
 
 
-def list_pin_fields(counts: Mapping[Pin, int]) -> list[dict[str, Any]]:
+def list_pin_fields(counts: Mapping[Pin, int]) -> list[Fields]:
     """Return pins as the fields of JSON objects, with their numbers of files."""
     return [{**pin._asdict(), "files": number} for pin, number in counts.items()]
 
@@ -196,7 +196,7 @@ def _list_folder_pins(folder: str) -> list[Pin]:
     ]
     below = os.path.join(folder, "requirements")
     paths += [os.path.join(below, name) for name in _list_names(below) if name.endswith(".txt")]
-    pins: list[Pin] = []
+    pins = []
     for path in paths[:_MOST_FILES]:
         try:
             data = read_plain_file(path, _LARGEST)
@@ -218,7 +218,7 @@ def _list_names(folder: str) -> list[str]:
 
 def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     """Return the pins of a text outside comments: of each release, the first one."""
-    pins: dict[tuple[str, str], Pin] = {}
+    pins = {}
     lines = _list_lines(text)
     folders: dict[str, str] = {}
     for line, content in _list_last_stage(lines) if is_docker else lines:
@@ -303,7 +303,7 @@ def _list_lines(text: str) -> Iterator[tuple[int, str]]:
     A continuation starts after a line end.
     """
     number = 1
-    joined: list[str] = []
+    joined = []
     for line in _COMMENT.sub("", text).split("\n"):
         joined.append(line)
         if not line.rstrip(" \t").endswith("\\"):
@@ -334,7 +334,7 @@ def _list_last_stage(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
             stage = _Stage(stages.get(base[1].lower()), [])
             stages[(base[2] or str(len(stages))).lower()] = stage
         stage.lines.append((number, content))
-    kept: list[tuple[int, str]] = []
+    kept = []
     following: _Stage | None = stage
     while following is not None:
         kept += following.lines

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.model import Record
+from npuprof.model import Record, TomlTable
 from npuprof.report.text import count_rest
 from npuprof.scripts.script_records import ScriptSetting
 from npuprof.system import find_repository_top
 
+#: Returns the path of a script for a preset.
+Citation = Callable[[str], str]
 #: A key, and the text of its value.
 Pair = tuple[str, str]
 
@@ -60,7 +62,7 @@ class Draft:
         self.name = ""  #: set when all drafts are known
         self.file = file
         self.surfaces = {surface} if surface else set()
-        self.settings: dict[str, Any] = {}
+        self.settings: TomlTable = {}
         self.origins: dict[str, ScriptSetting] = {}
         self.notes: list[Note] = []
         self.carried: list[ScriptSetting] = []

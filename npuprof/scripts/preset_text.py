@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from npuprof import catalog
 from npuprof.document import keys
@@ -15,9 +14,10 @@ from npuprof.document.keys import (
     format_toml_value,
     is_visible,
 )
+from npuprof.model import TomlTable
 from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.preset_draft import Draft, Note, cite_script
+from npuprof.scripts.preset_draft import Citation, Draft, Note, cite_script
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, find_position
 
@@ -38,9 +38,7 @@ _ATC_LINE = re.compile(
 )
 
 
-def format_preset(
-    head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()
-) -> str:
+def format_preset(head: TomlTable, settings: TomlTable, comments: Iterable[str] = ()) -> str:
     """Return a preset: its ``[profile]`` table, its settings in catalogue order, and comments.
 
     ``head`` is that table, ``settings`` are by full key.
@@ -66,7 +64,7 @@ def format_preset(
     return "\n".join([*lines, *map(_format_comment, comments), ""])
 
 
-def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
+def select_section(settings: TomlTable, section: str) -> TomlTable:
     """Return the settings of a section by plain name, in catalogue order."""
     selected = {}
     for key, value in settings.items():
@@ -81,7 +79,7 @@ def describe_notes(
     notes: Sequence[Note],
     other_variables: Sequence[ScriptSetting],
     most: int | None = None,
-    cite: Callable[[str], str] = cite_script,
+    cite: Citation = cite_script,
 ) -> list[str]:
     """Return omitted settings as comment lines, without duplicates among scripts.
 
@@ -126,7 +124,7 @@ def _wrap_variables(text: str) -> list[str]:
 
 
 def group_other_variables(
-    variables: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script
+    variables: Sequence[ScriptSetting], cite: Citation = cite_script
 ) -> Iterator[tuple[str, str]]:
     """Yield the variables of other programs, by script and reason, each group as one text.
 
@@ -141,7 +139,7 @@ def group_other_variables(
         yield file, f"{reason}: {', '.join(named)}"
 
 
-def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_script) -> list[str]:
+def describe_assumed(notes: Sequence[Note], cite: Citation = cite_script) -> list[str]:
     """Return the settings with flag defaults as comment lines."""
     if not notes:
         return []

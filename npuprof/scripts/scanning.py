@@ -303,7 +303,7 @@ class _Pages:
         self, read: Callable[[str], bytes], faults: list[Finding]
     ) -> tuple[list[Finding], int]:
         """Return the findings to report, without duplicates, and the number of accepted ones."""
-        only_called: set[str] = set()
+        only_called = set()
         for where, finding in self._others:
             path = os.path.normpath(where.file)
             if path not in self._pages:

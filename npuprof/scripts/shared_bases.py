@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Record
+from npuprof.model import Record, TomlTable
 from npuprof.report.text import count_rest, format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
-from npuprof.scripts.preset_draft import Draft, Note, Pair, cite_script, list_pairs
+from npuprof.scripts.preset_draft import Citation, Draft, Note, Pair, cite_script, list_pairs
 from npuprof.scripts.preset_text import (
     describe_assumed,
     describe_notes,
@@ -40,9 +40,6 @@ _FEWEST_SHARED = 2
 
 #: The name of a base, by the kind of its dependents.
 _BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
-
-#: Returns the path of a script for a preset.
-Citation = Callable[[str], str]
 
 
 class Leaf:
@@ -78,7 +75,7 @@ class Family:
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
-        self.bases: dict[str, dict[str, Any]] = {}
+        self.bases: dict[str, TomlTable] = {}
         self.switches: dict[str, Switch] = {}
 
 
@@ -133,12 +130,12 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
     )
 
 
-def _collect_facts(draft: Draft) -> dict[str, Any]:
+def _collect_facts(draft: Draft) -> TomlTable:
     """Return the settings of a draft, with its scenario."""
     return draft.settings | ({_SCENARIO: draft.scenario} if draft.scenario else {})
 
 
-def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str, Any]]:
+def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, TomlTable]:
     """Move the shared settings of each kind of leaf to a base; return the bases by name."""
     bases = {}
     for kind, plain_name in _BASES.items():
@@ -200,14 +197,14 @@ def _build_citation(leaves: list[Leaf]) -> Citation:
 def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[int, str]) -> str:
     """Return a leaf as TOML: its scripts, and the omitted settings."""
     scripts = _list_scripts(leaf, cite)
-    comments: list[str] = []
+    comments = []
     if is_shared := len(scripts) > 1:
         topics = describe_topics(leaf.facts.items())
         description = f"{topics}, as {len(scripts)} scripts have it"
         comments += ["", f"Imported from {len(scripts)} scripts:", *scripts]
     else:
         description = f"imported from {scripts[0]}"
-    head: dict[str, Any] = {"description": escape_file_name(description)}
+    head: TomlTable = {"description": escape_file_name(description)}
     if leaf.base:
         head["extends"] = [f"{folder}{leaf.base}"]
     tests = dict.fromkeys(
@@ -217,10 +214,10 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
     )
     if tests:
         comments += ["", "Made only under a test:", *tests]
-    notes: list[Note] = []
-    assumed: list[Note] = []
+    notes = []
+    assumed = []
     other_variables: dict[ScriptSetting, None] = {}
-    surfaces: set[str] = set()
+    surfaces = set()
     for draft in leaf.drafts:
         notes += draft.notes
         assumed += draft.assumed
@@ -267,7 +264,7 @@ def _format_mixin(switch: Switch, cite: Citation) -> str:
 
 
 def _format_facts(
-    head: dict[str, Any], facts: dict[str, Any], tail: dict[str, Any], comments: Iterable[str] = ()
+    head: TomlTable, facts: TomlTable, tail: TomlTable, comments: Iterable[str] = ()
 ) -> str:
     scenario = {"scenario": facts[_SCENARIO]} if _SCENARIO in facts else {}
     return format_preset(
@@ -321,13 +318,13 @@ def describe_family(family: Family) -> str:
     return f"{leaves}, {bases}{mixins}; every leaf resolves to the settings of its scripts"
 
 
-def build_family_fields(family: Family) -> dict[str, Any]:
+def build_family_fields(family: Family) -> TomlTable:
     """Return the fields of the JSON form: the file of each preset, and for leaves all scripts."""
     leaves = {leaf.name: leaf for leaf in family.leaves}
     presets = []
     for name, text in family.files.items():
-        sources: list[dict[str, Any]] = []
-        conditions: list[str] = []
+        sources = []
+        conditions = []
         if name in leaves:
             kind = "leaf"
             for source in leaves[name].sources:
@@ -356,13 +353,13 @@ class Switch(Record):
     ``notes`` are the first note of each condition in each script.
     """
 
-    facts: dict[str, Any]
+    facts: TomlTable
     notes: tuple[Note, ...]
 
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     """Return the groups of settings under a common condition, most places first."""
-    facts_of: dict[frozenset[Pair], dict[str, Any]] = {}
+    facts_of: dict[frozenset[Pair], TomlTable] = {}
     notes_of: dict[frozenset[Pair], list[Note]] = {}
     for draft in drafts:
         for notes in group_switched(draft.notes):
@@ -406,7 +403,7 @@ def describe_switched(
     return ["", "Under a condition:", *comments] if comments else []
 
 
-def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ()) -> str:
+def find_needed_releases(settings: TomlTable, surfaces: Iterable[str] = ()) -> str:
     """Return the release range from which on every setting is read (``>=6.3.RC2``).
 
     Empty for all releases, or if uncertain.

@@ -40,7 +40,7 @@ def _list_topics(settings: Iterable[tuple[str, Any]], most: int | None = None) -
     """
     known = list(settings)
     count: Counter[str] = Counter()
-    switched: set[str] = set()
+    switched = set()
     for key, value in [
         pair for pair in known if pair[1] is not False
     ] or known:  # disabled settings matter less

@@ -10,7 +10,7 @@ from typing import Any
 
 from npuprof.catalog.code_pages import load_pages
 from npuprof.checks import fold_findings
-from npuprof.model import Finding, Record
+from npuprof.model import Fields, Finding, Record
 from npuprof.renderers.outputs import check_store
 from npuprof.report.html import read_style
 from npuprof.report.isolating import isolate_faults
@@ -63,7 +63,7 @@ class _Building:
         self.presets: list[Preset] = []
         self.settings: dict[str, list[tuple[str, str]]] = {}
         self.inherited: dict[Any, Setting] = {}
-        self.cells: dict[str, Any] = {}
+        self.cells: Fields = {}
 
     def build(self) -> dict[str, bytes]:
         report = check_store(CheckedStore(self.workspace))
@@ -102,7 +102,7 @@ class _Building:
             self.files[f"static/{script.name}"] = script.read_bytes()
         return self.files
 
-    def _build_compatibility(self) -> dict[str, Any]:
+    def _build_compatibility(self) -> Fields:
         upgrades = build_upgrades(self.presets, self.requested.release, self.faults)
         unresolved = [preset.name for preset in self.presets if preset.config is None]
         changed = {
@@ -120,7 +120,7 @@ class _Building:
             "changed": changed,
         }
 
-    def _list_sides(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def _list_sides(self, names: tuple[str, ...]) -> Fields:
         """Return the sides of comparisons, with examples.
 
         Presets with a parent come first, then presets with the same parents.

@@ -82,9 +82,10 @@ def build_search(
     for name, text in described.items():
         path = "" if paths[name] == f"presets/{name}.html" else paths[name]  # short for most
         listed.append([name, path, text])
-    values = {}
-    for key, setters in sorted(presets_by_value.items()):
-        values[key] = [[value, _fold(presets)] for value, presets in setters.items()]
+    values = {
+        key: [[value, _fold(presets)] for value, presets in setters.items()]
+        for key, setters in sorted(presets_by_value.items())
+    }
     options = [[row.key, row.summary] for row in list_catalogue_rows()]
     codes = [[page.code, page.title] for page in load_pages().values()]
     return _write_call("all", listed, values, options, codes)

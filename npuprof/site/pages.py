@@ -12,7 +12,7 @@ from jinja2 import Environment
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, SEVERITIES, Finding, __version__, build_error
+from npuprof.model import SCENARIOS, SEVERITIES, Fields, Finding, __version__, build_error
 from npuprof.report.html import frame_html_table
 from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
@@ -165,9 +165,10 @@ class Writer:
     def build_documentation(self) -> dict[str, bytes]:
         """Return the documentation pages and their images. Raises NpuprofError."""
         pages = load_topic_pages()
-        groups = []
-        for group, title in GROUP_TITLES.items():
-            groups.append((title, [page for page in pages if page.topic.group == group]))
+        groups = [
+            (title, [page for page in pages if page.topic.group == group])
+            for group, title in GROUP_TITLES.items()
+        ]
         index = self.fill("topics.html", "docs/index.html", "Documentation", groups=groups)
         files = {"docs/index.html": index.encode()}
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
@@ -187,7 +188,7 @@ def list_owners(preset: Preset, past: Past) -> list[str]:
 
 def list_shown(
     presets: Sequence[Preset], apart: Sequence[Finding], past: Past
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Fields]:
     """Return the values of the pages about all presets, by path.
 
     ``apart`` are the findings about other files of the store.
@@ -199,7 +200,7 @@ def list_shown(
     drawn = [name for box in family.boxes for name in box.names]
     order = {name: number for number, name in enumerate(drawn)}
     ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
-    shown: dict[str, dict[str, Any]] = {
+    shown: dict[str, Fields] = {
         "index.html": {
             **_list_kinds([_build_row(preset, past) for preset in ranked]),
             "summary": _summarise(presets),
@@ -221,7 +222,7 @@ def list_shown(
     return shown
 
 
-def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
+def _build_row(preset: Preset, past: Past) -> Fields:
     """Return one preset's row in the list of all."""
     states = ["broken"] if preset.config is None else []
     for severity, number in zip(SEVERITIES[:2], preset.counts, strict=False):
@@ -244,7 +245,7 @@ def _find_kind(preset: Preset) -> str:
     return "Debugging" if _DEBUGGING.search(preset.name) else "Models"
 
 
-def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _list_kinds(rows: Sequence[Fields]) -> Fields:
     """Return the rows by kind, the columns that are not empty, and the choices of filters."""
     values = {
         "scenario": {row["preset"].head["scenario"] for row in rows},
@@ -286,22 +287,22 @@ def _describe_colours(preset: Preset) -> str:
     return "".join(f", {meaning}" for meaning in (state, _find_scenario(preset)) if meaning)
 
 
-def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
+def build_catalogue(set_by: Mapping[str, int]) -> Fields:
     """Return the values of the catalogue page.
 
     ``set_by`` is the number of presets that set each setting.
     """
     rows = list_catalogue_rows()
     known = releases.load_releases()
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[Fields]] = {}
     for row in rows:
         option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
-        targets = []
-        for surface, spelling in row.spelling:
-            targets.append((surface, spelling if spelling != row.key else ""))
         shown = {
-            "targets": targets,
+            "targets": [
+                (surface, spelling if spelling != row.key else "")
+                for surface, spelling in row.spelling
+            ],
             "read_by": _fold_spans(states) if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }

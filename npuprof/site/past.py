@@ -70,11 +70,13 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
 
 def _list_touched(commit: Commit) -> set[str]:
     """Return the presets that a commit changed, created, removed or renamed."""
-    names: set[str] = set()
-    for changes in commit.changes.values():
-        for change in changes:
-            names.update(filter(None, (change.was, change.now)))
-    return names
+    return {
+        name
+        for changes in commit.changes.values()
+        for change in changes
+        for name in (change.was, change.now)
+        if name
+    }
 
 
 def _list_newest(

@@ -12,7 +12,7 @@ from npuprof.checks.store import PresetReport
 from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
+from npuprof.model import SEVERITIES, Fields, Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import format_clear_and_export_lines
 from npuprof.renderers.shell import SHELLS
@@ -43,7 +43,7 @@ class Preset(Record):
     findings: tuple[Finding, ...] = ()
 
     @cached_property
-    def head(self) -> dict[str, Any]:
+    def head(self) -> Fields:
         """Its own ``[profile]`` keys, and inherited ones if it can be resolved.
 
         An empty string is unset.

@@ -11,6 +11,7 @@ from npuprof.catalog.programs import spell_key
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
 from npuprof.model import (
     SECTIONS,
+    TYPE_CHECKING,
     Finding,
     NpuprofError,
     Place,
@@ -22,7 +23,6 @@ from npuprof.model import (
 )
 from npuprof.report import format_option
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

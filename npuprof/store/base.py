@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import NpuprofError, Origin, Record, did_you_mean
+from npuprof.model import TYPE_CHECKING, NpuprofError, Origin, Record, did_you_mean
 from npuprof.store import is_profile_name, is_source_reference
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
@@ -102,7 +101,7 @@ class CachedStore(ProfileSource):
         a chain of parents may be long, and may have a cycle.
         """
         waiting: list[Parent] = [(self, name)]
-        opened: dict[tuple[int, str], tuple[set[str], list[Parent]]] = {}
+        opened = {}
         while waiting:
             store, current = waiting[-1]
             key = id(store), current
@@ -124,8 +123,8 @@ class CachedStore(ProfileSource):
 
     def list_parents(self, name: str) -> tuple[set[str], list[Parent]]:
         """Return the targets of a profile's pinned parents, and all parents that can be read."""
-        pins: set[str] = set()
-        parents: list[Parent] = []
+        pins = set()
+        parents = []
         with suppress(NpuprofError):  # reported when the profile is resolved
             for reference, origin in self.load_profile(name).iterate_references():
                 with suppress(NpuprofError):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from npuprof.model import Context, Finding, NpuprofError, Place, build_error
+from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Place, build_error
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import build_bad_name_finding
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.policy import Policy
@@ -151,7 +150,7 @@ class CheckedStore:
         Its presets have two names.
         """
         home = self.home
-        findings: dict[str, Finding] = {}
+        findings = {}
         for name in home.names():
             inner = _find_inner_store(name)
             # presets that npuprof.toml lists stay in their place

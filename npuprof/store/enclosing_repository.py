@@ -11,12 +11,11 @@ from contextlib import suppress
 from functools import cached_property
 
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, build_error
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, build_error
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import StoreRepository
 

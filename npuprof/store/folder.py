@@ -11,14 +11,13 @@ from functools import cached_property
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin
 from npuprof.report import format_option
 from npuprof.store import BUILTIN, FILE, RELEASED, is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.system import format_relative_path
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import StoreRepository
     from npuprof.store.layout import Layout

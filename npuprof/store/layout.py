@@ -202,7 +202,7 @@ def read_globs(raw: bytes) -> tuple[str, ...]:
 
 def _expand(globs: Iterable[tuple[str, ...]]) -> GlobState:
     """Return globs as segments, including the variants in which ``**`` matches no folder."""
-    expanded: set[tuple[str, ...]] = set()
+    expanded = set()
     for segments in globs:
         expanded.add(segments)
         while segments[0] == "**" and len(segments) > 1:

@@ -14,7 +14,16 @@ from npuprof import catalog, document
 from npuprof.catalog import releases
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import REQUESTED, Profile
-from npuprof.model import Axes, Context, Finding, NpuprofError, Step, build_error, did_you_mean
+from npuprof.model import (
+    TYPE_CHECKING,
+    Axes,
+    Context,
+    Finding,
+    NpuprofError,
+    Step,
+    build_error,
+    did_you_mean,
+)
 from npuprof.report import format_option
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -24,7 +33,6 @@ from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import expand_home, find_repository_top, format_relative_path
 from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.policy import Policy

@@ -17,11 +17,20 @@ from npuprof.catalog.written_condition import (
 )
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
-from npuprof.model import SECTIONS, SEVERITIES, Axes, Origin, Path, Record, did_you_mean
+from npuprof.model import (
+    SECTIONS,
+    SEVERITIES,
+    TYPE_CHECKING,
+    Axes,
+    Origin,
+    Path,
+    Record,
+    TomlTable,
+    did_you_mean,
+)
 from npuprof.store.axes import find_undeclared_values
 from npuprof.store.layout import find_glob_fault, find_globs_fault
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: Records a fault: message, location, hint, and reason.
     Add = Callable[[str, Path, str, str], None]
@@ -56,7 +65,7 @@ def read_rule(
     )
 
 
-def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) -> Ignore:
+def read_ignore(document: Document, path: Path, good: TomlTable, _: Add) -> Ignore:
     """Return the accepted finding of a table; ``good`` are the valid keys."""
     return Ignore(
         good.get("code", ""),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from npuprof.model import Record, build_error
 from npuprof.system import find_user_folder, writing
 from npuprof.system.files import make_folder, read_plain_file
-from npuprof.system.locks import lock_folders
+from npuprof.system.locks import lock_files
 
 #: A variable with its trusted value.
 Pair = tuple[str, str]
@@ -64,7 +64,7 @@ def store_trusted(identity: str, trusted: Trusted, *, adding: bool) -> None:
     """
     path = find_trust_file()
     make_folder(os.path.dirname(path))
-    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+    with lock_files(path):
         # read again under the lock: another npuprof may have added its entry
         known = writing.read_known_file(path)
         stores = _read_stores(path)

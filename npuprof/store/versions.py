@@ -305,9 +305,9 @@ def parse_release_record(message: str) -> ReleaseRecord:
     """Return the record in a tag's message: its last paragraph with any facts."""
     lines = _find_record_lines(message)
     texts: dict[str, str] = {}
-    parents: list[ParentRecord] = []
-    targets: set[tuple[str, str]] = set()
-    faults: list[str] = []
+    parents = []
+    targets = set()
+    faults = []
     for name, text in lines:
         parent = _parse_parent(text) if name == "Parent" else None
         if parent:

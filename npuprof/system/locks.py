@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from npuprof.model import NpuprofError
 from npuprof.system.files import build_write_error, show_note
@@ -49,7 +49,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     locked stay locked. Without locks, files are still compared before they are replaced. Raises
     NpuprofError if another process holds a lock for minutes.
     """
-    locks: list[tuple[int, tuple[int, int]]] = []
+    locks = []
     # sorted, so that two processes lock them in the same order
     in_order = sorted({os.path.realpath(folder or ".") for folder in {*folders}})
     try:
@@ -64,6 +64,11 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
         for handle, key in locks:
             _held.discard(key)
             os.close(handle)
+
+
+def lock_files(*paths: str) -> AbstractContextManager[None]:
+    """Lock the folders of files, as ``lock_folders`` does; links are followed."""
+    return lock_folders(os.path.dirname(os.path.realpath(path)) for path in paths)
 
 
 def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:

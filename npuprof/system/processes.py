@@ -53,7 +53,7 @@ class GitProfile(Record):
     variables: Mapping[str, str]
 
     def build_command(
-        self, arguments: Sequence[str], git_folder: str = "", more: Sequence[str] = ()
+        self, arguments: Sequence[str], git_folder: str, more: Sequence[str] = ()
     ) -> list[str]:
         """Return a git command line; ``more`` are further settings.
 

@@ -6,13 +6,12 @@ It is the smallest set of changes, and the runs that show each matters.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_cause, format_change_sentence
 from npuprof.compare.json_changes import build_change_dict
 from npuprof.document import keys
-from npuprof.model import Record
+from npuprof.model import Fields, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.bisecting import Bisection
@@ -131,7 +130,7 @@ def _list_open_lines(bisection: Bisection, counts: str) -> Iterator[str]:
 # -- JSON -----------------------------------------------------------------------------------------
 
 
-def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, Any]:
+def build_answer_fields(bisection: Bisection, command: list[str]) -> Fields:
     """Return the answer, with all trials, as the fields of its JSON form.
 
     Changes are indexes into ``changes``.
@@ -161,7 +160,7 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
     }
 
 
-def _list_trial_fields(bisection: Bisection) -> Iterator[dict[str, Any]]:
+def _list_trial_fields(bisection: Bisection) -> Iterator[Fields]:
     for mask, digest in bisection.requested.items():
         results = bisection.list_results(mask)
         if results:
@@ -173,7 +172,7 @@ def _list_trial_fields(bisection: Bisection) -> Iterator[dict[str, Any]]:
             }
 
 
-def _build_cause_fields(bisection: Bisection, cause: Cause) -> dict[str, Any]:
+def _build_cause_fields(bisection: Bisection, cause: Cause) -> Fields:
     return {
         "changes": list_bits(cause.units),
         "digest": bisection.find_digest(cause.units),

@@ -14,12 +14,11 @@ from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import Finding, NpuprofError, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record, TomlTable
 from npuprof.renderers.flattened import build_tables, format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
@@ -58,7 +57,7 @@ class Difference:
         """Return the changes of a mask."""
         return [change for index, change in enumerate(self.changes) if mask >> index & 1]
 
-    def build_settings(self, mask: int) -> dict[str, Any]:
+    def build_settings(self, mask: int) -> TomlTable:
         """Return the settings of the first config with some changes made."""
         settings = dict(self.before.settings)
         for key, own in self.settings.items():
@@ -128,7 +127,7 @@ def _list_parts(value: Any, tail: Path) -> Iterator[_Part]:
         yield _Part(tail, value, False)
 
 
-def _make_change(box: dict[str, Any], change: Change) -> None:
+def _make_change(box: TomlTable, change: Change) -> None:
     """Apply a change of the boxed value; tables that become empty are removed."""
     path, tables = ("value", *change.tail), [box]
     for part in path[:-1]:

@@ -109,7 +109,7 @@ class _Needs:
         """Return the units of mutually dependent changes, and the dependents of each."""
         closed = {index: self.close(1 << index) for index in self._needed_by}
         remaining = self._difference.every
-        dropped_with: dict[int, int] = {}
+        dropped_with = {}
         for index in range(len(self._owners)):
             if not remaining >> index & 1:
                 continue

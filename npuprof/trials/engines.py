@@ -128,9 +128,9 @@ def _build_tasks(
     facts: Container[str] = (),
 ) -> _Tasks:
     """Return the tasks of combinations; ``facts`` are asked for when a task runs."""
-    branches: list[str] = []
+    branches = []
     files: dict[str, str] = {}
-    notes: set[str] = set()
+    notes = set()
     for number, (config, folder) in enumerate(zip(configs, folders, strict=True)):
         texts = dict(collect_sidecars(config).values()) | setup.render_code(config)
         files |= {os.path.join(folder, file): text for file, text in texts.items()}
@@ -192,8 +192,8 @@ def write_indexed_job(
     # an image need not have bash
     tasks = _build_tasks(configs, folders, setup, "sh")
     # keys of a ConfigMap have no /: NUMBER-FILE is mounted as NUMBER/FILE
-    paths: dict[str, str] = {}
-    data: dict[str, str] = {}
+    paths = {}
+    data = {}
     for path, text in tasks.files.items():
         key = f"{os.path.basename(os.path.dirname(path))}-{os.path.basename(path)}"
         paths[key] = os.path.relpath(path, MOUNT)

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
+from npuprof.model import Fields
 from npuprof.system.tree import Tree
 
 #: The number of a metric: the first group of its pattern, or the first number in its match.
@@ -59,7 +59,7 @@ def read_metrics(tree: Tree, name: str, metrics: Mapping[str, str]) -> dict[str,
     return reader.found
 
 
-def read_json_object(line: str | bytes) -> dict[str, Any]:
+def read_json_object(line: str | bytes) -> Fields:
     """Return the JSON object in a line; empty if it is none."""
     try:
         value = json.loads(line)

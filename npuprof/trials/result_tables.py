@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any
 
-from npuprof.model import Record
+from npuprof.model import Fields, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
@@ -102,7 +101,7 @@ def format_csv(sweep: Sweep) -> str:
     return text.getvalue()
 
 
-def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
+def build_fields(sweep: Sweep, command: Sequence[str]) -> Fields:
     """Return the sweep as the fields of its JSON form."""
     return {
         "schema": SCHEMA,
@@ -123,7 +122,7 @@ def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
 
 def _build_combination_fields(
     sweep: Sweep, combination: Combination, result: Result | None
-) -> dict[str, Any]:
+) -> Fields:
     pairs = zip(sweep.axes, combination.choices, strict=True)
     return {
         "values": {axis.name: choice.shown for axis, choice in pairs},

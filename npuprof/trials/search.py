@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 
 GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 
@@ -25,7 +25,6 @@ GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 _LEAST_BLOCK = 3
 _SHARE_OF_GAP = 0.56
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: Returns whether a set of units is good, bad, or unknown.
     Ask = Callable[[int], str]

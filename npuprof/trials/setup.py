@@ -58,11 +58,9 @@ def build_fit(
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
     """Return a note for each file of a command that is newer than some stored results."""
     results = [result for results in journal.results.values() for result in results]
-    notes = []
-    for word, identity in identify_files(command).items():
-        if changed := sum(result.files.get(word, identity) != identity for result in results):
-            notes.append(
-                f"{word} has changed since {changed} of the {len(results)} runs that are kept "
-                "were made; --fresh forgets them"
-            )
-    return tuple(notes)
+    return tuple(
+        f"{word} has changed since {changed} of the {len(results)} runs that are kept "
+        "were made; --fresh forgets them"
+        for word, identity in identify_files(command).items()
+        if (changed := sum(result.files.get(word, identity) != identity for result in results))
+    )

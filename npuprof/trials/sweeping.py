@@ -88,8 +88,8 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
 
     Raises NpuprofError for a comma next to an unmatched quote or bracket, which is ambiguous.
     """
-    values: list[str] = []
-    closing: list[str] = []  # the closing brackets that are still missing, the innermost last
+    values = []
+    closing = []  # the closing brackets that are still missing, the innermost last
     start = 0
     is_balanced = True
     for match in _TOKEN.finditer(text):
@@ -116,7 +116,7 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
     """Yield the axes of ``--vary`` and ``--with``. Raises NpuprofError."""
     if not vary and not mixins:
         raise build_error("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")
-    seen: set[str] = set()
+    seen = set()
     for text in vary:
         key, _, values = text.partition("=")
         name = key.strip()

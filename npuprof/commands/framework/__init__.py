@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from npuprof import commands
-from npuprof.model import Record, build_usage_error, did_you_mean, has_only_digits
+from npuprof.model import TYPE_CHECKING, Record, build_usage_error, did_you_mean, has_only_digits
 from npuprof.report import Answer
 from npuprof.report.output import is_colour_wanted
 from npuprof.system import group_pairs, load_built_part
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 

@@ -12,9 +12,8 @@ from npuprof.commands.framework import (
     option,
     option_with_default,
 )
-from npuprof.model import SEVERITIES, Context
+from npuprof.model import SEVERITIES, TYPE_CHECKING, Context
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.spec import Workspace
 

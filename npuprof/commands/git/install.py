@@ -33,7 +33,7 @@ from npuprof.report import Answer
 from npuprof.store.gitstore.objects import Git
 from npuprof.system import writing
 from npuprof.system.files import make_folder
-from npuprof.system.locks import lock_folders
+from npuprof.system.locks import lock_files
 from npuprof.system.writing import PlannedWrite
 
 _PATCHES = (
@@ -167,7 +167,7 @@ def edit_attributes(path: str, change: Callable[[str], str], below: str) -> bool
 
     Return whether it differs. Raises NpuprofError.
     """
-    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+    with lock_files(path):
         known = writing.read_known_file(path)
         old = (known or b"").decode(errors="surrogateescape")
         text = change(old)

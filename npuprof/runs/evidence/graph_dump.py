@@ -73,8 +73,8 @@ def _add_node(block: bytes, nodes: list[_Node]) -> None:
     if count < LEAST_ATTRIBUTES:
         return
     known = load_attribute_names()
-    values: Values = {}
-    without_text: set[str] = set()
+    values = {}
+    without_text = set()
     complete_count = 0
     for match in _ATTRIBUTE.finditer(block):
         complete_count += 1

@@ -72,10 +72,9 @@ _INAPPLICABLE = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408"
 
 
 def check_script(
-    imported: ImportedFile, requested: Context | None = None, team: Sequence[TeamRule] = ()
+    imported: ImportedFile, context: Context, team: Sequence[TeamRule] = ()
 ) -> list[Finding]:
     """Return the findings about a file's settings, in line order; ``team`` are team rules."""
-    context = requested or Context()
     launches = [launch for launch in list_launches(imported) if launch.surface != "config"]
     findings = [
         *imported.problems,

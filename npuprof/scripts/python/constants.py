@@ -255,7 +255,7 @@ def _is_command_line(name: str, scope: Scope) -> bool:
 
 
 def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
-    chain: list[tuple[type, ast.expr]] = []  # operators and right operands, the last first
+    chain = []  # operators and right operands, the last first
     left: ast.expr = node
     while isinstance(left, ast.BinOp):  # "a" + "b" + ... is nested to the left
         chain.append((type(left.op), left.right))

@@ -6,6 +6,7 @@ import ast
 from contextlib import suppress
 from typing import Any
 
+from npuprof.model import TomlTable
 from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.expressions import Unknown, get_last_name, name_callee
 from npuprof.scripts.python.scopes import Scope
@@ -16,14 +17,14 @@ _NUMBERS = {"DEFINE_integer": "int", "DEFINE_float": "float"}
 
 def collect_flag_defaults(
     tree: ast.Module, calls: list[ast.Call], attributes: list[ast.Attribute]
-) -> dict[str, Any]:
+) -> TomlTable:
     """Return the defaults of argparse and absl flags in a file, as the flags contain them.
 
     ``calls`` and ``attributes`` are those of the file. Flags with several defaults are left out.
     """
     scope = Scope(tree)
     declared: dict[str, list[Any]] = {}
-    overridden: dict[str, Any] = {}
+    overridden = {}
     for call in calls:
         name = name_callee(call)
         if name == "set_defaults":  # overrides add_argument, regardless of order

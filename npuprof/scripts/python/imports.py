@@ -191,7 +191,7 @@ class Modules:
         if path not in self._imports:
             # by folder, so that all its files share the answers
             folder = path[: max(path.rfind("/"), path.rfind("\\")) + 1]
-            files: dict[str, None] = {}
+            files = {}
             for line in _iterate_imports(self.read(path) if data is None else data):
                 files.update(dict.fromkeys(self._locate_line(folder, line)))
             self._imports[path] = tuple(file for file in files if file not in ("", path))
@@ -329,7 +329,7 @@ def _list_defined_names(data: bytes) -> frozenset[str]:
 def _list_setting_names(texts: Iterable[bytes], can_set: CanSet, called: set[bytes]) -> set[bytes]:
     """Return the functions and classes of texts that can set something, or call such others."""
     names = set(called)
-    mentions: list[tuple[bytes, list[bytes]]] = []
+    mentions = []
     for data in texts:
         heads = list(_iterate_outer_heads(data))
         ends = [*(head.start() for head in heads[1:]), len(data)]
@@ -480,7 +480,7 @@ class Home:
         if home is None or any(binding.kind != "import" for binding in bindings):
             return ""
         text = write_source(node)
-        paths: set[str] = set()
+        paths = set()
         for binding in bindings:
             statement = binding.node
             prefix, level = "", 0

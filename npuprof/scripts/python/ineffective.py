@@ -64,14 +64,13 @@ def mark_without_effect(
     uncalled = {} if is_open else _find_uncalled(module, is_named_elsewhere)
     marked = [_mark(setting, uncalled.get(setting.position[0], "")) for setting in marked]
     calls = Calls(module.index, added)
-    idle: list[IdleConfig] = []
+    idle = []
     if not is_open:
         unused = _list_idle(calls, is_named_elsewhere)
         idle = [config for config in unused if config.line not in uncalled]
-    reasons = {}
-    for config in idle:
-        for scope in config.scopes:
-            reasons[scope] = f"{GOES_NOWHERE} of line {config.line}"
+    reasons = {
+        scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes
+    }
     marked = [
         _mark(setting, reasons.get(setting.scope) or _find_lateness(setting, calls))
         for setting in marked

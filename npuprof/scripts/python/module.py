@@ -10,6 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from npuprof.model import TomlTable
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.expressions import list_nodes, name_callee, write_source
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
@@ -197,7 +198,7 @@ class Module:
             self._callable = imported.union(own, renamed)
         return self._callable
 
-    def list_flags(self) -> dict[str, Any]:
+    def list_flags(self) -> TomlTable:
         """Return the defaults of the command line flags that it declares."""
         # most files declare no flags: searching the text costs less than listing all calls
         text = self.script.text

@@ -181,7 +181,7 @@ class Calls:
         training = [call for call in calls if name_callee(call) in TRAINING]
         self.of_process = [*self.sessions, *self.openings, *training]
         self.uses: dict[str, Uses] = {}
-        known: dict[tuple[ast.AST, str], Uses] = {}
+        known = {}
         for entry in added:
             if entry.config.isidentifier() and entry.config not in index.declared:
                 home = self.list_around((entry.line, entry.column))[-1]

@@ -46,7 +46,7 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
     taken = visitor.taken
     limit = len(taken) + _MOST_TAKEN
     waiting = list(_iterate_arguments(call, _Value(call, scope)))
-    seen: set[tuple[str, ast.expr, str]] = set()
+    seen = set()
     while waiting and len(taken) < limit:
         name, argument = waiting.pop(0)
         node, home = argument.node, argument.scope

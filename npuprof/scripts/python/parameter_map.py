@@ -276,11 +276,13 @@ def find_commented_settings(module: Module) -> list[ScriptSetting]:
     }
     if not matches:
         return []
-    inside_texts: set[int] = set()
-    for node in module.index.nodes:
-        # a line within a string is not a comment
-        if isinstance(node, (ast.Constant, ast.JoinedStr)):
-            inside_texts.update(list_lines(node)[1:])
+    # a line within a string is not a comment
+    inside_texts = {
+        line
+        for node in module.index.nodes
+        if isinstance(node, (ast.Constant, ast.JoinedStr))
+        for line in list_lines(node)[1:]
+    }
     settings = []
     for number, match in matches.items():
         if number not in inside_texts:

@@ -142,7 +142,7 @@ def _report_limits(
     script: Script, settings: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]
 ) -> None:
     """Record settings that could not be determined within the limits as problems of the file."""
-    limited: dict[tuple[int, int, str], ScriptSetting] = {}
+    limited = {}
     for setting in settings:
         if setting.reason.endswith(TOO_MUCH) and not setting.dead:
             _, _, limit = setting.reason.rpartition(": ")

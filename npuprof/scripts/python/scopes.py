@@ -213,7 +213,7 @@ class Scope:
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     """Return all bindings of each name of one scope."""
-    bindings: list[Binding] = []
+    bindings = []
     if isinstance(node, FUNCTIONS):
         parameters = node.args
         named = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)

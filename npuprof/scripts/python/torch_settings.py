@@ -158,14 +158,14 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
         for argument in iterate_keywords(call, scope)
     }
     is_single = len(forms) == 1 and not before
-    values: list[tuple[Form, Scoped]] = []
+    values = []
     for form in forms:
         name = form.keyword or next(iter(named), "")
         if is_single and rest and not isinstance(rest[0], ast.Starred):
             values.append((form, (rest.pop(0), scope)))
         elif name in named:
             values.append((form, named.pop(name)))
-    unknown: dict[str, Scoped] = {}
+    unknown = {}
     if is_single and forms[0].keyword and "" not in named:
         unknown, named = named, {}
     for name, value in unknown.items():

@@ -334,7 +334,7 @@ class Visitor:
     def _visit_if(self, statement: ast.If, scope: Scope, conditions: Conditions) -> None:
         """Visit the arms of an ``if`` and its ``elif``s; arms that never run are not numbered."""
         arm = 0
-        negated: list[ast.expr] = []
+        negated = []
         is_decided = False  # whether a test before is always true
         rest: list[ast.stmt] = [statement]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):

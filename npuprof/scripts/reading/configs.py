@@ -122,7 +122,7 @@ def read_command_list(
     ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
     """
     words = [node for node in nodes if isinstance(node.value, str)]
-    settings: list[ScriptSetting] = []
+    settings = []
     for before, node in pairwise([Node(0, 0), *words]):
         source, position = _find_source(node, text)
         data = node.value.encode(errors="replace")

@@ -16,7 +16,6 @@ from npuprof.scripts.script_records import (
     ImportedFile,
     Position,
     ScriptSetting,
-    Site,
     find_position,
 )
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
@@ -48,8 +47,8 @@ class _Stage(Record):
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
     """Return the settings of the last stage's image, and its other settings."""
-    settings: list[ScriptSetting] = []
-    sites: list[Site] = []
+    settings = []
+    sites = []
     stage = _Stage({}, set())
     stages: dict[str, _Stage] = {}  # by name, or by number
     commands: list[dict[str, list[Node]]] = [{}]  # of each stage
@@ -119,7 +118,7 @@ def _read_env(
     A line does not see its own assignments.
     """
     arguments = [word for command in parse_shell_commands(text, *position) for word in command]
-    values: list[tuple[str, Word]] = []
+    values = []
     settings = []
     for variable in _list_env_assignments(text, arguments):
         name, argument = variable.name, variable.argument

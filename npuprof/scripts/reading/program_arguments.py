@@ -139,7 +139,7 @@ def _read_command_line(
         head = program.spell_argument(head)
         is_full = flag.startswith("--") and isinstance(argument.parts[0], str)
         name = program.short.get(flag) or (f"{head}{dot}{rest}" if is_full else "")
-        values: list[Word] = []
+        values = []
         if name and equals:
             values = [argument.value]
         elif name:

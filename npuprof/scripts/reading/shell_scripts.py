@@ -11,7 +11,7 @@ from textwrap import dedent
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, Place, Record
+from npuprof.model import Place, Record
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
@@ -117,7 +117,7 @@ def import_shell_script(
     In a ``plain`` one every variable counts, exported or not. With ``modules``, sourced files of
     its tree are included.
     """
-    problems: list[Finding] = []
+    problems = []
 
     def report(word: Word, what: str, why: str, hint: str) -> None:
         where = Place(path, word.line, word.column)
@@ -304,12 +304,13 @@ class _ShellReader:
     @cached_property
     def used_names(self) -> set[str]:
         """The names that the script uses, such as called functions."""
-        names: set[str] = set()
-        for command in self.commands:
-            if not command.function:
-                for word in command:
-                    names.update(_NAME.findall(word.text))
-        return names
+        return {
+            name
+            for command in self.commands
+            if not command.function
+            for word in command
+            for name in _NAME.findall(word.text)
+        }
 
     @cached_property
     def names_in_exports(self) -> set[str]:

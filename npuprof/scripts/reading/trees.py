@@ -70,7 +70,7 @@ class Node:
 
 def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
     """Yield every table below some nodes, each once, in text order."""
-    seen: set[int] = set()
+    seen = set()
     waiting = nodes[::-1]
     while waiting:
         node = waiting.pop()

@@ -121,7 +121,7 @@ def split_references(text: str, reference: re.Pattern[str]) -> Parts:
 
     Other matches are an escaped dollar.
     """
-    parts: list[str | tuple[str]] = []
+    parts = []
     at = 0
     for match in reference.finditer(text):
         parts += [text[at : match.start()], (match[1],) if match[1] else "$"]

@@ -173,7 +173,7 @@ def _find_assignments(
     file: PythonFile, settings: list[ScriptSetting]
 ) -> tuple[list[ast.Assign], Body]:
     """Return the assignments of settings, and their body. Raises NpuprofError."""
-    found: list[ast.Assign] = []
+    found = []
     first: Body = []
     for setting in settings:
         node, body = file.find_statement(setting.line) or (None, [])
@@ -216,10 +216,12 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
     for part in ast.walk(file.tree):
         if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers":
             changed.update(name.id for name in ast.walk(part.value) if isinstance(name, ast.Name))
-    stored: set[int] = set()
-    for target in parts:
-        if isinstance(getattr(target, "ctx", None), ast.Store):
-            stored.update(map(id, ast.walk(target)))
+    stored = {
+        id(part)
+        for target in parts
+        if isinstance(getattr(target, "ctx", None), ast.Store)
+        for part in ast.walk(target)
+    }
     for part in parts:
         if isinstance(part, ast.Name) and part.id in changed and id(part) not in stored:
             return "it uses the object that the lines change"

@@ -57,7 +57,7 @@ def format_groups(findings: Sequence[Finding], folders: Sequence[str], coloured:
     The files with the most findings and the flags for other forms follow.
     """
     groups = group_findings(findings, folders, by_value=True)
-    lines: list[str] = []
+    lines = []
     number = 1
     for topic, same in group_by(groups, attrgetter("topic")).items():
         places = format_count(sum(group.places for group in same), "finding")

@@ -16,7 +16,7 @@ from npuprof.catalog import code_pages, find_record, record_names
 from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.checks.view import RELEASE_CODES
 from npuprof.document.keys import split_section_and_name
-from npuprof.model import SEVERITIES, Finding, Record, find_nearest_names
+from npuprof.model import SEVERITIES, Fields, Finding, Record, find_nearest_names
 from npuprof.report.findings import strip_lines
 from npuprof.report.text import format_count
 from npuprof.scripts.grouping import group_by
@@ -309,21 +309,21 @@ def _weigh(group: Weighty) -> tuple[int, int, bool, int, int, str, str]:
     )
 
 
-def build_report_fields(report: Report, requested: dict[str, Any]) -> dict[str, Any]:
+def build_report_fields(report: Report, requested: Fields) -> Fields:
     """Return a report as the fields of its JSON form; ``requested`` is the request."""
     first = []
     for group in report.weighty:
         fields = group._asdict()
         del fields["wordings"], fields["topic"], fields["locations"]
         first.append({name: None if value == "" else value for name, value in fields.items()})
-    tables = {}
-    for table in report.tables:
-        tables[table.name] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {
         "schema": "npuprof.scan-statistics/1",
         **requested,
         "counts": report.counts,
         "first": first,
         "others": report.others,
-        **tables,
+        **{
+            table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+            for table in report.tables
+        },
     }

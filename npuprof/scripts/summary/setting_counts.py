@@ -16,7 +16,7 @@ from npuprof.checks.view import Scope
 from npuprof.document.keys import format_short_value
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
-from npuprof.model import Context, Finding, Record
+from npuprof.model import Context, Finding, Record, TomlTable
 from npuprof.scripts.pinned_releases import Pin
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.preset_draft import Draft
@@ -105,7 +105,7 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
         if note.setting.key and not note.setting.reason and not note.setting.dead
     }
     settings = {**left, **draft.settings}
-    stepped: set[str] = set()
+    stepped = set()
     for step in load_migration_steps(release):
         if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
             stepped.add(step.option)
@@ -124,7 +124,7 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
                 yield Touched("default", row.option, finding.message, finding.hint)
 
 
-def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
+def _is_step_due(step: Step, settings: TomlTable) -> bool:
     known = UNSET_VALUES | settings
     return (
         condition.evaluate_condition(

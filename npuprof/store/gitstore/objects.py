@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error, fail_read
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    build_error,
+    fail_read,
+)
 from npuprof.system import (
     expand_home,
     find_repository_top,
@@ -24,7 +32,6 @@ from npuprof.system.files import name_special_file, read_plain_file
 from npuprof.system.folder_owner import is_own_folder
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.model import NpuprofError, Origin, Record, build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, NpuprofError, Origin, Record, build_error, did_you_mean
 from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_names, read_globs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 

@@ -12,14 +12,13 @@ from functools import cached_property
 
 from npuprof import document
 from npuprof.document.profile import FORM, Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from npuprof.model import NpuprofError, Record
+from npuprof.model import TYPE_CHECKING, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git, GitObject
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
 

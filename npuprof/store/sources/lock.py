@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
-from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, build_error
+from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, TomlTable, build_error
 from npuprof.store import LOCK_FILE, read_revision, strip_revision
 from npuprof.store.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
@@ -190,7 +190,7 @@ def parse_locked_version(text: str) -> LockedVersion | None:
     return LockedVersion(match["version"], match["commit"], match["yanked"] or "")
 
 
-def _read_entry(name: str, entry: dict[str, Any]) -> LockedSource:
+def _read_entry(name: str, entry: TomlTable) -> LockedSource:
     versions = {
         reference: pin
         for reference, text in entry.get("versions", {}).items()
@@ -201,7 +201,7 @@ def _read_entry(name: str, entry: dict[str, Any]) -> LockedSource:
     return locked._replace(is_sealed=bool(locked.releases) and seals == _seal(locked))
 
 
-def _seal(locked: LockedSource) -> dict[str, Any]:
+def _seal(locked: LockedSource) -> TomlTable:
     """Return the checksums of an entry, which reveal manual edits and merges of versions."""
     seals = {
         reference: mark_texts(reference, pin.version, pin.commit)

@@ -50,9 +50,9 @@ def lock_sources(
     Raises NpuprofError with all faults.
     """
     references = project_files.list_references()
-    locked: dict[str, LockedSource] = {}
+    locked = {}
     problems: list[Finding] = []
-    notes: list[str] = []
+    notes = []
     for source in sources:
         requested = [reference for reference in references.get(source.name, ()) if "@" in reference]
         try:
@@ -233,8 +233,8 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
     yield store
     references = {*store.locked.versions, *list_versioned_references(store.revision)}
     waiting = [(store, reference) for reference in sorted(references)]
-    seen_versions: set[str] = set()
-    seen_presets: set[tuple[str, str]] = set()
+    seen_versions = set()
+    seen_presets = set()
     while waiting:
         home, reference = waiting.pop()
         with suppress(NpuprofError):  # the reader reports it

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof.document.profile import REQUESTED, Profile, Yank
-from npuprof.model import Axes, Finding, NpuprofError, Origin, Place, Record, build_error
+from npuprof.model import (
+    TYPE_CHECKING,
+    Axes,
+    Finding,
+    NpuprofError,
+    Origin,
+    Place,
+    Record,
+    build_error,
+)
 from npuprof.resolve.digests import COMPARED_FORMS, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import RELEASED, is_source_reference, read_revision, strip_revision
@@ -25,7 +34,6 @@ from npuprof.store.sources.vendored_releases import (
 )
 from npuprof.store.versions import parse_version_request, parse_version_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource

@@ -90,8 +90,8 @@ class RemoteRefs(Record):
     @classmethod
     def parse(cls, answer: bytes) -> RemoteRefs:
         """Return the refs listed by ``git ls-remote``, without invalid names."""
-        refs: dict[str, str] = {}
-        targets: dict[str, str] = {}
+        refs = {}
+        targets = {}
         for line in os.fsdecode(answer).split("\n"):
             oid, _, full = line.partition("\t")
             # an annotated tag is listed twice: its own id, then "NAME^{}" with its commit

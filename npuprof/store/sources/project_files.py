@@ -10,7 +10,15 @@ from typing import Any
 import tomlkit
 
 from npuprof.document import parse_toml_text
-from npuprof.model import Finding, NpuprofError, Origin, Record, build_error, did_you_mean
+from npuprof.model import (
+    Finding,
+    NpuprofError,
+    Origin,
+    Record,
+    TomlTable,
+    build_error,
+    did_you_mean,
+)
 from npuprof.store import FILE, LOCK_FILE, is_source_reference
 from npuprof.store import project as projects
 from npuprof.store.enclosing_repository import BareStore
@@ -157,7 +165,7 @@ class ProjectFiles:
 
     def write(
         self,
-        changed_sources: Mapping[str, dict[str, Any] | None] | None,
+        changed_sources: Mapping[str, TomlTable | None] | None,
         locked: Mapping[str, LockedSource],
     ) -> list[str]:
         """Write changed sources of npuprof.toml (None removes one) and the whole lock.
@@ -179,7 +187,7 @@ class ProjectFiles:
         writing.write_planned_files(changed)
         return [os.path.relpath(file.path) for file in changed]
 
-    def _edit_project(self, changed_sources: Mapping[str, dict[str, Any] | None]) -> PlannedWrite:
+    def _edit_project(self, changed_sources: Mapping[str, TomlTable | None]) -> PlannedWrite:
         import tomlkit
         import tomlkit.exceptions
 
@@ -203,9 +211,7 @@ class ProjectFiles:
         return PlannedWrite(self.find_path(FILE), bom + new.encode(), known)
 
 
-def _edit_sources(
-    document: tomlkit.TOMLDocument, changed: Mapping[str, dict[str, Any] | None]
-) -> None:
+def _edit_sources(document: tomlkit.TOMLDocument, changed: Mapping[str, TomlTable | None]) -> None:
     import tomlkit
 
     if "sources" not in document:

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, cast
 
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_cache_error
 from npuprof.system import processes
 from npuprof.system.files import describe_os_error
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
@@ -178,7 +177,7 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
     """
     output = git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output
     fields = os.fsdecode(output).split("\0")  # scope, "NAME\nVALUE", scope, ...
-    own: list[tuple[str, str]] = []  # a name may occur twice
+    own = []  # a name may occur twice
     foreign: dict[str, None] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         name, _, value = entry.partition("\n")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Record, build_error
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.sources.lock import LockedSource, LockedVersion

@@ -20,7 +20,7 @@ import re
 from npuprof import document
 from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import COMPARED_FORMS
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
 from npuprof.store.base import CachedStore, PinTarget
@@ -29,7 +29,6 @@ from npuprof.store.problems import build_missing_finding, place_error, place_fin
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

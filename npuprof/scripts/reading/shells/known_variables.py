@@ -75,10 +75,9 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
 
 def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
     """Return the first read of each variable in capitals that no sourced file names."""
-    sourced: set[str] = set()
-    for text in {command.text for command in commands if command.files}:
-        sourced.update(_NAME.findall(text))
-    reads: dict[str, VariableRead] = {}
+    texts = {command.text for command in commands if command.files}
+    sourced = {name for text in texts for name in _NAME.findall(text)}
+    reads = {}
     for command in commands:
         if command.files:
             continue
