@@ -9,6 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.catalog.condition import Operand
+from npuprof.catalog.programs import spell_key
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
 from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, did_you_mean
@@ -44,6 +45,15 @@ class ConditionError(ValueError):
         super().__init__(what)
         self.what = what
         self.hint = hint
+
+
+def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the setting for a dotted name that a user wrote, and the path below it.
+
+    A name in a condition has no dashes.
+    """
+    key, tail = condition.find_key(path)
+    return spell_key(key) or key, tail
 
 
 def read_condition(text: str, guess: Guess | None = None) -> Any:
@@ -190,7 +200,7 @@ def find_compared_key(side: Any) -> str:
 
     Empty if it is not a setting.
     """
-    key, tail = condition.find_key(side[1]) if side[0] == "value" else ("", ())
+    key, tail = find_key(side[1]) if side[0] == "value" else ("", ())
     return key if not tail and ("." in key or key == "scenario" or catalog.find_option(key)) else ""
 
 
@@ -298,9 +308,7 @@ def find_unknown_names(wanted: Any, facts: Collection[str] = ()) -> list[str]:
         for path in condition.collect_condition_paths(wanted)
         if path[0] not in ("env", "scenario", *facts)
     ]
-    named = [
-        condition.find_key(path)[0] for path in paths if len(path) > 1 or path[0] not in SECTIONS
-    ]
+    named = [find_key(path)[0] for path in paths if len(path) > 1 or path[0] not in SECTIONS]
     return [key for key in named if catalog.find_key_record(key) is None]
 
 
@@ -311,7 +319,7 @@ def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, 
     """
     if path == ("scenario",):
         return scenario is not None, scenario
-    key, tail = condition.find_key(path)
+    key, tail = find_key(path)
     if key.startswith("env.") and key in settings:
         return True, _read_variable(key, settings[key])
     return values.find_setting_value(settings, key, tail)
@@ -347,7 +355,5 @@ def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]
     """
     facts = () if with_facts else ("scenario", "product", *rule.axes)
     return tuple(
-        dict.fromkeys(
-            condition.find_key(path)[0] for path in list_paths(rule) if path[0] not in facts
-        )
+        dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path[0] not in facts)
     )

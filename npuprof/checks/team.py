@@ -85,7 +85,7 @@ def _build_finding(
     reasons = [reason for path in paths if (reason := _explain_unknown(view, path, point))]
     what = f"{rule.title}: {', '.join(reasons)}" if reasons else rule.title
     reads = written_condition.list_team_reads(rule)
-    required = [condition.find_key(path)[0] for path in paths]
+    required = [written_condition.find_key(path)[0] for path in paths]
     key = next((key for key in (*required, *reads) if key in view.settings), "")
     fault = Fault(
         rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity
@@ -115,14 +115,14 @@ def _advise(tree: Any, rule: TeamRule) -> str:
     if tree[0] == "==":
         _, (left_kind, left), (right_kind, right) = tree
         if left_kind == "value" and right_kind == "const" and _can_be_written(left, right):
-            return f"write {condition.find_key(left)[0]} = {keys.format_toml_value(right)}"
+            return f"write {written_condition.find_key(left)[0]} = {keys.format_toml_value(right)}"
     named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
     return f"change {' or '.join(named)} to satisfy it; npuprof rule {rule.code} shows the rule"
 
 
 def _can_be_written(path: tuple[str, ...], value: Any) -> bool:
     """Return whether the checks accept a value for an operand of a condition."""
-    full, tail = condition.find_key(path)
+    full, tail = written_condition.find_key(path)
     if tail or catalog.find_key_record(full) is None:
         return False
     return not any(

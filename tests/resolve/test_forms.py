@@ -351,3 +351,8 @@ def test_the_editor_schema_rejects_underscores_in_names_of_arguments(run: Run) -
     schema = json.loads(run("schema").out)
     assert not list(jsonschema.Draft7Validator(schema).iter_errors({"vllm": {"max-num-seqs": 1}}))
     assert list(jsonschema.Draft7Validator(schema).iter_errors({"vllm": {"max_num_seqs": 1}}))
+
+
+def test_a_condition_names_an_argument_with_underscores(store: Store, run: Run) -> None:
+    store({"p": "[vllm]\nmax-num-seqs = 3\n", "q": "[vllm]\nmax-num-seqs = 5\n"})
+    assert run("list", "--where", "vllm.max_num_seqs > 4").out.split()[0] == "q"
