@@ -111,10 +111,10 @@ def _merge_into_text_value(
 def split_listed_names(path: Path, value: str) -> Any:
     """Return the elements of a comma-separated list of ``[profile]``, other values unchanged.
 
-    An example is ``profile.extends=base/a,base/b``.
+    Examples are ``profile.extends=base/a,base/b`` and ``profile.axes.role=decode``.
     """
     key = PROFILE_KEYS.get(path[1])
-    if key is None or key.kind != NAMES:
+    if path[1:2] != ("axes",) and (key is None or key.kind != NAMES):
         return value
     return [name.strip() for name in value.split(",") if name.strip()]
 

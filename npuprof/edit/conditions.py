@@ -25,8 +25,8 @@ class Conditions:
         self._declared = declared
         trees = [_parse_condition(text) for text in texts]
         self._tree = ("and", *trees) if len(trees) > 1 else trees[0]
-        for what, hint in find_undeclared_values(self._tree, declared):
-            raise build_error("NP006", what, "", hint)
+        if undeclared := [*find_undeclared_values(self._tree, declared)]:
+            raise NpuprofError(undeclared)
         self._unset = written_condition.find_unknown_names(self._tree, declared)
         self._keys: set[str] = set()
 

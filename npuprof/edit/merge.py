@@ -460,7 +460,7 @@ def find_setting_key(path: Path) -> str:
 def _is_unordered_list(path: Path) -> bool:
     if path[0] == "profile" or path[-1] == "unset":
         key = PROFILE_KEYS.get(path[-1])
-        return key is not None and key.unordered
+        return path[:2] == ("profile", "axes") or (key is not None and key.unordered)
     if path[0] == "append":
         path = path[1:]
     elif path[0] == "override":

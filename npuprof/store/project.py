@@ -139,18 +139,14 @@ class _Reader:
 
     def _read_axes(self, table: dict[str, Any]) -> Axes:
         """Return the declared axes without faulty ones."""
-        before = len(self.problems)
-        self._require_distinct((name, ("axes", name)) for name in table)
+        good: Axes = {}
         for name, values in table.items():
-            path = ("axes", name)
-            if fault := axes.find_name_fault(name):
-                hint = "give the axis another name, such as role or site"
-                self._add(f"an axis cannot be called {name!r}", path, hint, fault)
-            if fault := axes.find_values_fault(values):
-                self._add(f"{name!r} in [axes] {fault}", path, f'write {name} = ["one", "two"]')
-        if len(self.problems) > before:
-            return {}
-        return {name: tuple(values) for name, values in table.items()}
+            if fault := axes.find_axis_fault(name, values):
+                hint = 'write it as in role = ["prefill", "decode"]'
+                self._add(f"{name!r} cannot be an axis: {fault}", ("axes", name), hint)
+            else:
+                good[name] = tuple(values)
+        return good
 
     def _read_outputs(
         self, tables: Sequence[dict[str, Any]], declared: Axes

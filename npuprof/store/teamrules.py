@@ -71,8 +71,8 @@ def _read_condition(text: str, declared: Axes, where: Path, add: Add) -> Conditi
     except ConditionError as error:
         add(error.what, where, error.hint, LANGUAGE)
         return None
-    for what, hint in find_undeclared_values(tree, declared):
-        add(what, where, hint, LANGUAGE)
+    for finding in find_undeclared_values(tree, declared):
+        add(finding.message, where, finding.hint, finding.why)
     unknown = find_unknown_names(tree, ("product", *declared))
     for name in unknown:
         hint = did_you_mean(

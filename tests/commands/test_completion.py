@@ -21,6 +21,7 @@ from support.teams import Team
 #: What is typed of a value, and a candidate for it, by the ``complete`` of the parameter.
 OFFERED = {
     "assignment": ("hccl_t", "hccl_timeout="),
+    "axis": ("role=d", "role=decode"),
     "code": ("NP30", "NP301"),
     "condition": ("prec", "precision_mode_v2"),
     "framework": ("torch_npu=7.3", "torch_npu=7.3.0"),
@@ -76,6 +77,7 @@ BERT = (
 
 
 def fill(repo: Repo) -> Path:
+    (repo.folder / "npuprof.toml").write_text('[axes]\nrole = ["prefill", "decode"]\n')
     repo.commit({"bert": BERT, "base/training": BERT, "mixins/x": BERT})
     repo.git("tag", "-a", "-m", "x", "bert/v1.0.0")
     repo.git("tag", "-a", "-m", "x", "bert/v1.1.0")
@@ -147,6 +149,8 @@ def list_candidates(line: str) -> list[str]:
         ("list --store b", ["builtin:"], []),
         ("list --store ", ["builtin:", "profiles/"], []),
         ("show bert ", [], ["bert"]),
+        ("show bert --axis ", ["role="], ["role=decode"]),
+        ("show bert --axis role=", ["role=prefill", "role=decode"], ["role="]),
         ("shwo ", [], ["bert"]),
     ],
 )

@@ -19,7 +19,7 @@ from npuprof.commands.completion.cursor import (
 )
 from npuprof.commands.framework import list_verb_names
 from npuprof.document.keys import format_plain_value
-from npuprof.document.profile import PROFILE_KEYS, RELEASES
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 from npuprof.store import BUILTIN
 from npuprof.store.folder import Folder, find_store, open_builtin_store
@@ -219,7 +219,7 @@ def _list_catalogue() -> Iterator[Candidate]:
 def _list_profile_keys() -> Iterator[Candidate]:
     from npuprof.catalog.releases import list_frameworks
 
-    plain = {name: key for name, key in PROFILE_KEYS.items() if key.kind != RELEASES}
+    plain = {name: key for name, key in PROFILE_KEYS.items() if not key.kind.startswith("a table")}
     yield from ((f"profile.{name}", first_sentence(key.help)) for name, key in plain.items())
     yield from (
         (f"profile.versions.{name}", f"Releases of {name} it is meant for")
