@@ -23,7 +23,6 @@ from npuprof.commands.resolving import (
 from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
-from npuprof.renderers.trusting import COMPARED
 from npuprof.report import Answer, output
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
@@ -106,7 +105,7 @@ class Render(ResolvingVerb):
         print_omitted_count(rendered.left_out, self.strict)
         if self.check is not None:
             # a script with blocks is compared block by block; a rendered file as a whole
-            if "# >>> npuprof " in _read_text(self.check, missing=""):
+            if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(self.check):
                 from npuprof.scripts.blocks import Injector
                 from npuprof.scripts.injection import check_blocks
 
@@ -132,7 +131,8 @@ class Render(ResolvingVerb):
         if os.path.isdir(path):
             there = (to for to in index if os.path.isfile(_find_code(path, to)))
             path = _find_code(path, self.to or next(there, "session"))
-        header = read_header(_read_text(path, missing=""))
+        # a pipe can be read once
+        header = read_header(_read_text(path) if os.path.isfile(path) else "")
         named = {argument.partition("=")[0] for argument in (*self.frameworks, *self.axes)}
         for name, value in header.context.items():
             if name in named:
@@ -182,24 +182,18 @@ class Render(ResolvingVerb):
     def _list_rendered(self, outputs: Outputs) -> list[OutputFiles]:
         """Return all outputs rendered, after their checks. Raises NpuprofError with all errors."""
         from npuprof.checks import fold_findings, require_exportable
-        from npuprof.renderers.outputs import find_overlaps, render_output
+        from npuprof.renderers.outputs import render_outputs
 
-        entries: list[OutputFiles] = []
-        findings: list[Finding] = []
-        for declared in outputs.declared:
-            try:
-                config = outputs.resolve(declared)
-                if self.check is not None:
-                    config.memo[COMPARED] = True
-                findings += [] if self.no_check else require_exportable(config)
-                entries.append(render_output(outputs, declared, config))
-                findings += entries[-1].rendered.left_out if self.strict else ()
-            except NpuprofError as error:
-                findings += error.findings
-        findings = fold_findings([*findings, *find_overlaps(entries)])
+        entries, findings = render_outputs(
+            outputs,
+            lambda config: () if self.no_check else require_exportable(config),
+            comparing=self.check is not None,
+        )
+        for entry in entries if self.strict else ():
+            findings += entry.rendered.left_out
         if any(finding.severity == "error" for finding in findings):
-            raise NpuprofError(findings)
-        print_findings(findings)
+            raise NpuprofError(fold_findings(findings))
+        print_findings(fold_findings(findings))
         if not entries:
             hint = "add [[output]] with spec, to and path"
             raise build_error("NP040", f"{FILE} declares no output", "", hint)
@@ -257,7 +251,8 @@ def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.R
     from npuprof.renderers.outputs import compare_with_files
 
     path = _find_code(path, to)
-    _read_text(path)  # raises if it is missing
+    if not os.path.exists(path):
+        _read_text(path)  # raises the error
     states = compare_with_files(config, to, path, rendered, read_known_file)
     state = states.pop(path)
     notes = [
@@ -276,13 +271,8 @@ def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.R
     return Answer(None, tuple(notes), int(bool(notes)))
 
 
-def _read_text(path: str, missing: str | None = None) -> str:
-    try:
-        return read_file_content(path, "render it first").decode(errors="replace")
-    except NpuprofError:
-        if missing is None:
-            raise
-        return missing
+def _read_text(path: str) -> str:
+    return read_file_content(path, "render it first").decode(errors="replace")
 
 
 VERB = Render

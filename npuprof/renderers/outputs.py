@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from npuprof.catalog import build_finding
@@ -96,7 +96,32 @@ def compare_with_files(
     return states
 
 
-def render_output(outputs: Outputs, output: Output, config: Config) -> OutputFiles:
+def render_outputs(
+    outputs: Outputs, judge: Callable[[Config], Iterable[Finding]], comparing: bool
+) -> tuple[list[OutputFiles], list[Finding]]:
+    """Return all outputs as far as they are valid, compared with their files, and the findings.
+
+    Outputs that are only compared need no trust.
+    """
+    entries = []
+    findings: list[Finding] = []
+    for output in outputs.declared:
+        found: list[Finding] = []
+        try:
+            config = outputs.resolve(output)
+            if comparing:
+                config.memo[COMPARED] = True
+            found += judge(config)
+            entries.append(_render_output(outputs, output, config))
+        except NpuprofError as error:
+            found += error.findings
+        findings += [
+            finding if finding.path else finding._replace(origin=output.origin) for finding in found
+        ]
+    return entries, [*findings, *_find_overlaps(entries)]
+
+
+def _render_output(outputs: Outputs, output: Output, config: Config) -> OutputFiles:
     """Return an output as it is rendered, compared with its files. Raises NpuprofError."""
     name = output.context.target or ""
     target = load_target(name)
@@ -107,7 +132,7 @@ def render_output(outputs: Outputs, output: Output, config: Config) -> OutputFil
     return OutputFiles(output, code, rendered, states)
 
 
-def find_overlaps(entries: Sequence[OutputFiles]) -> Iterator[Finding]:
+def _find_overlaps(entries: Sequence[OutputFiles]) -> Iterator[Finding]:
     """Yield an error for each file that two outputs write, or that is below another output."""
     owners: dict[str, Output] = {}
     paths = [
@@ -163,19 +188,10 @@ def check_store(
 def _find_output_faults(store: CheckedStore) -> Iterator[Finding]:
     """Yield the findings about the outputs of a store, each judged in its context."""
     outputs = Outputs(store.workspace, store.home)
-    entries = []
-    for output in outputs.declared:
-        findings = []
-        try:
-            config = outputs.resolve(output)
-            config.memo[COMPARED] = True
-            findings = judge_config(config, notes=False).findings
-            entries.append(render_output(outputs, output, config))
-        except NpuprofError as error:
-            findings += error.findings
-        for finding in findings:
-            yield finding if finding.path else finding._replace(origin=output.origin)
-    yield from find_overlaps(entries)
+    entries, findings = render_outputs(
+        outputs, lambda config: judge_config(config, notes=False).findings, comparing=True
+    )
+    yield from findings
     yield from (_build_output_finding(entry) for entry in entries if entry.problems)
 
 

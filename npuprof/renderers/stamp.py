@@ -176,7 +176,8 @@ def compare_rendered(
             state = _judge_engine_options(existing)
         else:
             state = judge_found_text(existing)
-            if state.current and _read_fields(existing) == _read_fields(rendered):
+            fields = _read_fields(rendered, _OTHER_FIELDS)
+            if state.current and _read_fields(existing, _OTHER_FIELDS) == fields:
                 return state
         return state._replace(current=False, stale=not state.edited)
     if not head:
@@ -206,11 +207,10 @@ def _hide_digests(text: str) -> str:
     return _EXPORTED_DIGEST.sub(r"\1", text)
 
 
-def _read_fields(text: str) -> dict[str, Any]:
+def _read_fields(text: str, omitted: Collection[str] = ("text",)) -> dict[str, Any]:
     import json
 
-    fields: dict[str, Any] = json.loads(text)
-    return {name: value for name, value in fields.items() if name not in _OTHER_FIELDS}
+    return {name: value for name, value in json.loads(text).items() if name not in omitted}
 
 
 def read_header(text: str) -> Header:
@@ -223,9 +223,7 @@ def read_header(text: str) -> Header:
         return Header(facts.get("target", ""), context, facts.get("output", ""))
     if not judge_found_text(text).current:
         return Header("ge" if _judge_engine_options(text).current else "json")
-    import json
-
-    fields = json.loads(text)
+    fields = _read_fields(text)
     context = fields["context"]
     context |= {name: v for part in _NESTED for name, v in context.pop(part, {}).items()}
     return Header(context.pop("target"), context, fields.get("output", ""))
@@ -237,11 +235,7 @@ def add_output(text: str, path: str) -> str:
         return text.replace(TEXT_MARK, f"# output: {path}\n{TEXT_MARK}", 1)
     if not judge_found_text(text).current:
         return text
-    import json
-
-    fields = json.loads(text)
-    del fields["text"]
-    return stamp_json({**fields, "output": path})
+    return stamp_json({**_read_fields(text), "output": path})
 
 
 def _split_header(text: str) -> tuple[str, str]:

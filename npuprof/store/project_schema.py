@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
-from npuprof.catalog.releases import list_frameworks
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.catalog.targets import load_target_index
 from npuprof.model import SEVERITIES
@@ -114,16 +113,15 @@ def _build_variable_schema() -> Schema:
 
 
 def _build_output_schema() -> Schema:
-    targets = [*load_target_index()]
     keys = {
         "spec": _describe(_SOME, "The preset, or several joined by +.", "serving+decode"),
-        "to": _describe({"enum": targets}, "The target.", "vllm"),
+        "to": _describe({"enum": [*load_target_index()]}, "The target.", "vllm"),
         "path": _describe(_SOME, "Its file or folder, from this folder.", "deploy/decode"),
         "product": _describe(_SOME, "The product.", "atlas-a3"),
         "cann": _describe(_SOME, "The CANN release.", "9.0.0"),
-        **{name: _describe(_SOME, f"The release of {name}.") for name in list_frameworks()},
     }
-    return table_schema(keys, ["spec", "to", "path"])
+    # releases of frameworks and values of axes
+    return {**table_schema(keys, ["spec", "to", "path"]), "additionalProperties": _SOME}
 
 
 def _build_rule_schema() -> Schema:
