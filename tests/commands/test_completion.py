@@ -49,6 +49,7 @@ FILES = {
     "PATH...",
     "SPEC EVIDENCE...",
     "X",
+    "[FILE]",
     "A,B,...",
     "CMD...",
     "GIT-URL",

@@ -84,9 +84,13 @@ def is_met(match: dict[str, Any], context: dict[str, str]) -> bool:
 
 def merge(known: Any, new: Any, appends: bool) -> Any:
     """Return a value after another one is set over it, or appended to it."""
-    if isinstance(known, dict) and isinstance(new, dict):
+    if isinstance(new, dict) and (known is None or isinstance(known, dict)):
+        known = known or {}
         return known | {name: merge(known.get(name), new[name], appends) for name in new}
-    return [*known, *new] if appends and isinstance(known, list) else new
+    if appends and isinstance(new, list):  # the lists are sets: an element occurs once
+        known = known or []
+        return [*known, *dict.fromkeys(item for item in new if item not in known)]
+    return new
 
 
 def fold(documents: dict[str, Any], name: str, context: dict[str, str]) -> tuple[Any, int]:
