@@ -516,8 +516,7 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
     changed = {
         step.key
         for profile in lineage
-        for steps in (profile.steps, *[override.steps for override in profile.overrides])
-        for step in steps
+        for step in (*profile.steps, *profile.override_steps)
         if step.op in LIST_OPS
     }
     for key in sorted(changed - _collect_overridden_keys(lineage)):
@@ -583,12 +582,7 @@ def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
 
     A value that looks redundant overrides them in other contexts.
     """
-    return {
-        step.key
-        for member in lineage[:-1]
-        for override in member.overrides
-        for step in override.steps
-    }
+    return {step.key for member in lineage[:-1] for step in member.override_steps}
 
 
 def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> Iterator[Finding]:
@@ -599,11 +593,10 @@ def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> It
     varying = set(varying)
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
-    for override in profile.overrides:
-        for step in override.steps:
-            if step.key not in varying:
-                yield from _check_override_step(view, profile, step, plain)
-            varying.add(step.key)
+    for step in profile.override_steps:
+        if step.key not in varying:
+            yield from _check_override_step(view, profile, step, plain)
+        varying.add(step.key)
 
 
 def _check_override_step(

@@ -440,12 +440,7 @@ def _is_no_flag(key: str) -> bool:
 
 def _is_overridden(config: Config, key: str) -> bool:
     """Return whether an override touches a setting, so that it may differ in other contexts."""
-    return any(
-        step.key == key
-        for profile in config.lineage
-        for override in profile.overrides
-        for step in override.steps
-    )
+    return any(step.key == key for profile in config.lineage for step in profile.override_steps)
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:

@@ -252,11 +252,13 @@ class Profile:
     def touches(self, key: str) -> bool:
         """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:
-            steps = [*self.steps]
-            for override in self.overrides:
-                steps += override.steps
-            self.touched = frozenset([step.key for step in steps])
+            self.touched = frozenset([step.key for step in (*self.steps, *self.override_steps)])
         return key in self.touched
+
+    @property
+    def override_steps(self) -> list[Step]:
+        """The steps of all overrides, in order."""
+        return [step for override in self.overrides for step in override.steps]
 
     @property
     def extends(self) -> tuple[str, ...]:

@@ -36,8 +36,8 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
     combined: Claims = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
-    for prefix, key in ((VERSIONS, "versions"), (AXES, "axes")):
-        own |= {f"{prefix}{name}": value for name, value in profile.table.get(key, {}).items()}
+    for table in ("versions", "axes"):
+        own |= {f"{table}.{name}": value for name, value in profile.table.get(table, {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
             path: tuple[str, ...] = ("profile", *name.split("."))
@@ -70,14 +70,18 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
         return second
     if known.value == second.value:
         return known
-    narrow = _narrow_values if name.startswith(AXES) else _NARROWINGS.get(name)
-    if narrow:
-        value = narrow(known.value, second.value)
-    else:
-        value = _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
+    value = narrow_value(name, known.value, second.value)
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
     return known if value == known.value else Claim(value, second.origin)
+
+
+def narrow_value(name: str, known: Any, second: Any) -> Any:
+    """Return the intersection of two values of a claim, empty if there is none."""
+    narrow = _narrow_values if name.startswith(AXES) else _NARROWINGS.get(name)
+    if narrow:
+        return narrow(known, second)
+    return _narrow_releases(known, second, name.removeprefix(VERSIONS))
 
 
 def _narrow_releases(known: str, second: str, axis: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from keyword import iskeyword
 from typing import Any
 
@@ -36,21 +36,16 @@ def _is_value(value: object) -> bool:
 
 
 def read_selected_axes(
-    given: Mapping[str, str] | Sequence[str], declared: Axes, problems: list[Finding]
+    given: Iterable[tuple[str, str]], declared: Axes, problems: list[Finding]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the values that a user selects, by axis, or as texts like ``role=decode``.
-
-    Undeclared ones are added to the problems.
-    """
-    if not isinstance(given, Mapping):
-        pairs = [argument.partition("=")[::2] for argument in given]
-        given = dict(pairs)
-        if len(given) < len(set(pairs)):
+    """Return the values that a user selects, by axis; undeclared ones are added to the problems."""
+    selected: dict[str, str] = {}
+    for name, value in given:
+        problems += find_undeclared(name, value, declared)
+        if selected.setdefault(name, value) != value:
             what = "--axis selects two values of an axis"
             problems.append(Finding("NP902", what, "", "select one, or none for all"))
-    for name, value in given.items():
-        problems += find_undeclared(name, value, declared)
-    return tuple(sorted(given.items()))
+    return tuple(sorted(selected.items()))
 
 
 def find_undeclared_values(tree: Any, declared: Axes) -> Iterator[Finding]:
