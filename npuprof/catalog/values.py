@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import add
 
 from npuprof import catalog
-from npuprof.model import Origin, Path
+from npuprof.model import Origin, Path, TomlTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def merge_values(key: str, old: Any, new: Any) -> Any:
     return new
 
 
-def _merge_tables(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def _merge_tables(old: TomlTable, new: TomlTable) -> TomlTable:
     merged = dict(old)
     for name, item in new.items():
         before = merged.get(name)
@@ -388,10 +388,10 @@ class FrozenDict(dict[str, "Any"]):
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenDict, (dict(self),)
 
-    def __copy__(self) -> dict[str, Any]:
+    def __copy__(self) -> TomlTable:
         return dict(self)
 
-    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+    def __deepcopy__(self, memo: object) -> TomlTable:
         return {name: copy_value(item) for name, item in self.items()}
 
 

@@ -13,7 +13,7 @@ from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import REQUESTED, Profile
+from npuprof.document.profile import REQUESTED, Lineage, Profile
 from npuprof.model import (
     LIST_OPS,
     TYPE_CHECKING,
@@ -373,7 +373,7 @@ def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) ->
     return ancestors
 
 
-def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int, Fault]]:
+def _find_deprecated_parents(lineage: Lineage) -> Iterator[tuple[int, Fault]]:
     """Yield the deprecated presets that a profile extends, each with the index of its reference.
 
     Those reached through a source, which is not checked here, count too.
@@ -577,7 +577,7 @@ def _is_host_variable(section: str, name: str) -> bool:
     )
 
 
-def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
+def _collect_overridden_keys(lineage: Lineage) -> set[str]:
     """Return the keys that ancestors' overrides set.
 
     A value that looks redundant overrides them in other contexts.

@@ -14,6 +14,7 @@ from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule
+from npuprof.model import Axes
 from npuprof.system import join_boxes
 
 TYPE_CHECKING = False
@@ -49,10 +50,8 @@ def _list_facts(view: View, rule: TeamRule) -> dict[str, tuple[str | None, ...]]
     Only those that it reads are listed.
     """
     read = {path[0] for path in written_condition.list_paths(rule)}
-    facts = {
-        axis: view.list_axis_values(axis, rule.axes[axis]) for axis in rule.axes if axis in read
-    }
-    return {"product": view.list_values("product"), **facts} if "product" in read else facts
+    axes: Axes = {"product": (), **rule.axes}
+    return {axis: view.list_values(axis, axes[axis]) for axis in axes if axis in read}
 
 
 def _is_broken(view: View, rule: TeamRule, point: Point) -> bool:

@@ -13,6 +13,7 @@ from npuprof.model import (
     LIST_OPS,
     SCENARIOS,
     SECTIONS,
+    Axes,
     Finding,
     Fix,
     Origin,
@@ -126,7 +127,7 @@ OVERRIDE_KEYS = ("match", "unset", *SECTIONS, *LIST_OPS)
 class Override(Record):
     """An ``[[override]]`` block: its match and the steps it applies."""
 
-    match: dict[str, tuple[str, ...]]
+    match: Axes
     steps: tuple[Step, ...]
     layer: str
 
@@ -312,6 +313,10 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"Profile({self.key!r})"
+
+
+#: A preset after all its ancestors, lowest first.
+Lineage = tuple[Profile, ...]
 
 
 class _Reader:
@@ -553,7 +558,7 @@ class _Reader:
                 'write match = { product = "atlas-a3" }',
             )
             match = {}
-        values_by_axis: dict[str, tuple[str, ...]] = {}
+        values_by_axis: Axes = {}
         for name, value in match.items():
             if name not in MATCH_KEYS:
                 self.named.append((*path, "match", name))

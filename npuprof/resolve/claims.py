@@ -76,6 +76,11 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
     return known if value == known.value else Claim(value, second.origin)
 
 
+def find_axis(name: str) -> str:
+    """Return the axis that a claim limits."""
+    return "product" if name == "products" else name.rpartition(".")[2]
+
+
 def narrow_value(name: str, known: Any, second: Any) -> Any:
     """Return the intersection of two values of a claim, empty if there is none."""
     narrow = _narrow_values if name.startswith(AXES) else _NARROWINGS.get(name)

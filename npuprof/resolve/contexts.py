@@ -20,9 +20,9 @@ from operator import and_, or_
 
 from npuprof.catalog import products, releases, targets
 from npuprof.document.profile import MATCH_KEYS, Override
-from npuprof.model import SCENARIOS, Context, Finding, NpuprofError, Origin, Record
+from npuprof.model import SCENARIOS, Axes, Context, Finding, NpuprofError, Origin, Record
 from npuprof.resolve import is_match_met, is_override_active
-from npuprof.resolve.claims import Claim, narrow_value
+from npuprof.resolve.claims import Claim, find_axis, narrow_value
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.system import group_pairs, join_boxes
@@ -124,12 +124,11 @@ def format_flag(axis: str) -> str:
 def may_be_asked(config: Config, override: Override) -> bool:
     """Return whether an override matches products, releases and axes that the preset supports."""
     for name, claim in config.claims.items():
-        axis = "product" if name == "products" else name.rpartition(".")[2]
-        names = override.match.get(axis, ())
+        names = override.match.get(find_axis(name), ())
         # ranges are narrowed as texts, other values as lists
         choices = names if isinstance(claim.value, str) else [[*names]]
         is_met = any(narrow_value(name, choice, claim.value) for choice in choices)
-        if names and claim.value and axis != "scenario" and not is_met:
+        if names and claim.value and name != "scenario" and not is_met:
             return False
     return True
 
@@ -180,7 +179,7 @@ class Region(Record):
     versions: tuple[tuple[str, tuple[str, ...]], ...]
     surface: str
     apart: bool
-    spans: dict[str, tuple[str, ...]]
+    spans: Axes
     words: tuple[str, ...]
     plain: bool
     axes: tuple[tuple[str, Stretch], ...] = ()

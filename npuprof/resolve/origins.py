@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog import values
-from npuprof.model import LIST_OPS, Origin, Path, Step
+from npuprof.model import LIST_OPS, Fields, Origin, Path, Step
 from npuprof.resolve.config import Config
 from npuprof.system import list_items
 
@@ -138,7 +138,7 @@ def strip_origins(value: Any) -> Any:
     return [strip_origins(item) for item in value] if isinstance(value, list) else value
 
 
-def build_origin_dict(origin: Origin) -> dict[str, Any]:
+def build_origin_dict(origin: Origin) -> Fields:
     """Return an origin as the fields of the JSON form."""
     return {
         "profile": origin.profile,
