@@ -60,7 +60,7 @@ def build_profile_schema(
         name: {"description": variable.texts["summary"], **build_variable_schema(variable)}
         for name, variable in declared.items()
     }
-    refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
+    refs = {name: {"$ref": f"#/definitions/{name}"} for name in (*sections, *LIST_OPS)}
     values: dict[str, Schema] = {
         name: {"enum": list(known)} for name, known in (axes or {}).items()
     }
@@ -74,7 +74,6 @@ def build_profile_schema(
         "properties": {
             "profile": {"$ref": "#/definitions/profile"},
             **refs,
-            **{op: {"$ref": f"#/definitions/{op}"} for op in LIST_OPS},
             "override": list_schema({"$ref": "#/definitions/override"}),
         },
         "definitions": {
@@ -205,8 +204,7 @@ def _build_override_schema(refs: Schema, values: dict[str, Schema]) -> Schema:
         "minProperties": 1,
     }
     names = list_schema({"$ref": "#/definitions/keys"})
-    lists = {op: {"$ref": f"#/definitions/{op}"} for op in LIST_OPS}
-    parts = {"match": match, "unset": names, **refs, **lists}
+    parts = {"match": match, "unset": names, **refs}
     return {
         **table_schema(parts, ["match"]),
         "description": "Values that hold only where the match is met.",

@@ -20,6 +20,8 @@ from npuprof.system import join_boxes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import KeyFilter
+    from npuprof.checks.view import Spans
+    from npuprof.resolve.contexts import Box
 
     #: A product family, and values of declared axes; None is unknown.
     Point = Mapping[str, str | None]
@@ -35,7 +37,7 @@ def check_team_rules(
     for rule in rules:
         if about(written_condition.list_team_reads(rule)):
             known = _list_facts(view, rule)
-            points: list[tuple[tuple[str | None, ...], ...]] = [
+            points: list[Box] = [
                 tuple((value,) for value in point)
                 for point in combinations(*known.values())
                 if _is_broken(view, rule, dict(zip(known, point, strict=True)))
@@ -44,7 +46,7 @@ def check_team_rules(
                 yield _build_finding(view, rule, known, dict(zip(known, box, strict=True)))
 
 
-def _list_facts(view: View, rule: TeamRule) -> dict[str, tuple[str | None, ...]]:
+def _list_facts(view: View, rule: TeamRule) -> Spans:
     """Return the product families, and the values of declared axes, for which to judge a rule.
 
     Only those that it reads are listed.
@@ -75,8 +77,8 @@ def _look_up(view: View, path: tuple[str, ...], point: Point) -> Operand:
 def _build_finding(
     view: View,
     rule: TeamRule,
-    known: Mapping[str, tuple[str | None, ...]],
-    guilty: Mapping[str, tuple[str | None, ...]],
+    known: Spans,
+    guilty: Spans,
 ) -> ConditionalFinding:
     tree = rule.require[1]
     paths = condition.collect_condition_paths(tree)

@@ -139,7 +139,7 @@ _PLAIN = tuple(name for name in INHERITED_KEYS if name not in ("versions", "axes
 
 def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: Claim) -> Finding:
     sides = " and ".join(
-        f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})"
+        f"for {format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})"
         for claim in (known, second)
     )
     scope = _EMPTY_SCOPES.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
@@ -157,5 +157,6 @@ def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: C
     return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))
 
 
-def _format_claim(value: Any) -> str:
-    return f"for {', '.join(value) if isinstance(value, list) else value}"
+def format_claim(value: Any) -> str:
+    """Return the value of a claim as messages show it."""
+    return ", ".join(value) if isinstance(value, list) else str(value)

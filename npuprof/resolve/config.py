@@ -12,7 +12,7 @@ from npuprof.document import keys
 from npuprof.document.profile import FORM, Lineage, Profile
 from npuprof.model import Axes, Context, Event, NpuprofError, Origin, Path, Step, did_you_mean
 from npuprof.report.text import Code, Markup, format_count
-from npuprof.resolve.claims import AXES, VERSIONS
+from npuprof.resolve.claims import AXES, VERSIONS, find_axis, format_claim
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.system import group_pairs
 
@@ -567,17 +567,12 @@ def _format_html(config: Config) -> str:
 
 def _describe_purpose(config: Config) -> str:
     requested = config.context
+    titles = {"scenario": "", "cann": "CANN ", "products": ""}
     parts = [
-        config.scenario or "",
-        f"CANN {config.cann}" if config.cann else "",
-        ", ".join(config.products),
+        titles.get(name, f"{find_axis(name)} ") + format_claim(claim.value)
+        for name, claim in config.claims.items()
     ]
-    parts += [f"{name} {spec}" for name, spec in config.versions.items()]
-    parts += [f"{name} {', '.join(values)}" for name, values in config.axes.items()]
-    parts += [
-        f"resolved for {requested.describe()}"
-        if requested._replace(target=None) != Context()
-        else ""
-    ]
+    if requested._replace(target=None) != Context():
+        parts.append(f"resolved for {requested.describe()}")
     parts += [f"target {requested.target}" if requested.target else ""]
     return "; ".join(filter(None, parts))
