@@ -181,11 +181,11 @@ def _list_keys() -> list[str]:
 
 
 def _build_elements_schema(description: str) -> Schema:
-    schemas = {
-        option.name: build_appended_schema(option)
+    listed = {
+        option.name: schema
         for option in catalog.list_records(catalog.Option)
+        if (schema := build_appended_schema(option)) is not None
     }
-    listed = {name: schema for name, schema in schemas.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
     return {**table_schema(sections), "description": description}

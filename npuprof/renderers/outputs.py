@@ -191,14 +191,11 @@ def _find_output_faults(store: CheckedStore) -> Iterator[Finding]:
         outputs, lambda config: judge_config(config, notes=False).findings, comparing=True
     )
     yield from findings
-    yield from (_build_output_finding(entry) for entry in entries if entry.problems)
-
-
-def _build_output_finding(entry: OutputFiles) -> Finding:
-    output = entry.output
-    problems = "; ".join(entry.describe_problems())
-    what = f"the output {output.path} of {output.describe()} is not up to date; {problems}"
     why = "Whoever uses its files does not get the values of the presets."
-    hint = f"npuprof render --all{' --force' if entry.needs_force else ''}"
-    names = (output.spec,)
-    return build_finding("NP713", what, why, hint, output.origin, "output", names)
+    for entry in entries:
+        output = entry.output
+        if problems := "; ".join(entry.describe_problems()):
+            what = f"the output {output.path} of {output.describe()} is not up to date; {problems}"
+            hint = f"npuprof render --all{' --force' if entry.needs_force else ''}"
+            names = (output.spec,)
+            yield build_finding("NP713", what, why, hint, output.origin, "output", names)

@@ -83,8 +83,9 @@ def find_axis(name: str) -> str:
 
 def narrow_value(name: str, known: Any, second: Any) -> Any:
     """Return the intersection of two values of a claim, empty if there is none."""
-    narrow = _narrow_values if name.startswith(AXES) else _NARROWINGS.get(name)
-    if narrow:
+    if name.startswith(AXES):
+        return [value for value in known if value in second]
+    if narrow := _NARROWINGS.get(name):
         return narrow(known, second)
     return _narrow_releases(known, second, name.removeprefix(VERSIONS))
 
@@ -118,11 +119,6 @@ def _narrow_products(known: list[str], second: list[str]) -> list[str]:
         for name in second
         if name not in covered and any(may_contain(family, name) for family in known)
     ]
-
-
-def _narrow_values(known: list[str], second: list[str]) -> list[str]:
-    """Return the values of a declared axis that are in both lists."""
-    return [value for value in known if value in second]
 
 
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {

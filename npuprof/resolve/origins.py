@@ -86,11 +86,8 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
                 for state in (before, after, step.value)
             )
             if step.op == "remove":
-                removed = set(map(values.identify_value, own))
                 kept = [
-                    number
-                    for number, item in enumerate(old)
-                    if values.identify_value(item) not in removed
+                    number for number, item in enumerate(old) if values.subtract_lists([item], own)
                 ]
                 index = kept[index] if index < len(kept) else len(old)
             elif index < len(old):
