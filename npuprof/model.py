@@ -52,7 +52,7 @@ Path = tuple["Any", ...]
 TomlValue: TypeAlias = "Any"
 TomlTable = dict[str, TomlValue]
 
-#: The values of declared axes, by name.
+#: Values by axis, such as those of the declared axes.
 Axes = dict[str, tuple[str, ...]]
 #: The fields of a record or of a JSON object by name.
 Fields = dict[str, "Any"]

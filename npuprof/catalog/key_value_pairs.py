@@ -14,7 +14,7 @@ from npuprof.document.keys import (
     format_short_value,
     format_toml_value,
 )
-from npuprof.model import did_you_mean
+from npuprof.model import TomlTable, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def find_pairs_form(name: str) -> Structure | None:
     )
 
 
-def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
+def parse_pairs(variable: Variable, text: str) -> TomlTable | None:
     """Return the table of a text: ``{"max_split_size_mb": 256}``.
 
     None if an item is not a pair or a key occurs twice.
@@ -62,7 +62,7 @@ def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
     return table if len(table) == len(items) else None
 
 
-def format_pairs(variable: Variable, table: dict[str, Any]) -> str:
+def format_pairs(variable: Variable, table: TomlTable) -> str:
     """Return the text of a table, in key order; the word without a key comes first."""
     texts = {key: _write_value(variable, key, value) for key, value in table.items()}
     items = []
@@ -72,7 +72,7 @@ def format_pairs(variable: Variable, table: dict[str, Any]) -> str:
     return variable.joined.join(items)
 
 
-def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[ValueFault]:
+def find_pair_faults(variable: Variable, value: str | TomlTable) -> list[ValueFault]:
     """Return the faults of a text or table of pairs; those of a text have an empty path."""
     if isinstance(value, dict):
         faults = [_find_item_fault(variable, key, item) for key, item in value.items()]

@@ -60,7 +60,7 @@ def build_profile_schema(
         name: {"description": variable.texts["summary"], **build_variable_schema(variable)}
         for name, variable in declared.items()
     }
-    refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
+    refs = {name: {"$ref": f"#/definitions/{name}"} for name in (*sections, *LIST_OPS)}
     values: dict[str, Schema] = {
         name: {"enum": list(known)} for name, known in (axes or {}).items()
     }
@@ -74,7 +74,6 @@ def build_profile_schema(
         "properties": {
             "profile": {"$ref": "#/definitions/profile"},
             **refs,
-            **{op: {"$ref": f"#/definitions/{op}"} for op in LIST_OPS},
             "override": list_schema({"$ref": "#/definitions/override"}),
         },
         "definitions": {
@@ -182,11 +181,11 @@ def _list_keys() -> list[str]:
 
 
 def _build_elements_schema(description: str) -> Schema:
-    schemas = {
-        option.name: build_appended_schema(option)
+    listed = {
+        option.name: schema
         for option in catalog.list_records(catalog.Option)
+        if (schema := build_appended_schema(option)) is not None
     }
-    listed = {name: schema for name, schema in schemas.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
     return {**table_schema(sections), "description": description}
@@ -205,8 +204,7 @@ def _build_override_schema(refs: Schema, values: dict[str, Schema]) -> Schema:
         "minProperties": 1,
     }
     names = list_schema({"$ref": "#/definitions/keys"})
-    lists = {op: {"$ref": f"#/definitions/{op}"} for op in LIST_OPS}
-    parts = {"match": match, "unset": names, **refs, **lists}
+    parts = {"match": match, "unset": names, **refs}
     return {
         **table_schema(parts, ["match"]),
         "description": "Values that hold only where the match is met.",

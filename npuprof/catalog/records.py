@@ -247,7 +247,7 @@ class TeamVariable(Variable):
         return self.kind + values + f" {self.minimum}..{self.maximum}" * has_range
 
     @property
-    def texts(self) -> dict[str, Any]:
+    def texts(self) -> TomlTable:
         """The texts of the record, as ``find_record_texts`` returns them for others."""
         return {"summary": self.doc or self.signature, "source": (str(self.origin),)}
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import add
 
 from npuprof import catalog
-from npuprof.model import Origin, Path
+from npuprof.model import Origin, Path, TomlTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def merge_values(key: str, old: Any, new: Any) -> Any:
     return new
 
 
-def _merge_tables(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def _merge_tables(old: TomlTable, new: TomlTable) -> TomlTable:
     merged = dict(old)
     for name, item in new.items():
         before = merged.get(name)
@@ -151,7 +151,7 @@ def change_value(key: str, op: str, old: Any, new: Any) -> Any:
     if op == "remove" and old is None:
         return None
     join = _join_sets if is_unordered(key) else add
-    change = _subtract_lists if op == "remove" else join
+    change = subtract_lists if op == "remove" else join
     return _change_lists(change, parse_structured_value(key, old), parse_structured_value(key, new))
 
 
@@ -162,7 +162,7 @@ def _change_lists(change: Callable[..., list[Any]], old: Any, new: Any, path: Pa
             raise NotAListError(path)
         merged = dict(old or {})
         for name, item in new.items():
-            if name in merged or change is not _subtract_lists:
+            if name in merged or change is not subtract_lists:
                 merged[name] = _change_lists(change, merged.get(name), item, (*path, name))
         return merged
     if not isinstance(new, list) or not (old is None or isinstance(old, list)):
@@ -172,10 +172,11 @@ def _change_lists(change: Callable[..., list[Any]], old: Any, new: Any, path: Pa
 
 def _join_sets(old: list[Any], new: list[Any]) -> list[Any]:
     distinct = {identify_value(item): item for item in new}
-    return [*old, *_subtract_lists([*distinct.values()], old)]
+    return [*old, *subtract_lists([*distinct.values()], old)]
 
 
-def _subtract_lists(old: list[Any], new: list[Any]) -> list[Any]:
+def subtract_lists(old: list[Any], new: list[Any]) -> list[Any]:
+    """Return the elements of a list that another list lacks."""
     removed = set(map(identify_value, new))
     return [item for item in old if identify_value(item) not in removed]
 
@@ -315,10 +316,7 @@ def _sort_unordered_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _sort_unordered_lists(item) for name, item in value.items()}
     if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
-        return sorted(
-            {f"{type(item).__name__}:{item}": item for item in value}.values(),
-            key=lambda i: (str(type(i)), i),
-        )
+        return sorted(_join_sets([], value), key=lambda i: (str(type(i)), i))
     return value
 
 
@@ -390,10 +388,10 @@ class FrozenDict(dict[str, "Any"]):
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenDict, (dict(self),)
 
-    def __copy__(self) -> dict[str, Any]:
+    def __copy__(self) -> TomlTable:
         return dict(self)
 
-    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+    def __deepcopy__(self, memo: object) -> TomlTable:
         return {name: copy_value(item) for name, item in self.items()}
 
 

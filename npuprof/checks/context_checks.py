@@ -20,6 +20,7 @@ from npuprof.checks.restrictions import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import TYPE_CHECKING, Context, Finding
+from npuprof.resolve.claims import format_claim
 from npuprof.resolve.contexts import MOST_CONTEXTS, UNREQUESTED, ContextMap
 
 if TYPE_CHECKING:
@@ -250,14 +251,11 @@ def _build_dead_finding(view: View, override: Override, origin: Origin) -> Findi
         f"{axis} = {format_short_value(names[0] if len(names) == 1 else [*names])}"
         for axis, names in override.match.items()
     )
-    claims = {
-        "scenario": config.scenario,
-        "cann": config.cann,
-        "products": ", ".join(config.products),
-        **config.versions,
-        **{axis: ", ".join(values) for axis, values in config.axes.items()},
-    }
-    meant = "; ".join(f"{name} {value}" for name, value in claims.items() if value)
+    meant = "; ".join(
+        f"{name.rpartition('.')[2]} {format_claim(claim.value)}"
+        for name, claim in config.claims.items()
+        if claim.value
+    )
     why = (
         f"{config.name} is meant for {meant or 'the releases that npuprof knows'}: "
         "the override never applies."

@@ -115,7 +115,7 @@ def check_spellings(config: Config) -> Iterator[Finding]:
 
 def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
     """Yield the arguments of a program in a profile that are not in their written form."""
-    steps = [*profile.steps, *(step for block in profile.overrides for step in block.steps)]
+    steps = (*profile.steps, *profile.override_steps)
     written = [(step.key, step.tail, step.path) for step in steps]
     for index, name in enumerate(profile.locked):
         written.append((*_parse_key(name), ("profile", "locked", index)))
@@ -126,11 +126,11 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
         if right in ("", key) or name in catalog.load_sections()[section].tables:
             continue
         fix: Fix | None = Fix(None, name)
-        hint = f"write {name}"
         if isinstance(path[-1], int):
             name = keys.format_key_path(right, tail)
-            fix, hint = Fix(name), f"write {name}"
-        elif (*path[:-1], name) in paths:
+            fix = Fix(name)
+        hint = f"write {name}"
+        if (*path[:-1], name) in paths:
             fix, hint = None, f"{name} is set too: remove one of them"
         yield Finding(
             "NP215",

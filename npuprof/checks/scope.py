@@ -20,8 +20,8 @@ from npuprof.checks.restrictions import (
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Context, Finding, Path, did_you_mean
-from npuprof.resolve.claims import AXES, VERSIONS
+from npuprof.model import Axes, Context, Finding, Path, TomlTable, did_you_mean
+from npuprof.resolve.claims import VERSIONS, find_axis, narrow_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def check_late_options(view: View) -> Iterator[Finding]:
         yield view.build_finding(Fault("NP505", what, why, hint), late[0])
 
 
-def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
+def is_fault_excused(settings: TomlTable, key: str, fault: Fault) -> bool:
     """Return whether another setting excuses a fault.
 
     Examples: a deprecated option that is needed, a text that nothing reads.
@@ -120,17 +120,13 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
     yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
-    for axis, value in view.requested.axes:
-        meant = view.config.axes.get(axis, (value,))
-        if value not in meant:
-            what = f"the preset is meant for {axis} {', '.join(meant)}, not for {value}"
-            fault = Fault(
-                "NP407", what, hint=f"add it to axes in [profile], or check another {axis}"
-            )
-            origin = view.config.find_profile_origin(f"{AXES}{axis}")
-            yield view.build_finding(fault, f"profile.{AXES}{axis}", origin)
+    meant = [
+        (name, tuple(claim.value))
+        for name, claim in view.config.claims.items()
+        if isinstance(claim.value, list)
+    ]
     for item in _find_context_faults(
-        tuple(view.config.list_ranges().items()), view.config.products, view.requested
+        tuple(view.config.list_ranges().items()), tuple(meant), view.requested
     ):
         origin = view.config.find_profile_origin(item.key)
         yield view.build_finding(item.fault, f"profile.{item.key}", origin)
@@ -138,7 +134,9 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
 
 @lru_cache(1024)  # many presets have the same claims
 def _find_context_faults(
-    ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], requested: Context
+    ranges: tuple[tuple[str, str], ...],
+    meant: tuple[tuple[str, tuple[str, ...]], ...],
+    requested: Context,
 ) -> tuple[SettingFault, ...]:
     """Return the faults of a context that a preset does not support.
 
@@ -158,22 +156,16 @@ def _find_context_faults(
         what = f"the preset is meant for {title} {claimed}, not for {written}"
         hint = f"widen {key} in [profile], or check another release"
         faults.append(SettingFault(key, Fault("NP406", what, hint=hint)))
-    product = requested.product
-    if product and meant and not _is_product_supported(product, meant):
-        what = f"the preset is meant for {', '.join(meant)}, not for {product}"
-        hint = "add the product to [profile], or check another one"
-        faults.append(SettingFault("products", Fault("NP407", what, hint=hint)))
+    for name, values in meant:
+        axis = find_axis(name)
+        value = requested.find_value(axis)
+        # a product may contain, or be part of, one that the preset supports
+        if value and values and not narrow_value(name, [value], [*values]):
+            noun = "" if axis == "product" else f"{axis} "
+            what = f"the preset is meant for {noun}{', '.join(values)}, not for {value}"
+            hint = f"add the {axis} to [profile], or check another one"
+            faults.append(SettingFault(name, Fault("NP407", what, hint=hint)))
     return tuple(faults)
-
-
-def _is_product_supported(product: str, supported: tuple[str, ...]) -> bool:
-    """Return whether a product contains, or is part of, one that a preset supports."""
-    from npuprof.catalog import products
-
-    return any(
-        products.may_contain(name, product) or products.may_contain(product, name)
-        for name in supported
-    )
 
 
 def _check_written_claims(view: View) -> Iterator[Finding]:
@@ -289,7 +281,7 @@ def _find_claim_fault(spec: str, axis: str) -> Fault | None:
     return Fault("NP402", what, hint=hint, severity="warning")
 
 
-def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
+def find_match_faults(match: Axes) -> Iterator[tuple[Fault, Path]]:
     """Yield the parts of a match that no job can satisfy; a single name is placed at its key."""
     never = "The override would never take part, without any message."
     finders = {"product": _find_product_fault, "target": _find_target_fault}

@@ -13,7 +13,7 @@ from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import REQUESTED, Profile
+from npuprof.document.profile import REQUESTED, Lineage, Profile
 from npuprof.model import (
     LIST_OPS,
     TYPE_CHECKING,
@@ -373,7 +373,7 @@ def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) ->
     return ancestors
 
 
-def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int, Fault]]:
+def _find_deprecated_parents(lineage: Lineage) -> Iterator[tuple[int, Fault]]:
     """Yield the deprecated presets that a profile extends, each with the index of its reference.
 
     Those reached through a source, which is not checked here, count too.
@@ -516,8 +516,7 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
     changed = {
         step.key
         for profile in lineage
-        for steps in (profile.steps, *[override.steps for override in profile.overrides])
-        for step in steps
+        for step in (*profile.steps, *profile.override_steps)
         if step.op in LIST_OPS
     }
     for key in sorted(changed - _collect_overridden_keys(lineage)):
@@ -578,17 +577,12 @@ def _is_host_variable(section: str, name: str) -> bool:
     )
 
 
-def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
+def _collect_overridden_keys(lineage: Lineage) -> set[str]:
     """Return the keys that ancestors' overrides set.
 
     A value that looks redundant overrides them in other contexts.
     """
-    return {
-        step.key
-        for member in lineage[:-1]
-        for override in member.overrides
-        for step in override.steps
-    }
+    return {step.key for member in lineage[:-1] for step in member.override_steps}
 
 
 def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> Iterator[Finding]:
@@ -599,11 +593,10 @@ def _check_idle_overrides(view: View, profile: Profile, varying: set[str]) -> It
     varying = set(varying)
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
-    for override in profile.overrides:
-        for step in override.steps:
-            if step.key not in varying:
-                yield from _check_override_step(view, profile, step, plain)
-            varying.add(step.key)
+    for step in profile.override_steps:
+        if step.key not in varying:
+            yield from _check_override_step(view, profile, step, plain)
+        varying.add(step.key)
 
 
 def _check_override_step(

@@ -14,11 +14,14 @@ from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule
+from npuprof.model import Axes
 from npuprof.system import join_boxes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import KeyFilter
+    from npuprof.checks.view import Spans
+    from npuprof.resolve.contexts import Box
 
     #: A product family, and values of declared axes; None is unknown.
     Point = Mapping[str, str | None]
@@ -34,7 +37,7 @@ def check_team_rules(
     for rule in rules:
         if about(written_condition.list_team_reads(rule)):
             known = _list_facts(view, rule)
-            points: list[tuple[tuple[str | None, ...], ...]] = [
+            points: list[Box] = [
                 tuple((value,) for value in point)
                 for point in combinations(*known.values())
                 if _is_broken(view, rule, dict(zip(known, point, strict=True)))
@@ -43,16 +46,14 @@ def check_team_rules(
                 yield _build_finding(view, rule, known, dict(zip(known, box, strict=True)))
 
 
-def _list_facts(view: View, rule: TeamRule) -> dict[str, tuple[str | None, ...]]:
+def _list_facts(view: View, rule: TeamRule) -> Spans:
     """Return the product families, and the values of declared axes, for which to judge a rule.
 
     Only those that it reads are listed.
     """
     read = {path[0] for path in written_condition.list_paths(rule)}
-    facts = {
-        axis: view.list_axis_values(axis, rule.axes[axis]) for axis in rule.axes if axis in read
-    }
-    return {"product": view.list_values("product"), **facts} if "product" in read else facts
+    axes: Axes = {"product": (), **rule.axes}
+    return {axis: view.list_values(axis, axes[axis]) for axis in axes if axis in read}
 
 
 def _is_broken(view: View, rule: TeamRule, point: Point) -> bool:
@@ -76,8 +77,8 @@ def _look_up(view: View, path: tuple[str, ...], point: Point) -> Operand:
 def _build_finding(
     view: View,
     rule: TeamRule,
-    known: Mapping[str, tuple[str | None, ...]],
-    guilty: Mapping[str, tuple[str | None, ...]],
+    known: Spans,
+    guilty: Spans,
 ) -> ConditionalFinding:
     tree = rule.require[1]
     paths = condition.collect_condition_paths(tree)

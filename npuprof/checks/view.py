@@ -375,31 +375,24 @@ class View:
 
         return written_condition.look_up(self.scenario, self.settings, path)
 
-    def list_values(self, axis: str) -> tuple[str | None, ...]:
-        """Return the product families, or the releases of an axis, for which to evaluate rules.
+    def list_values(self, axis: str, declared: Sequence[str] = ()) -> tuple[str | None, ...]:
+        """Return the product families, or the values of an axis, for which to evaluate rules.
 
-        Releases are those of the region or the scope, else those of the preset's range, else the
-        newest stable one.
+        They are those of the region or the scope, else those that the preset supports, else all
+        that are ``declared``, or the newest stable release.
         """
         known = {
             "product": self.families or (None,),
             releases.CANN: self.releases,
             **dict(self.scope.versions),
+            **{name: (value,) for name, value in self.requested.axes},
             **self.spans,
+            **dict(self.region.axes if self.region else ()),
         }
         span = self.config.list_ranges().get(axis)
         meant = releases.find_judged_releases(span, axis) if span else ()
+        meant = meant or tuple(self.config.axes.get(axis, declared))
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
-
-    def list_axis_values(self, axis: str, declared: Sequence[str]) -> tuple[str | None, ...]:
-        """Return the values of a declared axis for which to evaluate rules.
-
-        They are the selected one, else those of the region, else all that the preset supports.
-        """
-        if requested := self.requested.find_value(axis):
-            return (requested,)
-        here = dict(self.region.axes) if self.region else {}
-        return here.get(axis) or tuple(self.config.axes.get(axis, declared))
 
     def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand of a condition is set, and its value; None means unknown.
@@ -440,12 +433,7 @@ def _is_no_flag(key: str) -> bool:
 
 def _is_overridden(config: Config, key: str) -> bool:
     """Return whether an override touches a setting, so that it may differ in other contexts."""
-    return any(
-        step.key == key
-        for profile in config.lineage
-        for override in profile.overrides
-        for step in override.steps
-    )
+    return any(step.key == key for profile in config.lineage for step in profile.override_steps)
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:

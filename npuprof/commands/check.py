@@ -151,14 +151,7 @@ class Check(JudgingVerb):
 
     def _open_store(self) -> CheckedStore:
         """Return the checked store, for the single requested platform."""
-        return self._open_for(
-            self._build_context(next(iter(self.canns), None), next(iter(self.products), None))
-        )
-
-    def _build_context(self, cann: str | None, product: str | None) -> Context:
-        return spec.build_context(
-            cann, product, versions=self.frameworks, axes=self.axes, store=self.store
-        )
+        return self._open_for(self._combine_contexts()[0])
 
     def _open_for(self, context: Context) -> CheckedStore:
         return CheckedStore(
@@ -272,7 +265,11 @@ class Check(JudgingVerb):
         for cann in self.canns or (None,):
             for product in self.products or (None,):
                 try:
-                    contexts.append(self._build_context(cann, product))
+                    contexts.append(
+                        spec.build_context(
+                            cann, product, None, self.frameworks, self.axes, self.store
+                        )
+                    )
                 except NpuprofError as error:
                     problems += error.findings
         if problems:

@@ -105,9 +105,8 @@ def _collect_shipped_texts(
 
 def _drop_pins(profile: Profile) -> str:
     """Return the text of a preset that extends the pinned parents as they are copied."""
-    pinned = any("@" in reference for reference in profile.extends)
-    plain = [*map(strip_revision, profile.extends)]
-    changes = [PathChange(("profile", "extends"), plain)] if pinned else []
+    written, plain = [*profile.extends], [*map(strip_revision, profile.extends)]
+    changes = [PathChange(("profile", "extends"), plain)] if plain != written else []
     return apply_changes(profile.document.text, changes)
 
 

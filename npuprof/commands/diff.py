@@ -9,7 +9,15 @@ from contextlib import suppress
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
+from npuprof.model import (
+    Fields,
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    build_error,
+    build_usage_error,
+)
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
@@ -19,8 +27,6 @@ from npuprof.system import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.compare.changes import Change
     from npuprof.compare.preset_states import Pair
     from npuprof.compare.survey import Survey
@@ -35,7 +41,7 @@ class DiffContext(Record):
     """Differences of two records besides the settings: lines, JSON fields, and notes."""
 
     lines: tuple[str, ...] = ()
-    fields: dict[str, Any] = {}
+    fields: Fields = {}
     notes: tuple[str, ...] = ()
 
 
@@ -297,7 +303,7 @@ def _format_html(result: Survey) -> str:
     return format_survey_html(result)
 
 
-def _format_json(result: Survey, everything: bool, single: bool, fields: dict[str, Any]) -> str:
+def _format_json(result: Survey, everything: bool, single: bool, fields: Fields) -> str:
     from npuprof.compare.json_changes import format_survey_json
 
     return format_survey_json(result, everything, single, fields)
@@ -332,7 +338,7 @@ def _find_processes(
     return ranks.load_processes(folder, workspace)
 
 
-def _build_fields(processes: Processes) -> dict[str, Any]:
+def _build_fields(processes: Processes) -> Fields:
     return {
         "preset": processes.name,
         "records": processes.count,
@@ -342,7 +348,7 @@ def _build_fields(processes: Processes) -> dict[str, Any]:
     }
 
 
-def _build_group_fields(group: Ranks) -> dict[str, Any]:
+def _build_group_fields(group: Ranks) -> Fields:
     from npuprof.compare.json_changes import build_change_dict
 
     return {

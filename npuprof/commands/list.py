@@ -8,7 +8,7 @@ from contextlib import suppress
 from npuprof.commands.framework import flag, many
 from npuprof.commands.framework.parameters import STORE, PrintingVerb, formats
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, failed_reads
+from npuprof.model import Fields, Finding, NpuprofError, failed_reads
 from npuprof.report import Answer
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table, format_code_span
@@ -24,8 +24,6 @@ from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.edit.conditions import Conditions
     from npuprof.report import Forms
     from npuprof.store.gitstore.repository import Repository
@@ -135,7 +133,7 @@ def _explain_nothing(store: CachedStore, filtered: bool) -> str:
 
 def _build_rows(
     presets: list[tuple[Profile, Config | None]], store: CachedStore, has_digests: bool = False
-) -> list[dict[str, Any]]:
+) -> list[Fields]:
     """Return a row per preset.
 
     If its source is missing on this machine, from its own file and without digests.
@@ -184,7 +182,7 @@ def _find_newest_versions(store: CachedStore) -> dict[str, str]:
 
 
 def _build_table(
-    rows: list[dict[str, Any]],
+    rows: list[Fields],
     absent: str = "-",
     join_parents: Callable[[list[str]], str] = ", ".join,
 ) -> Table:
@@ -328,7 +326,7 @@ def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
     )
 
 
-def _build_version_dict(version: Version, yanked: str) -> dict[str, Any]:
+def _build_version_dict(version: Version, yanked: str) -> Fields:
     return {
         "name": version.name or None,
         "version": version.number_text,

@@ -12,7 +12,7 @@ from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.document import keys
 from npuprof.edit.assignments import require_key
-from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
+from npuprof.model import Fields, Finding, NpuprofError, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
@@ -20,8 +20,6 @@ from npuprof.store import is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.history.timeline import HistoryStep
     from npuprof.report import Forms
     from npuprof.store.folder import Folder
@@ -173,7 +171,7 @@ def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _build_step_fields(step: HistoryStep) -> dict[str, Any]:
+def _build_step_fields(step: HistoryStep) -> Fields:
     from npuprof.compare.json_changes import build_change_dict
     from npuprof.history.last import build_commit_fields
 

@@ -121,9 +121,7 @@ def _print_layers(
     steps: list[Step] = []
     for member in config.lineage:
         if member.key not in shared:
-            steps += member.steps
-            for override in member.overrides:
-                steps += override.steps
+            steps += (*member.steps, *member.override_steps)
     keys = ", ".join(
         dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps)
     )

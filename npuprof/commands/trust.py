@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from npuprof.catalog.records import TeamVariables
 from npuprof.commands.framework import Verb, arguments, flag, option, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, FORMAT, OUTPUT
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
+from npuprof.model import (
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    TomlTable,
+    build_error,
+    build_usage_error,
+)
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
@@ -29,14 +36,14 @@ _SHOWN_PLACES = 2
 class _TrustNeed(Record):
     """A variable in presets, its value, how it affects execution, and the places that set it.
 
-    ``signature`` is that of a variable that the store declares, in the first place.
+    ``declared`` is the signature of a variable that the store declares, in the first place.
     """
 
-    name: str
-    text: str
+    variable: str
+    value: str
     executes: str
+    declared: str
     places: list[str]
-    signature: str = ""
 
 
 class Trust(Verb):
@@ -90,7 +97,9 @@ class Trust(Verb):
         if not self.dry_run:
             # named variables are added; without names, the list replaces the earlier one
             trust_state.store_trusted(
-                identify_store(folder), _build_trusted(chosen), adding=bool(self.variables)
+                identify_store(folder),
+                _read_fields(_build_fields(folder, chosen)),
+                adding=bool(self.variables),
             )
         what = format_count(len(chosen), "variable") if chosen else "nothing"
         done = "would be trusted" if self.dry_run else "is now trusted"
@@ -100,7 +109,7 @@ class Trust(Verb):
         if untrusted := [need for need in needs if need not in chosen and not self.variables]:
             notes.append(
                 f"{self.listed} does not list "
-                f"{', '.join(sorted({need.name for need in untrusted}))}, which stay untrusted"
+                f"{', '.join(sorted({need.variable for need in untrusted}))}, which stay untrusted"
             )
         return Answer(
             {"text": lambda: _format_groups(chosen), "json": lambda: _build_fields(folder, chosen)},
@@ -122,14 +131,16 @@ class Trust(Verb):
             return [
                 need
                 for need in needs
-                if allowed.allows(need.name, need.text, need.executes, need.signature)
+                if allowed.allows(need.variable, need.value, need.executes, need.declared)
             ]
         chosen = []
         problems = []
         for variable in self.variables:
             name, is_pair, text = variable.partition("=")
             named = [
-                need for need in needs if need.name == name and (not is_pair or need.text == text)
+                need
+                for need in needs
+                if need.variable == name and (not is_pair or need.value == text)
             ]
             if not named and not self.revoke:
                 what = f"no preset of {label} sets {variable}, or it needs no trust"
@@ -177,7 +188,7 @@ def _collect_needs(folder: CachedStore, declared: TeamVariables) -> list[_TrustN
     Raises NpuprofError with all unreadable presets.
     """
     by_pair = {
-        (name, ""): _TrustNeed(name, "", "", [str(variable.origin)], variable.signature)
+        (name, ""): _TrustNeed(name, "", "", variable.signature, [str(variable.origin)])
         for name, variable in declared.items()
     }
     problems: list[Finding] = []
@@ -191,18 +202,11 @@ def _collect_needs(folder: CachedStore, declared: TeamVariables) -> list[_TrustN
             # a variable that executes nothing is trusted by name, whatever its value
             text = need.text if need.executes else ""
             by_pair.setdefault(
-                (need.name, text), _TrustNeed(need.name, text, need.executes, [])
+                (need.name, text), _TrustNeed(need.name, text, need.executes, "", [])
             ).places.append(str(need.origin))
     if problems:
         raise NpuprofError(problems)
     return [by_pair[pair] for pair in sorted(by_pair)]
-
-
-def _build_trusted(needs: list[_TrustNeed]) -> Trusted:
-    names = frozenset(need.name for need in needs if not need.executes and not need.signature)
-    pairs = frozenset((need.name, need.text) for need in needs if need.executes)
-    declared = frozenset((need.name, need.signature) for need in needs if need.signature)
-    return Trusted(names, pairs, declared)
 
 
 def _read_list(path: str) -> Trusted:
@@ -212,12 +216,7 @@ def _read_list(path: str) -> Trusted:
         fields = json.loads(raw)
         if fields["schema"] != _SCHEMA:
             raise ValueError(fields["schema"])
-        rows = fields["names"]
-        return Trusted(
-            frozenset(str(row["variable"]) for row in rows if "declared" not in row),
-            frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]),
-            frozenset((str(row["variable"]), row["declared"]) for row in rows if "declared" in row),
-        )
+        return _read_fields(fields)
     except (ValueError, LookupError, TypeError, RecursionError):
         hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
         raise build_error(
@@ -225,43 +224,44 @@ def _read_list(path: str) -> Trusted:
         ) from None
 
 
+def _read_fields(fields: TomlTable) -> Trusted:
+    rows = fields["names"]
+    return Trusted(
+        frozenset(str(row["variable"]) for row in rows if "declared" not in row),
+        frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]),
+        frozenset((str(row["variable"]), row["declared"]) for row in rows if "declared" in row),
+    )
+
+
 def _format_groups(needs: list[_TrustNeed]) -> str:
     """Return the variables, grouped by the reason why they need trust."""
     groups: dict[str, list[str]] = {}
     for need in needs:
-        value = f" = {keys.format_short_value(need.text)}" if need.executes else ""
+        value = f" = {keys.format_short_value(need.value)}" if need.executes else ""
         reason = "trusted by name: not in the catalogue"
         if need.executes:
             reason = f"trusted with this value: {need.executes}"
-        elif need.signature:
+        elif need.declared:
             reason = "trusted by name and kind: declared in npuprof.toml"
-            value = f": {need.signature}"
+            value = f": {need.declared}"
         groups.setdefault(reason, []).append(
-            f"  {need.name}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n"
+            f"  {need.variable}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n"
         )
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
-def _build_fields(folder: CachedStore, needs: list[_TrustNeed]) -> dict[str, Any]:
-    pairs = [
+def _build_fields(folder: CachedStore, needs: list[_TrustNeed]) -> TomlTable:
+    # a pair may have an empty value
+    rows = [
         {
-            "variable": need.name,
-            "value": need.text,
-            "executes": need.executes,
-            "places": need.places,
+            name: item
+            for name, item in need._asdict().items()
+            if item or (name == "value" and need.executes)
         }
         for need in needs
-        if need.executes
     ]
-    names = [
-        {
-            "variable": need.name,
-            **({"declared": need.signature} if need.signature else {}),
-            "places": need.places,
-        }
-        for need in needs
-        if not need.executes
-    ]
+    pairs = [row for row in rows if "executes" in row]
+    names = [row for row in rows if "executes" not in row]
     return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}
 
 

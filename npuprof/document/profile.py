@@ -13,6 +13,7 @@ from npuprof.model import (
     LIST_OPS,
     SCENARIOS,
     SECTIONS,
+    Axes,
     Finding,
     Fix,
     Origin,
@@ -126,7 +127,7 @@ OVERRIDE_KEYS = ("match", "unset", *SECTIONS, *LIST_OPS)
 class Override(Record):
     """An ``[[override]]`` block: its match and the steps it applies."""
 
-    match: dict[str, tuple[str, ...]]
+    match: Axes
     steps: tuple[Step, ...]
     layer: str
 
@@ -252,11 +253,13 @@ class Profile:
     def touches(self, key: str) -> bool:
         """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:
-            steps = [*self.steps]
-            for override in self.overrides:
-                steps += override.steps
-            self.touched = frozenset([step.key for step in steps])
+            self.touched = frozenset([step.key for step in (*self.steps, *self.override_steps)])
         return key in self.touched
+
+    @property
+    def override_steps(self) -> list[Step]:
+        """The steps of all overrides, in order."""
+        return [step for override in self.overrides for step in override.steps]
 
     @property
     def extends(self) -> tuple[str, ...]:
@@ -310,6 +313,10 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"Profile({self.key!r})"
+
+
+#: A preset after all its ancestors, lowest first.
+Lineage = tuple[Profile, ...]
 
 
 class _Reader:
@@ -551,7 +558,7 @@ class _Reader:
                 'write match = { product = "atlas-a3" }',
             )
             match = {}
-        values_by_axis: dict[str, tuple[str, ...]] = {}
+        values_by_axis: Axes = {}
         for name, value in match.items():
             if name not in MATCH_KEYS:
                 self.named.append((*path, "match", name))

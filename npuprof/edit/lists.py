@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from npuprof.catalog import values
+from npuprof.catalog.values import subtract_lists
 from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.assignments import (
@@ -123,14 +124,14 @@ def find_list_changes(
         lists[at] = [] if value is MISSING else value
     removed = lists[removed_path]
     lower = [*lists[()], *lists[path]]
-    present = [*_without(lower, removed), *lists[appended_path]]
+    present = [*subtract_lists(lower, removed), *lists[appended_path]]
     items = _read_items(change.text, present)
     results: dict[Path, list[Any]] = {}
     if change.adds:
         new = _leave_out_known(items, present, change.key, notes)
-        if (kept := _without(removed, new)) != removed:
+        if (kept := subtract_lists(removed, new)) != removed:
             results[removed_path] = kept
-            new = _without(new, lower)
+            new = subtract_lists(new, lower)
         if new:
             is_own = written[appended_path] is MISSING and base is MISSING
             target = path if is_own else appended_path
@@ -138,10 +139,10 @@ def find_list_changes(
     else:
         _require_present(items, present, change.key)
         for at in (path, appended_path):
-            if (kept := _without(lists[at], items)) != lists[at]:
+            if (kept := subtract_lists(lists[at], items)) != lists[at]:
                 results[at] = kept
-        left = _without(lists[()], removed)
-        if gone := [item for item in items if _is_among(item, left)]:
+        left = subtract_lists(lists[()], removed)
+        if gone := subtract_lists(items, subtract_lists(items, left)):
             results[removed_path] = [*removed, *gone]
     return [_put_list(data, at, listed) for at, listed in results.items()]
 
@@ -169,7 +170,7 @@ def _change_names(
         new = _leave_out_known(items, before, change.key, notes)
         return [_put_list(data, path, [*before, *new])] if new else []
     _require_present(items, before, change.key)
-    return [_put_list(data, path, _without(before, items))]
+    return [_put_list(data, path, subtract_lists(before, items))]
 
 
 def _read_items(text: str, known: list[Any]) -> list[Any]:
@@ -187,27 +188,19 @@ def _read_items(text: str, known: list[Any]) -> list[Any]:
     return value
 
 
-def _is_among(item: Any, items: list[Any]) -> bool:
-    return any(values.is_same_typed_value(item, candidate) for candidate in items)
-
-
-def _without(listed: list[Any], items: list[Any]) -> list[Any]:
-    return [item for item in listed if not _is_among(item, items)]
-
-
 def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[str]) -> list[Any]:
     new: list[Any] = []
     for item in items:
-        if _is_among(item, [*known, *new]):
+        added = subtract_lists([item], [*known, *new])
+        new += added
+        if not added:
             notes.append(f"{key} has {keys.format_short_value(item)} already")
-        else:
-            new.append(item)
     return new
 
 
 def _require_present(items: list[Any], known: list[Any], key: str) -> None:
     """Raise NpuprofError for an element to remove that a list does not have."""
-    for item in _without(items, known):
+    for item in subtract_lists(items, known):
         hint = f"it is {keys.format_short_value(known)}" if known else ""
         raise build_error("NP924", f"{key} has no {keys.format_short_value(item)}", "", hint)
 

@@ -478,13 +478,8 @@ def _is_unordered_list(path: Path) -> bool:
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
     """Merge lists as sets: ours without their removals, then their additions."""
-    in_base, in_ours, in_theirs = (
-        set(map(values.identify_value, side)) for side in (base, ours, theirs)
-    )
-    removed = in_base - in_theirs
-    known = in_base | in_ours
-    remaining = [item for item in ours if values.identify_value(item) not in removed]
-    return remaining + [item for item in theirs if values.identify_value(item) not in known]
+    remaining = values.subtract_lists(ours, values.subtract_lists(base, theirs))
+    return remaining + values.subtract_lists(theirs, [*base, *ours])
 
 
 def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.document.profile import Override
-from npuprof.model import Step, build_error
+from npuprof.model import Step, TomlTable, build_error
 from npuprof.renderers.flattened import build_tables, collect_profile_head, format_tables
 from npuprof.resolve import apply_layers
 from npuprof.resolve.config import Config
@@ -19,7 +19,7 @@ def flatten_config(config: Config) -> str:
 
     Raises NpuprofError (NP920) if a layer changes a part of what an override below it sets.
     """
-    settings: dict[str, Any] = {}
+    settings: TomlTable = {}
     overrides: list[tuple[Override, list[Step]]] = []
     for profile in config.lineage:
         replaced = {step.key for step in profile.steps if _is_replacing(step)}
@@ -47,12 +47,12 @@ def _is_replacing(step: Step) -> bool:
     return step.op == "set" and not isinstance(step.value, dict)
 
 
-def _collect_flat_head(config: Config, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_flat_head(config: Config, settings: Mapping[str, Any]) -> TomlTable:
     """Return ``[profile]`` of a flattened preset, with what all layers clear, lock and accept."""
     head = {**config.lineage[-1].table, **collect_profile_head(config), "extends": None}
     unset: dict[str, None] = {}
     locked: dict[str, None] = {}
-    accepted: dict[str, Any] = {}
+    accepted: TomlTable = {}
     for profile in config.lineage:
         # run and env also remove these from the environment of the caller
         unset |= {s.key: None for s in profile.steps if s.op == "unset" and s.key[:4] == "env."}
@@ -62,14 +62,14 @@ def _collect_flat_head(config: Config, settings: Mapping[str, Any]) -> dict[str,
     return head | {"locked": list(locked), "ignore": list(accepted.values())}
 
 
-def _build_override_table(override: Override, steps: list[Step]) -> dict[str, Any]:
-    table: dict[str, Any] = {"match": {axis: list(match) for axis, match in override.match.items()}}
+def _build_override_table(override: Override, steps: list[Step]) -> TomlTable:
+    table: TomlTable = {"match": {axis: list(match) for axis, match in override.match.items()}}
     for step in steps:
         section, name = keys.split_section_and_name(step.key)
         if step.op == "unset":
             path = keys.format_key_path(step.key, step.tail)
             table.setdefault("unset", []).append(path)
         else:
-            block = table if step.op == "set" else table.setdefault("append", {})
+            block = table if step.op == "set" else table.setdefault(step.op, {})
             block.setdefault(section, {})[name] = step.value
     return table

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from npuprof.catalog import find_record_texts, record_names
-from npuprof.model import Record
+from npuprof.model import Fields, Record
 from npuprof.resolve.digests import digest_bytes
 from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 #: The start of the last header line, with the hash of the following text.
 TEXT_MARK = "# text: sha256:"
@@ -72,7 +70,7 @@ def stamp_text(head: str, body: str) -> str:
     return f"{head}{TEXT_MARK}{_hash_body(body)}\n{body}"
 
 
-def stamp_json(fields: dict[str, Any]) -> str:
+def stamp_json(fields: Fields) -> str:
     """Return the fields of a JSON answer as text, ending with a hash: JSON has no comments."""
     from npuprof.report.json_text import format_json_answer
 
@@ -207,7 +205,7 @@ def _hide_digests(text: str) -> str:
     return _EXPORTED_DIGEST.sub(r"\1", text)
 
 
-def _read_fields(text: str, omitted: Collection[str] = ("text",)) -> dict[str, Any]:
+def _read_fields(text: str, omitted: Collection[str] = ("text",)) -> Fields:
     import json
 
     return {name: value for name, value in json.loads(text).items() if name not in omitted}

@@ -154,7 +154,7 @@ def _find_author(profile: Profile) -> Author:
 
 def list_profile_needs(profile: Profile) -> list[Need]:
     """Return the variables in a preset itself that need trust, overrides included."""
-    steps = (*profile.steps, *(step for override in profile.overrides for step in override.steps))
+    steps = (*profile.steps, *profile.override_steps)
     return [need for step in steps if (need := find_step_need(profile, step))]
 
 

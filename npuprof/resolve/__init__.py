@@ -15,8 +15,8 @@ from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.catalog.programs import spell_key
 from npuprof.document import build_command_line_document
-from npuprof.document.profile import FORM, Override, Profile
-from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
+from npuprof.document.profile import FORM, Lineage, Override, Profile
+from npuprof.model import Context, Event, NpuprofError, Origin, Step, TomlTable, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
@@ -63,7 +63,7 @@ class Resolver:
         self.lineages = lineages or Lineages(lookups.find_parent, lookups.find_axes)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._traces: dict[tuple[Any, ...], tuple[list[Profile], tuple[Any, list[Event]]]] = {}
-        self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
+        self._folds: dict[tuple[str | None, ...], TomlTable] = {}
         self._others: dict[tuple[Context, int], Resolver] = {}
 
     def for_context(self, context: Context, form: int = 0) -> Resolver:
@@ -96,7 +96,7 @@ class Resolver:
         )
 
     def resolve_members(
-        self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: Iterable[Step] = ()
+        self, lineage: Lineage, name: str, claims: Claims, changes: Iterable[Step] = ()
     ) -> Config:
         """Return a lineage resolved, lowest first, without looking up profiles.
 
@@ -139,7 +139,7 @@ class Resolver:
         return self._build_config(profile.name, lineage, claims, ())
 
     def _build_config(
-        self, name: str, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]
+        self, name: str, lineage: Lineage, claims: Claims, changes: tuple[Step, ...]
     ) -> Config:
         last = _build_command_line(changes)
         scenario = claims["scenario"].value if "scenario" in claims else None
@@ -152,7 +152,7 @@ class Resolver:
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
     def _trace_setting(
-        self, members: tuple[Profile, ...], scenario: str | None, key: str
+        self, members: Lineage, scenario: str | None, key: str
     ) -> tuple[Any, list[Event]]:
         """Return a setting with the origin of every leaf, and each step that changed it.
 
@@ -172,7 +172,7 @@ class Resolver:
         self, touching: list[Profile], scenario: str | None, key: str
     ) -> tuple[Any, list[Event]]:
         """Return what ``_trace_setting`` does; other settings are not folded."""
-        traced: dict[str, Any] = {}
+        traced: TomlTable = {}
         events: dict[str, list[Event]] = {}
         for profile in touching:
             layers = self._select_layers(profile, scenario)
@@ -183,7 +183,7 @@ class Resolver:
         return traced.get(key), events.get(key, [])
 
     def find_last_origin(
-        self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str
+        self, lineage: Lineage, first: int, scenario: str | None, key: str
     ) -> Origin | None:
         """Return the last origin of a setting among the members from ``first`` on.
 
@@ -231,7 +231,7 @@ class Resolver:
         if len(self._folds) > kept:
             self._folds.clear()
 
-    def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
+    def fold_lineage(self, lineage: Lineage, scenario: str | None) -> TomlTable:
         """Return the settings after the steps of a lineage, or of its lowest part.
 
         The result is shared: copy it before changing it.
@@ -252,7 +252,7 @@ class Resolver:
 
     def _apply_layers(
         self,
-        settings: dict[str, Any],
+        settings: TomlTable,
         profile: Profile,
         layers: list[Layer],
         events: dict[str, list[Event]] | None = None,
@@ -276,7 +276,7 @@ class Resolver:
 def rebuild_config(
     name: str,
     context: Context,
-    lineage: tuple[Profile, ...],
+    lineage: Lineage,
     claims: Claims,
     changes: tuple[Step, ...],
     policy: Policy | None = None,
@@ -336,7 +336,7 @@ def is_match_met(name: str, allowed: tuple[str, ...], value: str | None) -> bool
 
 
 def apply_layers(
-    settings: dict[str, Any],
+    settings: TomlTable,
     profile: Profile,
     layers: list[Layer],
     events: dict[str, list[Event]] | None,
@@ -387,7 +387,7 @@ def _does_touch(profile: Profile, key: str) -> bool:
 
 
 def take_over_spellings(
-    settings: dict[str, Any], key: str, events: dict[str, list[Event]] | None
+    settings: TomlTable, key: str, events: dict[str, list[Event]] | None
 ) -> None:
     """Move the value of a program's argument to the key in its written form.
 
@@ -407,7 +407,7 @@ def _find_structured_key(key: str, form: int) -> str:
 
 
 def apply_unset_step(
-    settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut], form: int = FORM
+    settings: TomlTable, step: Step, cuts: dict[str, values.Cut], form: int = FORM
 ) -> bool:
     """Unset the key of a step; return whether it was set.
 
@@ -442,7 +442,7 @@ def _trace_step(
     return values.trace_leaves(step.value, origin)
 
 
-def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
+def _build_command_line(changes: tuple[Step, ...]) -> Lineage:
     """Return a profile for each change on the command line: overrides that always match."""
     profiles = []
     # one profile per argument: origins name --set or --unset, and the written order decides

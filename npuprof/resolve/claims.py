@@ -36,8 +36,8 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
     combined: Claims = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
-    for prefix, key in ((VERSIONS, "versions"), (AXES, "axes")):
-        own |= {f"{prefix}{name}": value for name, value in profile.table.get(key, {}).items()}
+    for table in ("versions", "axes"):
+        own |= {f"{table}.{name}": value for name, value in profile.table.get(table, {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
             path: tuple[str, ...] = ("profile", *name.split("."))
@@ -70,14 +70,24 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
         return second
     if known.value == second.value:
         return known
-    narrow = _narrow_values if name.startswith(AXES) else _NARROWINGS.get(name)
-    if narrow:
-        value = narrow(known.value, second.value)
-    else:
-        value = _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
+    value = narrow_value(name, known.value, second.value)
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
     return known if value == known.value else Claim(value, second.origin)
+
+
+def find_axis(name: str) -> str:
+    """Return the axis that a claim limits."""
+    return "product" if name == "products" else name.rpartition(".")[2]
+
+
+def narrow_value(name: str, known: Any, second: Any) -> Any:
+    """Return the intersection of two values of a claim, empty if there is none."""
+    if name.startswith(AXES):
+        return [value for value in known if value in second]
+    if narrow := _NARROWINGS.get(name):
+        return narrow(known, second)
+    return _narrow_releases(known, second, name.removeprefix(VERSIONS))
 
 
 def _narrow_releases(known: str, second: str, axis: str) -> str:
@@ -111,11 +121,6 @@ def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     ]
 
 
-def _narrow_values(known: list[str], second: list[str]) -> list[str]:
-    """Return the values of a declared axis that are in both lists."""
-    return [value for value in known if value in second]
-
-
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
     "scenario": lambda known, second: "",  # scenarios have no intersection
     "products": _narrow_products,
@@ -130,7 +135,7 @@ _PLAIN = tuple(name for name in INHERITED_KEYS if name not in ("versions", "axes
 
 def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: Claim) -> Finding:
     sides = " and ".join(
-        f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})"
+        f"for {format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})"
         for claim in (known, second)
     )
     scope = _EMPTY_SCOPES.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
@@ -148,5 +153,6 @@ def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: C
     return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))
 
 
-def _format_claim(value: Any) -> str:
-    return f"for {', '.join(value) if isinstance(value, list) else value}"
+def format_claim(value: Any) -> str:
+    """Return the value of a claim as messages show it."""
+    return ", ".join(value) if isinstance(value, list) else str(value)

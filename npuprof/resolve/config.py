@@ -9,10 +9,10 @@ from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.catalog.values import FrozenDict, copy_value, freeze_value
 from npuprof.document import keys
-from npuprof.document.profile import FORM, Profile
-from npuprof.model import Context, Event, NpuprofError, Origin, Path, Step, did_you_mean
+from npuprof.document.profile import FORM, Lineage, Profile
+from npuprof.model import Axes, Context, Event, NpuprofError, Origin, Path, Step, did_you_mean
 from npuprof.report.text import Code, Markup, format_count
-from npuprof.resolve.claims import AXES, VERSIONS
+from npuprof.resolve.claims import AXES, VERSIONS, find_axis, format_claim
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.system import group_pairs
 
@@ -38,13 +38,11 @@ if TYPE_CHECKING:
         lineages: Lineages
         lookups: Lookups
 
-        def fold_lineage(
-            self, lineage: tuple[Profile, ...], scenario: str | None
-        ) -> dict[str, Any]:
+        def fold_lineage(self, lineage: Lineage, scenario: str | None) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of its lowest part."""
 
         def find_last_origin(
-            self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str
+            self, lineage: Lineage, first: int, scenario: str | None, key: str
         ) -> Origin | None:
             """Return the last origin of a setting among the members from ``first`` on."""
 
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
 
         def resolve_members(
             self,
-            lineage: tuple[Profile, ...],
+            lineage: Lineage,
             name: str,
             claims: Claims,
             changes: tuple[Step, ...] = (),
@@ -145,7 +143,7 @@ class Config(Mapping[str, "Any"]):
 
     name: str
     context: Context
-    lineage: tuple[Profile, ...]
+    lineage: Lineage
     settings: dict[str, Any]
     resolver: Resolving
     changes: tuple[Step, ...]
@@ -156,7 +154,7 @@ class Config(Mapping[str, "Any"]):
         self,
         name: str,
         context: Context,
-        lineage: tuple[Profile, ...],
+        lineage: Lineage,
         settings: dict[str, Any],
         tracer: Callable[[str], tuple[Any, list[Event]]],
         resolver: Resolving,
@@ -325,14 +323,13 @@ class Config(Mapping[str, "Any"]):
         return self._freeze_claims(AXES)
 
     def _freeze_claims(self, prefix: str) -> Mapping[str, Any]:
-        claims = self.claims.items()
         return self.remember(
             prefix,
             lambda: FrozenDict(
                 {
-                    name.removeprefix(prefix): claim.value
-                    for name, claim in claims
-                    if name.startswith(prefix)
+                    axis: claim.value
+                    for name, claim in self.claims.items()
+                    if (axis := name.removeprefix(prefix)) != name
                 }
             ),
         )
@@ -344,7 +341,7 @@ class Config(Mapping[str, "Any"]):
         """
         return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
 
-    def list_covered_versions(self) -> dict[str, tuple[str, ...]]:
+    def list_covered_versions(self) -> Axes:
         """Return the framework releases that the preset supports.
 
         If a release was requested, it is the only one.
@@ -570,17 +567,12 @@ def _format_html(config: Config) -> str:
 
 def _describe_purpose(config: Config) -> str:
     requested = config.context
+    titles = {"scenario": "", "cann": "CANN ", "products": ""}
     parts = [
-        config.scenario or "",
-        f"CANN {config.cann}" if config.cann else "",
-        ", ".join(config.products),
+        titles.get(name, f"{find_axis(name)} ") + format_claim(claim.value)
+        for name, claim in config.claims.items()
     ]
-    parts += [f"{name} {spec}" for name, spec in config.versions.items()]
-    parts += [f"{name} {', '.join(values)}" for name, values in config.axes.items()]
-    parts += [
-        f"resolved for {requested.describe()}"
-        if requested._replace(target=None) != Context()
-        else ""
-    ]
+    if requested._replace(target=None) != Context():
+        parts.append(f"resolved for {requested.describe()}")
     parts += [f"target {requested.target}" if requested.target else ""]
     return "; ".join(filter(None, parts))

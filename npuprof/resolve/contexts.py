@@ -20,16 +20,16 @@ from operator import and_, or_
 
 from npuprof.catalog import products, releases, targets
 from npuprof.document.profile import MATCH_KEYS, Override
-from npuprof.model import SCENARIOS, Context, Finding, NpuprofError, Origin, Record
-from npuprof.resolve import is_match_met
-from npuprof.resolve.claims import Claim
+from npuprof.model import SCENARIOS, Axes, Context, Finding, NpuprofError, Origin, Record
+from npuprof.resolve import is_match_met, is_override_active
+from npuprof.resolve.claims import Claim, find_axis, narrow_value
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.system import group_pairs, join_boxes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     Choice = TypeVar("Choice")
 
@@ -105,16 +105,9 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
         for index, override in enumerate(profile.overrides):
             axes = ("product", "cann", *list_axes_matched([override]))
             open_ = [axis for axis in axes if axis in override.match and not here.find_value(axis)]
-            values = {
-                axis: config.scenario if axis == "scenario" else here.find_value(axis)
-                for axis in override.match
-            }
-            met = all(
-                is_match_met(axis, allowed, values[axis])
-                for axis, allowed in override.match.items()
-                if axis not in open_
-            )
-            if open_ and met and may_be_asked(config, override):
+            known = {axis: names for axis, names in override.match.items() if axis not in open_}
+            is_met = is_override_active(override._replace(match=known), here, config.scenario)
+            if open_ and is_met and may_be_asked(config, override):
                 unasked.setdefault(" and ".join(map(format_flag, open_)), []).append(
                     profile.origin("override", index)
                 )
@@ -130,29 +123,14 @@ def format_flag(axis: str) -> str:
 
 def may_be_asked(config: Config, override: Override) -> bool:
     """Return whether an override matches products, releases and axes that the preset supports."""
-    allowed = override.match.get("product", ())
-    if (
-        allowed
-        and config.products
-        and not any(
-            products.may_contain(name, meant) or products.may_contain(meant, name)
-            for name, meant in combinations(allowed, config.products)
-        )
-    ):
-        return False
-    for axis, spec in config.list_ranges().items():
-        claimed = set(releases.find_releases_in_range(spec, axis) or ())
-        spans = [
-            claimed.intersection(releases.find_releases_in_range(text, axis) or ())
-            for text in override.match.get(axis, ())
-        ]
-        # each listed range is outside of what the preset supports
-        if spans and not any(spans):
+    for name, claim in config.claims.items():
+        names = override.match.get(find_axis(name), ())
+        # ranges are narrowed as texts, other values as lists
+        choices = names if isinstance(claim.value, str) else [[*names]]
+        is_met = any(narrow_value(name, choice, claim.value) for choice in choices)
+        if names and claim.value and name != "scenario" and not is_met:
             return False
-    return not any(
-        values.isdisjoint(override.match.get(axis, values))
-        for axis, values in ((axis, set(values)) for axis, values in config.axes.items())
-    )
+    return True
 
 
 #: The value of an axis that is neither requested nor limited by the preset.
@@ -201,7 +179,7 @@ class Region(Record):
     versions: tuple[tuple[str, tuple[str, ...]], ...]
     surface: str
     apart: bool
-    spans: dict[str, tuple[str, ...]]
+    spans: Axes
     words: tuple[str, ...]
     plain: bool
     axes: tuple[tuple[str, Stretch], ...] = ()
@@ -300,19 +278,19 @@ class ContextMap:
             ("target", config.context.target, targets.list_target_names()),
             ("scenario", config.scenario, SCENARIOS),
         )
-        target, scenario = (
-            [fixed]
-            if fixed
-            else [_OPEN, *(name for name in self._list_named(axis) if name in known)]
+        uses = [
+            [
+                (self._find_active(axis, name), name)
+                for name in ([fixed] if fixed else [_OPEN, *self._list_named(axis)])
+                if name == fixed or name in known
+            ]
             for axis, fixed, known in named
-        )
-        masks = [
-            *([mask for mask, _ in stretch] for stretch in stretches),
-            [self._find_active("target", name) for name in target],
-            [self._find_active("scenario", name) for name in scenario],
         ]
         # every value of an axis goes with every value of the others
-        self._active = reduce(and_, (reduce(or_, own) for own in masks))
+        everything: list[Any] = [*stretches, *uses]
+        self._active = reduce(
+            and_, (reduce(or_, (mask for mask, _ in choices)) for choices in everything)
+        )
         self.count = prod(map(len, stretches))
         is_limited = self.declared and self.count > MOST_CONTEXTS
         combine = _combine_nearest_first if is_limited else combinations
@@ -320,15 +298,9 @@ class ContextMap:
         for pairs in islice(combine(*stretches), MOST_CONTEXTS if is_limited else None):
             box = tuple(tuple(values) for _, values in pairs)
             everywhere = reduce(and_, (mask for mask, _ in pairs))
-            for place, name in combinations(
-                target, scenario
-            ):  # separately: checks use each of them alone
-                active = (
-                    everywhere
-                    & self._find_active("target", place)
-                    & self._find_active("scenario", name)
-                )
-                points.append(Point(box, place, name, active))
+            # separately: checks use each of them alone
+            for (there, target), (then, scenario) in combinations(*uses):
+                points.append(Point(box, target, scenario, everywhere & there & then))
         return points
 
     def _list_axis_values(self, axis: str) -> list[str | None]:

@@ -16,7 +16,7 @@ from npuprof.catalog import values
 from npuprof.document.profile import FORM as FORM
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.document.profile import OLDER_FORM as OLDER_FORM
-from npuprof.model import LIST_OPS, Step
+from npuprof.model import LIST_OPS, Step, TomlTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _PLAIN = frozenset((str, int, bool))
 _NUMBERS = frozenset((int, float))
 
 
-def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
+def compute_digest(settings: TomlTable, form: int = FORM) -> str:
     """Return the SHA-256, in hexadecimal, of settings by full key.
 
     Raises KeyError for an unknown form.
@@ -55,7 +55,7 @@ def _write_setting(key: str, value: Any, is_older: bool) -> str:
 _write_plain_setting = lru_cache(4096, typed=True)(_write_setting)
 
 
-def list_digests(settings: dict[str, Any]) -> list[str]:
+def list_digests(settings: TomlTable) -> list[str]:
     """Return the digests of settings in all forms, the current one first.
 
     Older releases of npuprof wrote another form.
@@ -94,7 +94,7 @@ def _write_layer(profile: Profile, form: int) -> str:
     return profile.layers[form]
 
 
-def _describe_layer(profile: Profile, form: int) -> dict[str, Any]:
+def _describe_layer(profile: Profile, form: int) -> TomlTable:
     """Return the settings that a profile sets for itself and its dependents.
 
     Empty parts are left out.
@@ -118,9 +118,9 @@ def _describe_layer(profile: Profile, form: int) -> dict[str, Any]:
     return {name: part for name, part in content.items() if part not in ([], {}, "")}
 
 
-def _describe_steps(steps: Sequence[Step], form: int) -> dict[str, Any]:
+def _describe_steps(steps: Sequence[Step], form: int) -> TomlTable:
     """Return the operations of a layer by kind."""
-    described: dict[str, Any] = {
+    described: TomlTable = {
         "unset": sorted(
             {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
         ),

@@ -12,7 +12,7 @@ from itertools import repeat
 from operator import attrgetter, contains, is_
 
 from npuprof.catalog import releases
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Lineage, Profile
 from npuprof.model import Axes, Finding, NpuprofError
 from npuprof.resolve.claims import combine_claims
 from npuprof.system import group_pairs
@@ -70,7 +70,7 @@ class Lineages:
     def __init__(self, lookup: Lookup, find_axes: FindAxes) -> None:
         self._lookup = lookup
         self._find_axes = find_axes
-        self._lineages: dict[str, tuple[Profile, ...]] = {}
+        self._lineages: dict[str, Lineage] = {}
         #: errors of profiles whose ancestors cannot be ordered
         self._errors: dict[str, NpuprofError] = {}
         self._claims: dict[str, Claims] = {}
@@ -114,7 +114,7 @@ class Lineages:
         """
         return self._parents.get(profile.key, ())
 
-    def resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
+    def resolve_claims(self, lineage: Lineage) -> Claims:
         """Return the claims of the last profile of a lineage."""
         members = {member.key: member for member in lineage}
         waiting = [lineage[-1]]
@@ -130,7 +130,7 @@ class Lineages:
                 )
         return self._claims[lineage[-1].key]
 
-    def find_lineage(self, profile: Profile) -> tuple[Profile, ...]:
+    def find_lineage(self, profile: Profile) -> Lineage:
         """Return the profile after all its ancestors, lowest first. Raises NpuprofError."""
         # profiles whose parents are being ordered; each extends the next
         chain: dict[str, Profile] = {}
@@ -211,9 +211,7 @@ class Lineages:
             raise NpuprofError([*problems, *self.list_form_problems((profile,))])
         return parents
 
-    def _settle_versions(
-        self, profile: Profile, lineage: tuple[Profile, ...]
-    ) -> tuple[Profile, ...]:
+    def _settle_versions(self, profile: Profile, lineage: Lineage) -> Lineage:
         """Return a lineage that contains each source preset once.
 
         Two versions with equal content are merged.
@@ -242,7 +240,7 @@ class Lineages:
 
     def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
         """Return the inheritance path from a profile to one of its ancestors, as text."""
-        paths: dict[str, tuple[Profile, ...]] = {profile.key: (profile,)}
+        paths: dict[str, Lineage] = {profile.key: (profile,)}
         waiting = [profile]
         for current in waiting:  # breadth first: the shortest path
             for key in self._parents.get(current.key, ()):
@@ -251,7 +249,7 @@ class Lineages:
                     waiting.append(members[key])
         return " -> ".join(member.name for member in paths.get(end.key, (profile, end)))
 
-    def _order_lineage(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
+    def _order_lineage(self, profile: Profile, parents: list[Profile]) -> Lineage:
         """Merge the orders of the parents without contradicting any of them."""
         if len(parents) < 2:
             return (*self._lineages[parents[0].key], profile) if parents else (profile,)
@@ -266,9 +264,7 @@ class Lineages:
         # reversed: of ancestors without a fixed order, those of the last parent come last
         return (*self._merge_lineages(profile, [*reversed(lines), tuple(parents)]), profile)
 
-    def _stack_lineages(
-        self, profile: Profile, lines: list[tuple[Profile, ...]]
-    ) -> tuple[Profile, ...]:
+    def _stack_lineages(self, profile: Profile, lines: list[Lineage]) -> Lineage:
         """Compose profiles of which a later one may be an ancestor of an earlier one.
 
         Such an ancestor moves to the end.
@@ -282,9 +278,7 @@ class Lineages:
                 order = self._merge_lineages(profile, [line, order, (order[-1], last)])
         return (*order, profile)
 
-    def _merge_lineages(
-        self, profile: Profile, lines: list[tuple[Profile, ...]]
-    ) -> tuple[Profile, ...]:
+    def _merge_lineages(self, profile: Profile, lines: list[Lineage]) -> Lineage:
         """Return one order of all members that contradicts none of the given ones.
 
         Raises NpuprofError.
@@ -321,7 +315,7 @@ class Lineages:
         return (*lines[0][:common], *reversed(order))
 
 
-def _count_common(lines: list[tuple[Profile, ...]]) -> int:
+def _count_common(lines: list[Lineage]) -> int:
     """Return the length of the common prefix of all lines, without the last member of any.
 
     The prefix comes first in every order.
@@ -375,6 +369,6 @@ def is_set_anywhere(lineage: Iterable[Profile], key: str) -> bool:
     return any(map(contains, map(_get_table, lineage), repeat(key)))
 
 
-def list_homes(lineage: tuple[Profile, ...]) -> list[Profile]:
+def list_homes(lineage: Lineage) -> list[Profile]:
     """Return one member of each store in a lineage."""
     return list(dict(zip(map(id, map(_get_home, lineage)), lineage, strict=True)).values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog import values
-from npuprof.model import LIST_OPS, Origin, Path, Step
+from npuprof.model import LIST_OPS, Fields, Origin, Path, Step
 from npuprof.resolve.config import Config
 from npuprof.system import list_items
 
@@ -86,11 +86,8 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
                 for state in (before, after, step.value)
             )
             if step.op == "remove":
-                removed = set(map(values.identify_value, own))
                 kept = [
-                    number
-                    for number, item in enumerate(old)
-                    if values.identify_value(item) not in removed
+                    number for number, item in enumerate(old) if values.subtract_lists([item], own)
                 ]
                 index = kept[index] if index < len(kept) else len(old)
             elif index < len(old):
@@ -138,7 +135,7 @@ def strip_origins(value: Any) -> Any:
     return [strip_origins(item) for item in value] if isinstance(value, list) else value
 
 
-def build_origin_dict(origin: Origin) -> dict[str, Any]:
+def build_origin_dict(origin: Origin) -> Fields:
     """Return an origin as the fields of the JSON form."""
     return {
         "profile": origin.profile,

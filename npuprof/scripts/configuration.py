@@ -125,9 +125,9 @@ class ScriptView(View):
         """Return whether a flag may be on the command line without being certain."""
         return not self.closed or any(key in self.possible for key in keys)
 
-    def list_axis_values(self, axis: str, declared: Sequence[str]) -> tuple[str | None, ...]:
-        """Return the selected value of a declared axis, or None: a script has none."""
-        return (self.requested.find_value(axis),)
+    def list_values(self, axis: str, declared: Sequence[str] = ()) -> tuple[str | None, ...]:
+        """Return the values of an axis; of a declared one None by default: a script has none."""
+        return (self.requested.find_value(axis),) if declared else super().list_values(axis)
 
     def look_up_written(self, path: tuple[str, ...]) -> Operand:
         """Return whether an operand of a team rule is set, and its value.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from keyword import iskeyword
 from typing import Any
 
@@ -15,7 +15,7 @@ from npuprof.model import SECTIONS, Axes, Finding, did_you_mean
 _TAKEN = ("axis", "framework", "path", "product", "release", "set", "spec", "target", "to", "with")
 
 
-def find_axis_fault(name: str, values: object) -> str:
+def find_axis_fault(name: str, values: Any) -> str:
     """Return why a name or its values cannot be declared, an empty string if they can."""
     plain = name.lower()
     if not (name.isascii() and name.isidentifier()) or iskeyword(plain):
@@ -24,33 +24,26 @@ def find_axis_fault(name: str, values: object) -> str:
         return "the name has another meaning in a match, an output or a condition"
     if catalog.find_option(name):
         return "the name is that of an option"
-    if not isinstance(values, list) or not values or not all(map(_is_value, values)):
+    is_fit = isinstance(values, list) and all(
+        isinstance(value, str) and value and value.isprintable() and not set(value) & set(" ,=")
+        for value in values
+    )
+    if not is_fit or not values:
         return "its values must be a list of texts without blanks, commas and '='"
     return "a value is listed twice" if len(set(values)) < len(values) else ""
 
 
-def _is_value(value: object) -> bool:
-    if not isinstance(value, str) or not value.isprintable():
-        return False
-    return value != "" and not set(value) & set(" ,=")
-
-
 def read_selected_axes(
-    given: Mapping[str, str] | Sequence[str], declared: Axes, problems: list[Finding]
+    given: Iterable[tuple[str, str]], declared: Axes, problems: list[Finding]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the values that a user selects, by axis, or as texts like ``role=decode``.
-
-    Undeclared ones are added to the problems.
-    """
-    if not isinstance(given, Mapping):
-        pairs = [argument.partition("=")[::2] for argument in given]
-        given = dict(pairs)
-        if len(given) < len(set(pairs)):
+    """Return the values that a user selects, by axis; undeclared ones are added to the problems."""
+    selected: dict[str, str] = {}
+    for name, value in given:
+        problems += find_undeclared(name, value, declared)
+        if selected.setdefault(name, value) != value:
             what = "--axis selects two values of an axis"
             problems.append(Finding("NP902", what, "", "select one, or none for all"))
-    for name, value in given.items():
-        problems += find_undeclared(name, value, declared)
-    return tuple(sorted(given.items()))
+    return tuple(sorted(selected.items()))
 
 
 def find_undeclared_values(tree: Any, declared: Axes) -> Iterator[Finding]:

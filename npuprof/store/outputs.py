@@ -71,33 +71,30 @@ class Outputs:
         if home.is_shipped or home.is_locked or not home.may_have_policy():
             return ()
         problems: list[Finding] = []
-        outputs = [
-            self._read_output(dict(texts), origin, problems)
-            for texts, origin in self._workspace.lookups.find_project(home).outputs
-        ]
+        outputs = []
+        for texts, origin in self._workspace.lookups.find_project(home).outputs:
+            try:
+                outputs.append(self._read_output(dict(texts), origin))
+            except NpuprofError as error:
+                problems += [
+                    finding._replace(code="NP040", origin=origin, key="output")
+                    for finding in error.findings
+                ]
         if problems:
             raise NpuprofError(problems)
         return tuple(outputs)
 
-    def _read_output(
-        self, texts: dict[str, str], origin: Origin, problems: list[Finding]
-    ) -> Output:
-        """Return the output of a table; its faults are added to the problems."""
+    def _read_output(self, texts: dict[str, str], origin: Origin) -> Output:
+        """Return the output of a table. Raises NpuprofError."""
         spec, to, path = (texts.pop(name) for name in ("spec", "to", "path"))
         cann, product = (texts.pop(name, None) for name in ("cann", "product"))
         workspace = self._open(Context())
         axes = {name: texts.pop(name) for name in workspace.declared_axes if name in texts}
-        context = Context()
-        faults: tuple[Finding, ...] = ()
         if self._is_in_store(path):
             what = f"the output {path!r} is in the store"
             why = "A rendered file would be one of its presets, or hide one."
-            faults = (Finding("NP040", what, why, "name a path outside of it"),)
-        try:
-            context = build_context(cann, product, to, texts, axes, workspace)
-        except NpuprofError as error:
-            faults += error.findings
-        problems += [fault._replace(code="NP040", origin=origin, key="output") for fault in faults]
+            raise build_error("NP040", what, why, "name a path outside of it")
+        context = build_context(cann, product, to, texts, axes, workspace)
         return Output(spec, path.rstrip("/"), context, origin)
 
     def _open(self, context: Context) -> Workspace:

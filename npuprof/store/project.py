@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
@@ -22,6 +22,7 @@ from npuprof.model import (
     Origin,
     Path,
     Record,
+    TomlTable,
     __version__,
     build_error,
     did_you_mean,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     Entry = TypeVar("Entry")
+    #: The keys of a table by name.
+    Keys = dict[str, ProjectKey]
 
     from npuprof.document.policy import Ignore, TeamRule
 
@@ -132,30 +135,37 @@ class _Reader:
     def read_project(self) -> Project:
         """Return the project, without faulty parts."""
         good = self._read_table(self._document.data, (), _KEYS)
-        sources = {
-            name: source
-            for name, table in good.get("sources", {}).items()
-            if (source := self._read_source(name, table))
-        }
+        sources = self._read_entries("sources", good, _SOURCE_KEYS, ("url",), self._read_source)
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
-        variables = {
-            name: variable
-            for name, table in good.get("variables", {}).items()
-            if (variable := self._read_variable(name, table))
-        }
+        variables = self._read_entries(
+            "variables", good, _list_variable_keys, ("kind", "values"), self._read_variable
+        )
         declared = self._read_axes(good.get("axes", {}))
-        rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()), declared)
+        read_rule = partial(teamrules.read_rule, declared)
+        rules = self._read_entries("rule", good, teamrules.KEYS, ("code", "require"), read_rule)
+        self._require_distinct((rule.code, ("rule", index)) for index, rule in rules.items())
+        ignore_keys = teamrules.IGNORE_KEYS  # all are required
+        ignores = self._read_entries(
+            "ignore", good, ignore_keys, ignore_keys, teamrules.read_ignore
+        )
+        outputs = self._read_entries(
+            "output",
+            good,
+            lambda _: {**_OUTPUT_KEYS, **_list_axis_keys(declared)},
+            ("spec", "to", "path"),
+            lambda origin, texts, _: (texts, origin),
+        )
         return Project(
             self._document,
             good.get("requires", ""),
             tuple(good.get("presets", ())),
             sources,
-            rules,
-            ignores,
+            tuple(rules.values()),
+            tuple(ignores.values()),
             variables,
             declared,
-            tuple(self._read_outputs(good.get("output", ()), declared)),
+            tuple(outputs.values()),
         )
 
     def _read_axes(self, table: dict[str, Any]) -> Axes:
@@ -169,56 +179,36 @@ class _Reader:
                 good[name] = tuple(values)
         return good
 
-    def _read_outputs(
-        self, tables: Sequence[dict[str, Any]], declared: Axes
-    ) -> Iterator[tuple[dict[str, str], Origin]]:
-        known = dict(_OUTPUT_KEYS)
-        for name in (*list_frameworks(), *declared) if tables else ():
-            known[name] = ProjectKey("a text", f'{name} = "VALUE"')
-        required = ("spec", "to", "path")
-        return self._read_entries(
-            "output",
-            tables,
-            known,
-            required,
-            lambda document, path, good, _: (good, Origin(document, path)),
-        )
-
-    def _read_policies(
-        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]], declared: Axes
-    ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
-        codes = [(table.get("code"), ("rule", index)) for index, table in enumerate(rules)]
-        self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
-        required = ("code", "require")
-        good_rules = self._read_entries(
-            "rule", rules, teamrules.KEYS, required, partial(teamrules.read_rule, declared)
-        )
-        keys = teamrules.IGNORE_KEYS  # all are required
-        good_ignores = self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore)
-        return tuple(good_rules), tuple(good_ignores)
-
     def _read_entries(
         self,
         kind: str,
-        tables: Sequence[dict[str, Any]],
-        known: dict[str, ProjectKey],
+        tables: TomlTable,
+        known: Keys | Callable[[TomlTable], Keys],
         required: Iterable[str],
         read: Callable[..., Entry | None],
-    ) -> Iterator[Entry]:
-        """Yield the rules or ignores of a list of tables, without faulty ones."""
-        for index, table in enumerate(tables):
-            before, path = len(self.problems), (kind, index)
-            good = self._read_table(table, path, known, required)
-            entry = read(self._document, path, good, self._add)
+    ) -> dict[Any, Entry]:
+        """Return the entries of a table or list of tables by name or index, without faulty ones."""
+        entries = {}
+        listed = tables.get(kind, ())
+        for name, table in listed.items() if isinstance(listed, dict) else enumerate(listed):
+            before, path = len(self.problems), (kind, name)
+            if not isinstance(table, dict):
+                what = f"the {kind.removesuffix('s')} {name!r} must be a table"
+                self._add(what, path, f"write [{kind}.{name}]")
+                continue
+            own_keys = known(table) if callable(known) else known
+            good = self._read_table(table, path, own_keys, required)
+            entry = read(Origin(self._document, path), good, self._add)
             # a rule with a faulty key would judge more or other presets than it was written for
             if entry is not None and len(self.problems) == before:
-                yield entry
+                entries[name] = entry
+        return entries
 
     def _read_table(
         self,
         table: dict[str, Any],
         path: Path,
-        known: dict[str, ProjectKey],
+        known: Keys,
         required: Iterable[str] = (),
     ) -> dict[str, Any]:
         """Return the known keys of a table with valid values."""
@@ -238,59 +228,37 @@ class _Reader:
                 good[name] = value
         for name in required:
             # by the table, not by its valid keys: a faulty value is no missing one
-            if name not in table:
+            if name in known and name not in table:
                 self._add(f"{name!r} is missing{where}", path, f"write {known[name].example}")
         return good
 
-    def _read_source(self, name: str, table: Any) -> Source | None:
-        path = ("sources", name)
-        if not self._is_table("source", path, table):
-            return None
-        before = len(self.problems)
+    def _read_source(self, origin: Origin, good: TomlTable, _: object) -> Source:
+        name = str(origin.path[-1])
         if not is_source_name(name):
             hint = "use letters, digits, '-' and '_', as in [sources.team]"
-            self._add(f"{name!r} cannot be the name of a source", path, hint)
-        good = self._read_table(table, path, _SOURCE_KEYS, ("url",))
-        if len(self.problems) > before:
-            return None
+            self._add(f"{name!r} cannot be the name of a source", origin.path, hint)
         # "./profiles/" and "profiles" are one store, with one mirror and one lock entry
         folder = posixpath.normpath(good.get("path", "profiles"))
-        return Source(name, **{**good, "path": "" if folder == "." else folder})
+        return Source(name, **{"url": "", **good, "path": "" if folder == "." else folder})
 
-    def _is_table(self, noun: str, path: Path, table: object) -> bool:
-        if isinstance(table, dict):
-            return True
-        section, name = path
-        self._add(f"the {noun} {name!r} must be a table", path, f"write [{section}.{name}]")
-        return False
-
-    def _read_variable(self, name: str, table: Any) -> TeamVariable | None:
-        path = ("variables", name)
-        if not self._is_table("variable", path, table):
-            return None
-        before = len(self.problems)
+    def _read_variable(self, origin: Origin, good: TomlTable, _: object) -> TeamVariable:
+        name = str(origin.path[-1])
         if fault := find_declaration_fault(name):
             why = "A team declares names of its own programs; other names keep their meaning."
             what = f"env.{name} cannot be declared: {fault}"
-            self._add(what, path, "remove it, or choose another name", why)
-        limits = TEAM_KINDS.get(str(table.get("kind")), ())
-        known = {key: _VARIABLE_KEYS[key] for key in ("kind", "doc", *limits)}
-        required = ("kind", "values") if "values" in limits else ("kind",)
-        good = self._read_table(table, path, known, required)
-        low, high = good.get("min"), good.get("max")
+            self._add(what, origin.path, "remove it, or choose another name", why)
+        low, high, kind = good.get("min"), good.get("max"), good.get("kind", "")
         if low is not None and high is not None and low > high:
-            self._add(f"'min' of {name} is above 'max'", (*path, "min"), "swap them")
-        if len(self.problems) > before:
-            return None
-        choices = ("1", "0", "true", "false") if good["kind"] == "bool" else good.get("values", ())
+            self._add(f"'min' of {name} is above 'max'", (*origin.path, "min"), "swap them")
+        choices = ("1", "0", "true", "false") if kind == "bool" else good.get("values", ())
         return TeamVariable(
             name,
-            good["kind"],
+            kind,
             choices=tuple(choices),
             minimum=low,
             maximum=high,
             doc=good.get("doc", ""),
-            origin=Origin(self._document, path),
+            origin=origin,
         )
 
     def _require_distinct(self, named: Iterable[tuple[str, Path]]) -> None:
@@ -343,6 +311,18 @@ def _is_revision(text: str) -> bool:
     return (
         bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
     )
+
+
+def _list_variable_keys(table: TomlTable) -> Keys:
+    """Return the keys that a declaration may have, depending on its kind."""
+    limits = TEAM_KINDS.get(str(table.get("kind")), ())
+    return {key: _VARIABLE_KEYS[key] for key in ("kind", "doc", *limits)}
+
+
+def _list_axis_keys(declared: Axes) -> Keys:
+    """Return the keys by which an output selects releases of frameworks and values of axes."""
+    names = (*list_frameworks(), *declared)
+    return {name: ProjectKey("a text", f'{name} = "VALUE"') for name in names}
 
 
 def _find_values_fault(texts: list[str]) -> str:

@@ -542,7 +542,7 @@ def build_context(
         from npuprof.store.axes import read_selected_axes
 
         workspace = store if isinstance(store, Workspace) else Workspace(store)
-        selected = read_selected_axes(axes, workspace.declared_axes, problems)
+        selected = read_selected_axes(_split_pairs(axes), workspace.declared_axes, problems)
     if problems:
         raise NpuprofError(problems)
     return Context(
@@ -602,13 +602,8 @@ def _read_versions(
     """
     if not versions:
         return known
-    pairs: Iterable[tuple[str, str]] = (
-        versions.items()
-        if isinstance(versions, Mapping)
-        else (argument.partition("=")[::2] for argument in versions)
-    )
     names = ("cann", *releases.list_frameworks())
-    for name, text in pairs:
+    for name, text in _split_pairs(versions):
         release, is_newer = text, False
         if name != "cann" and name in names:
             release, is_newer = releases.find_judged_release(text, name)
@@ -626,6 +621,13 @@ def _read_versions(
             why = "A preset is resolved for one release of each."
             problems.append(Finding("NP902", what, why, "omit one of them"))
     return known
+
+
+def _split_pairs(given: Mapping[str, str] | Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return pairs that are given by name, or as texts like ``role=decode``."""
+    if isinstance(given, Mapping):
+        return given.items()
+    return (argument.partition("=")[::2] for argument in given)
 
 
 def read_profile_file(path: str, home: ProfileSource | None) -> Profile:

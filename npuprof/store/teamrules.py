@@ -15,7 +15,6 @@ from npuprof.catalog.written_condition import (
     find_unknown_names,
     read_condition,
 )
-from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import (
     SECTIONS,
@@ -38,15 +37,13 @@ if TYPE_CHECKING:
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
-def read_rule(
-    declared: Axes, document: Document, path: Path, good: dict[str, Any], add: Add
-) -> TeamRule | None:
+def read_rule(declared: Axes, origin: Origin, good: TomlTable, add: Add) -> TeamRule | None:
     """Return the rule of a table, None if its condition is invalid.
 
     ``add`` gets all faults, ``good`` are the valid keys.
     """
     conditions = {
-        name: _read_condition(good[name], declared, (*path, name), add)
+        name: _read_condition(good[name], declared, (*origin.path, name), add)
         for name in ("when", "require")
         if name in good
     }
@@ -60,19 +57,15 @@ def read_rule(
         good.get("message", ""),
         good.get("severity", "error"),
         tuple(good.get("presets", ())),
-        Origin(document, path),
+        origin,
         declared,
     )
 
 
-def read_ignore(document: Document, path: Path, good: TomlTable, _: Add) -> Ignore:
+def read_ignore(origin: Origin, good: TomlTable, _: Add) -> Ignore:
     """Return the accepted finding of a table; ``good`` are the valid keys."""
-    return Ignore(
-        good.get("code", ""),
-        good.get("reason", ""),
-        Origin(document, path),
-        tuple(good.get("presets", ())),
-    )
+    presets = tuple(good.get("presets", ()))
+    return Ignore(good.get("code", ""), good.get("reason", ""), origin, presets)
 
 
 def _read_condition(text: str, declared: Axes, where: Path, add: Add) -> Condition | None:

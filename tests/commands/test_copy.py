@@ -172,3 +172,15 @@ def test_a_composition_becomes_one_file(store: Store, run: Run) -> None:
     assert run("copy", "base+mix", "flat", "--flat").code == 0
     both = npuprof.open_store(folder)
     assert both.resolve("flat").digest == both.resolve("base+mix").digest
+
+
+def test_a_flat_copy_removes_the_elements_that_an_override_removes(store: Store, run: Run) -> None:
+    base = (
+        '[options]\nenable_scope_fusion_passes = ["A", "B"]\n'
+        '[[override]]\nmatch = { product = "atlas-a3" }\n'
+        'remove.options.enable_scope_fusion_passes = ["A"]\n'
+    )
+    folder = store({"base": base, "leaf": '[profile]\nextends = ["base"]\n'})
+    assert run("copy", "leaf", "flat", "--flat").code == 0
+    chosen = npuprof.open_store(folder).resolve("flat", product="atlas-a3")
+    assert chosen["enable_scope_fusion_passes"] == ["B"]
