@@ -43,7 +43,7 @@ class Release(Verb):
     Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes
     since the last release, both digests, and the version of each pinned parent. Several presets are
     tagged together, parents first, or not at all. With --changed or --all, npuprof asks before it
-    tags.
+    tags. A+B releases the presets of a composition that changed, and prints it with their versions.
     """
 
     usage_hint = (
@@ -84,7 +84,8 @@ class Release(Verb):
         NpuprofError if a preset has errors or uncommitted changes, if nothing changed, if a tag
         exists, or if a version number decreases.
         """
-        if self.spec is None and not (self.changed or self.everything):
+        is_named = not (self.changed or self.everything)
+        if self.spec is None and is_named:
             hint = (
                 "npuprof release NAME, or --changed, or --all "
                 "for the store and all that is new in it"
@@ -92,13 +93,15 @@ class Release(Verb):
             raise build_usage_error("release names no preset", hint)
         workspace = Workspace(self.store)
         repository = workspace.store.repository
-        if self.changed or self.everything or self.spec is None:
+        if self.spec is None or not is_named:
             return self._release_many(workspace, repository)
         if self.yes:
             raise build_usage_error(
                 "--yes belongs to --changed and --all",
                 "omit it: a single preset is released without a prompt",
             )
+        if "+" in self.spec:
+            return self._release_many(workspace, repository, self.spec)
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
         proposal = planned.proposal
@@ -165,29 +168,42 @@ class Release(Verb):
         )
         return ReleasePlan(head, (planned,))
 
-    def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
+    def _release_many(
+        self, workspace: Workspace, repository: Repository, composition: str = ""
+    ) -> Answer:
         if self.changed and self.everything:
             raise build_usage_error(
                 "--changed and --all are two ways", "--all also releases changed presets"
             )
-        number = self._parse_store_number()
+        if composition and self.version is not None:
+            hint = "omit the number: each of its presets gets its own"
+            raise build_usage_error(f"{composition!r} has no version of its own", hint)
+        number = None if composition else self._parse_store_number()
         head = repository.resolve_commit("HEAD")
-        plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
+        plan = planning.plan_releases(
+            workspace, head, self.everything, number, self.uncompared, composition
+        )
         skipped = _describe_skipped(plan)
+        configs = [planned.config for planned in plan.releases]
+        if plan.composed:  # its unchanged presets, too
+            configs = [plan.composed]
+        _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
+        pinned = f"{plan.spec}\n" if plan.spec else ""
         if not plan.tags:  # success for jobs that run after every merge
             return Answer(
-                self._build_forms(plan, ""),
+                self._build_forms(plan, pinned),
                 ("nothing has changed since the last releases", *skipped),
             )
-        configs = [planned.config for planned in plan.releases]
-        _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
-        text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
+        counted = format_count(len(plan.tags), "tag")
+        text = f"{planning.format_plan(plan)}{counted} at {head[:7]}\n{pinned}"
         answer = Answer(
             self._build_forms(plan, text), tuple(skipped), early_notes=_list_uncompared(plan)
         )
         if self.dry_run:
             return answer
-        if not self.yes and not confirm_on_terminal(answer, "text", "make these tags?"):
+        if not (self.yes or composition) and not confirm_on_terminal(
+            answer, "text", "make these tags?"
+        ):
             return answer_refusal(answer, "tagged", shown=self.output is None)
         if self.push:
             pushing.find_remote(repository)  # fails before a tag is created
@@ -324,6 +340,7 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         },
         "removed": list(plan.removed),
         "unreleased": list(plan.unreleased),
+        "spec": plan.spec or None,
     }
 
 

@@ -5,7 +5,7 @@ It has names, order and version numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.preset_states import Pair
@@ -23,11 +23,12 @@ from npuprof.history.store_steps import (
     explain_project_changes,
     list_removed_presets,
 )
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
-from npuprof.store import is_source_reference, spec
+from npuprof.store import is_source_reference, spec, strip_revision
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
+from npuprof.store.outputs import Output, Outputs
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 
 
@@ -84,6 +85,8 @@ class ReleasePlan(Record):
 
     ``removed`` are released presets that are gone, if no version of the store, existing or planned,
     records it.
+
+    ``composed`` is a composition whose presets are released, ``spec`` the same with their versions.
     """
 
     commit: str
@@ -91,6 +94,8 @@ class ReleasePlan(Record):
     store: StoreRelease | None = None
     unreleased: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    composed: Config | None = None
+    spec: str = ""
 
     @property
     def tags(self) -> list[str]:
@@ -114,16 +119,25 @@ def plan_releases(
     everything: bool,
     number: VersionText | None,
     uncompared: bool,
+    composition: str = "",
 ) -> ReleasePlan:
     """Return what to release at a commit: presets that have changed, parents first.
 
     With ``everything``, also presets that were never released, and the whole store, under
     ``number`` if given. Planned versions count for all later presets: ranges may select them. An
-    unreadable last version is an error, unless it may count as a major step (``uncompared``).
-    Raises NpuprofError with all problems.
+    unreadable last version is an error, unless it may count as a major step (``uncompared``). With
+    a ``composition``, only its presets are released. Raises NpuprofError with all problems.
     """
-    planner = _Planner(workspace, head, everything, uncompared)
-    releases, unreleased = planner.plan_presets()
+    parts = workspace.split_spec(composition)
+    # a part at a fixed revision, or of another store, stays as it is
+    members = {
+        part: workspace.split_single_spec(part, "release")[0]
+        for part in parts
+        if "@" not in part and ":" not in part
+    }
+    planner = _Planner(workspace, head, everything or bool(composition), uncompared)
+    releases, unreleased = planner.plan_presets(members.values() if composition else None)
+    composed = planner.judge_composition(composition) if composition else None
     store = None
     if everything:
         planner.problems += planner.find_edited_copies()
@@ -134,10 +148,11 @@ def plan_releases(
             [*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")]
         )
     removed: tuple[str, ...] = ()
-    if not everything:
+    if not (everything or composition):
         committed = workspace.store.repository.load_revision(head)
         removed = list_removed_presets(workspace.store, committed)
-    return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
+    pinned = "+".join(planner.labels[members[part]] if part in members else part for part in parts)
+    return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed, composed, pinned)
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
@@ -172,6 +187,8 @@ class _Planner:
         self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool
     ) -> None:
         self.problems: list[Finding] = []
+        #: the newest or planned version of each released preset, by name
+        self.labels: dict[str, str] = {}
         self._everything = everything
         self._uncompared = uncompared
         #: presets whose digests match an unreadable version, with its commit
@@ -182,7 +199,9 @@ class _Planner:
         self._committed: Revision = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
-    def plan_presets(self) -> tuple[list[PlannedRelease], list[str]]:
+    def plan_presets(
+        self, chosen: Container[str] | None = None
+    ) -> tuple[list[PlannedRelease], list[str]]:
         names = self._committed.names()
         self._committed.load_texts(names)
         extends = {name: self._read_parents(name) for name in names}
@@ -202,6 +221,8 @@ class _Planner:
         unreleased = []
         for group in order:
             for name in group:
+                if chosen is not None and name not in chosen:
+                    continue
                 last = find_last_release(earlier[name])
                 # a first release is the owner's decision
                 if last is None and not self._everything:
@@ -210,6 +231,9 @@ class _Planner:
                 release = self._plan_preset(name, last, planned)
                 if release is not None:
                     planned[name] = release
+                    self.labels[name] = release.label
+                elif last is not None:
+                    self.labels[name] = f"{name}@{last.number_text}"
             new = [planned[name] for name in group if name in planned and name in pinned]
             if new:
                 self._count_as_released(new)
@@ -278,6 +302,29 @@ class _Planner:
             None, self._workspace.resolver.context, opened=self._workspace.store
         )
         self._committed = self._repository.load_revision(self._head)
+
+    def judge_composition(self, composition: str) -> Config | None:
+        """Return a composition at the commit; its errors are added to ``problems``.
+
+        It is judged in the contexts of the outputs that name it, in any version, else in all.
+        """
+        split = self._workspace.split_spec
+        parts = list(map(strip_revision, split(composition)))
+        outputs = Outputs(self._workspace, self._committed)
+        config = None
+        try:
+            named = [
+                output._replace(spec=composition)
+                for output in outputs.declared
+                if list(map(strip_revision, split(output.spec))) == parts
+            ]
+            for output in named or [Output(composition, "", Context(), None)]:
+                config = outputs.resolve(output)
+                findings = check_config(config, notes=False)
+                self.problems += [found for found in findings if found.severity == "error"]
+        except NpuprofError as error:
+            self.problems += error.findings
+        return config
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""

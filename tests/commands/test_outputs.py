@@ -481,6 +481,92 @@ def test_the_log_of_a_composition_has_the_commits_that_changed_it(two: Repo, run
     expect(run("log", "serving+none"), 2, "none")
 
 
+# -- releasing a composition ----------------------------------------------------------------------
+
+DECODE = "[vllm]\nmax-num-seqs = {}\n"
+
+
+def test_the_changed_presets_of_a_composition_are_released(two: Repo, run: Run) -> None:
+    two.commit({"other": "[vllm]\nseed = 1\n"})
+    expect(run("release", "serving+decode", "--dry-run"), 0, "serving@1.0.0+decode@1.0.0")
+    assert two.git("tag") == ""
+    first = run("release", "serving+decode", "--format", "json")
+    assert json.loads(first.out)["spec"] == "serving@1.0.0+decode@1.0.0"
+    two.commit({"decode": DECODE.format(65), "other": "[vllm]\nseed = 2\n"})
+    second = run("release", "serving+decode")
+    expect(second, 0, "decode@1.1.0", "1 tag at", "git push")
+    assert second.out.splitlines()[-1] == "serving@1.0.0+decode@1.1.0"
+    assert two.git("tag").split() == ["decode/v1.0.0", "decode/v1.1.0", "serving/v1.0.0"]
+    two.commit({"decode": DECODE.format(66)})
+    expect(run("show", "serving@1.0.0+decode@1.1.0"), 0, "max-num-seqs", "65", "team/serving")
+
+
+def test_a_composition_without_changes_keeps_its_releases(two: Repo, run: Run) -> None:
+    assert run("release", "serving+profiles/decode.toml").code == 0
+    tags = two.git("for-each-ref", "refs/tags")
+    unchanged = run("release", "serving+decode")
+    expect(unchanged, 0, "nothing has changed")
+    assert unchanged.out == "serving@1.0.0+decode@1.0.0\n"
+    # a fixed revision stays, although the preset has changed
+    two.commit({"decode": DECODE.format(65)})
+    assert run("release", "serving+decode@1").out == "serving@1.0.0+decode@1\n"
+    assert two.git("for-each-ref", "refs/tags") == tags
+
+
+@pytest.mark.parametrize(
+    ("spec", "product", "released"),
+    [
+        ("old+new", "atlas-a2", True),
+        ("old+new", "atlas-a3", False),
+        ("old@1.0.0+new@1", "atlas-a2", True),
+        ("old@1.0.0+new@1", "atlas-a3", False),
+        ("new+old", "atlas-a2", False),
+    ],
+    ids=["fits", "clash", "versions fit", "versions clash", "unnamed"],
+)
+def test_a_composition_is_judged_in_the_contexts_of_its_outputs(
+    spec: str, product: str, released: bool, repo: Repo, run: Run
+) -> None:
+    Path("npuprof.toml").write_text(
+        f'[[output]]\nspec = "{spec}"\nto = "json"\npath = "x.json"\nproduct = "{product}"\n'
+    )
+    old = '[profile]\nscenario = "training"\n[options]\nprecision_mode = "force_fp16"\n'
+    new = COMMON.format('options = { precision_mode_v2 = "fp16" }')
+    repo.commit({"old": old, "new": new})
+    result = run("release", "old+new")
+    if released:
+        expect(result, 0, "old@1.0.0+new@1.0.0")
+    else:
+        expect(result, 2, "NP301", "old+new", "nothing is released")
+    assert bool(repo.git("tag")) is released
+    # each is valid alone
+    repo.git("tag", "-d", *repo.git("tag").split(), check=False)
+    assert run("release", "old").code == run("release", "new").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serving+none"], "none"),
+        (["serving+"], "one side of a +"),
+        (["serving+decode", "2.0.0"], "no version of its own"),
+        (["serving+decode", "--yes"], "--yes"),
+        (["serving+./outside.toml"], "outside.toml"),
+        (["serving+decode"], "decode is not committed"),
+    ],
+    ids=["unknown", "empty", "number", "yes", "file", "uncommitted"],
+)
+def test_a_composition_is_not_released(
+    arguments: list[str], message: str, two: Repo, run: Run
+) -> None:
+    assert run("release", "decode").code == 0
+    Path("outside.toml").write_text(LONG)
+    edit("profiles/decode.toml", "64", "65")
+    tags = two.git("tag")
+    expect(run("release", *arguments), 2, message)
+    assert two.git("tag") == tags
+
+
 # -- render --check -------------------------------------------------------------------------------
 
 COMMON = '[[override]]\nmatch = {{ product = "atlas-a3" }}\n{}\n'
