@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import checks
 from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.compare import text_changes
@@ -84,8 +83,7 @@ class Release(Verb):
         NpuprofError if a preset has errors or uncommitted changes, if nothing changed, if a tag
         exists, or if a version number decreases.
         """
-        is_named = not (self.changed or self.everything)
-        if self.spec is None and is_named:
+        if self.spec is None and not (self.changed or self.everything):
             hint = (
                 "npuprof release NAME, or --changed, or --all "
                 "for the store and all that is new in it"
@@ -93,14 +91,14 @@ class Release(Verb):
             raise build_usage_error("release names no preset", hint)
         workspace = Workspace(self.store)
         repository = workspace.store.repository
-        if self.spec is None or not is_named:
+        if self.changed or self.everything or self.spec is None:
             return self._release_many(workspace, repository)
         if self.yes:
             raise build_usage_error(
                 "--yes belongs to --changed and --all",
                 "omit it: a single preset is released without a prompt",
             )
-        if "+" in self.spec:
+        if "+" in self.spec and self.version is None:
             return self._release_many(workspace, repository, self.spec)
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
@@ -175,27 +173,25 @@ class Release(Verb):
             raise build_usage_error(
                 "--changed and --all are two ways", "--all also releases changed presets"
             )
-        if composition and self.version is not None:
-            hint = "omit the number: each of its presets gets its own"
-            raise build_usage_error(f"{composition!r} has no version of its own", hint)
         number = None if composition else self._parse_store_number()
         head = repository.resolve_commit("HEAD")
-        plan = planning.plan_releases(
-            workspace, head, self.everything, number, self.uncompared, composition
-        )
+        if composition:
+            plan = planning.plan_composition(workspace, head, composition, self.uncompared)
+        else:
+            plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
         skipped = _describe_skipped(plan)
         configs = [planned.config for planned in plan.releases]
         if plan.composed:  # its unchanged presets, too
             configs = [plan.composed]
         _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
-        pinned = f"{plan.spec}\n" if plan.spec else ""
+        text = plan.spec and f"{plan.spec}\n"
         if not plan.tags:  # success for jobs that run after every merge
             return Answer(
-                self._build_forms(plan, pinned),
+                self._build_forms(plan, text),
                 ("nothing has changed since the last releases", *skipped),
             )
         counted = format_count(len(plan.tags), "tag")
-        text = f"{planning.format_plan(plan)}{counted} at {head[:7]}\n{pinned}"
+        text = f"{planning.format_plan(plan)}{counted} at {head[:7]}\n{text}"
         answer = Answer(
             self._build_forms(plan, text), tuple(skipped), early_notes=_list_uncompared(plan)
         )
@@ -413,8 +409,7 @@ def _require_free_number(
 
 def _require_no_errors(config: Config) -> None:
     """Raise NpuprofError for a preset with errors."""
-    errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
-    if errors:
+    if errors := planning.list_errors(config):
         refused = Finding(
             "NP026",
             f"{config.name} is not released: it has errors",

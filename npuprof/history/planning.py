@@ -119,40 +119,51 @@ def plan_releases(
     everything: bool,
     number: VersionText | None,
     uncompared: bool,
-    composition: str = "",
 ) -> ReleasePlan:
     """Return what to release at a commit: presets that have changed, parents first.
 
     With ``everything``, also presets that were never released, and the whole store, under
     ``number`` if given. Planned versions count for all later presets: ranges may select them. An
-    unreadable last version is an error, unless it may count as a major step (``uncompared``). With
-    a ``composition``, only its presets are released. Raises NpuprofError with all problems.
+    unreadable last version is an error, unless it may count as a major step (``uncompared``).
+    Raises NpuprofError with all problems.
     """
-    parts = workspace.split_spec(composition)
-    # a part at a fixed revision, or of another store, stays as it is
-    members = {
-        part: workspace.split_single_spec(part, "release")[0]
-        for part in parts
-        if "@" not in part and ":" not in part
-    }
-    planner = _Planner(workspace, head, everything or bool(composition), uncompared)
-    releases, unreleased = planner.plan_presets(members.values() if composition else None)
-    composed = planner.judge_composition(composition) if composition else None
+    planner = _Planner(workspace, head, everything, uncompared)
+    releases, unreleased = planner.plan_presets()
     store = None
     if everything:
         planner.problems += planner.find_edited_copies()
         store = planner.plan_store(releases, number)
-    if planner.problems:
-        what = "nothing is released, because of the errors above"
-        raise NpuprofError(
-            [*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")]
-        )
+    planner.require_no_problems()
     removed: tuple[str, ...] = ()
-    if not (everything or composition):
+    if not everything:
         committed = workspace.store.repository.load_revision(head)
         removed = list_removed_presets(workspace.store, committed)
-    pinned = "+".join(planner.labels[members[part]] if part in members else part for part in parts)
-    return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed, composed, pinned)
+    return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
+
+
+def plan_composition(
+    workspace: spec.Workspace, head: str, composition: str, uncompared: bool
+) -> ReleasePlan:
+    """Return what to release at a commit: the presets of a composition that have changed.
+
+    A part at a fixed revision, or of another store, stays. Raises NpuprofError as
+    ``plan_releases``.
+    """
+    parts = [
+        part if "@" in part or ":" in part else workspace.split_single_spec(part, "release")[0]
+        for part in workspace.split_spec(composition)
+    ]
+    planner = _Planner(workspace, head, True, uncompared)
+    releases, _ = planner.plan_presets(parts)
+    composed = planner.judge_composition(parts)
+    planner.require_no_problems()
+    pinned = "+".join(planner.labels.get(part, part) for part in parts)
+    return ReleasePlan(head, tuple(releases), composed=composed, spec=pinned)
+
+
+def list_errors(config: Config) -> list[Finding]:
+    """Return the errors of a preset: with any, it is not released."""
+    return [finding for finding in check_config(config, notes=False) if finding.severity == "error"]
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
@@ -199,9 +210,7 @@ class _Planner:
         self._committed: Revision = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
-    def plan_presets(
-        self, chosen: Container[str] | None = None
-    ) -> tuple[list[PlannedRelease], list[str]]:
+    def plan_presets(self, chosen: Container[str] = ()) -> tuple[list[PlannedRelease], list[str]]:
         names = self._committed.names()
         self._committed.load_texts(names)
         extends = {name: self._read_parents(name) for name in names}
@@ -221,7 +230,7 @@ class _Planner:
         unreleased = []
         for group in order:
             for name in group:
-                if chosen is not None and name not in chosen:
+                if chosen and name not in chosen:
                     continue
                 last = find_last_release(earlier[name])
                 # a first release is the owner's decision
@@ -272,9 +281,7 @@ class _Planner:
                     self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
             # after the comparison: unchanged presets are not released, and not checked either
-            findings = check_config(config, notes=False)
-            errors = [finding for finding in findings if finding.severity == "error"]
-            if errors:
+            if errors := list_errors(config):
                 self.problems += errors
                 return None
             record = build_release_record(config)
@@ -303,28 +310,34 @@ class _Planner:
         )
         self._committed = self._repository.load_revision(self._head)
 
-    def judge_composition(self, composition: str) -> Config | None:
+    def judge_composition(self, parts: Sequence[str]) -> Config | None:
         """Return a composition at the commit; its errors are added to ``problems``.
 
         It is judged in the contexts of the outputs that name it, in any version, else in all.
         """
-        split = self._workspace.split_spec
-        parts = list(map(strip_revision, split(composition)))
         outputs = Outputs(self._workspace, self._committed)
+        names = list(map(strip_revision, parts))
         config = None
         try:
-            named = [
-                output._replace(spec=composition)
+            contexts = [
+                output.context
                 for output in outputs.declared
-                if list(map(strip_revision, split(output.spec))) == parts
+                if list(map(strip_revision, self._workspace.split_spec(output.spec))) == names
             ]
-            for output in named or [Output(composition, "", Context(), None)]:
-                config = outputs.resolve(output)
-                findings = check_config(config, notes=False)
-                self.problems += [found for found in findings if found.severity == "error"]
+            for context in contexts or [Context()]:
+                config = outputs.resolve(Output("+".join(parts), "", context, None))
+                self.problems += list_errors(config)
         except NpuprofError as error:
             self.problems += error.findings
         return config
+
+    def require_no_problems(self) -> None:
+        """Raise NpuprofError with all problems, if there are any."""
+        if self.problems:
+            what = "nothing is released, because of the errors above"
+            raise NpuprofError(
+                [*dict.fromkeys(self.problems), Finding("NP026", what, "", "fix them and commit")]
+            )
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""

@@ -549,7 +549,7 @@ def test_a_composition_is_judged_in_the_contexts_of_its_outputs(
     [
         (["serving+none"], "none"),
         (["serving+"], "one side of a +"),
-        (["serving+decode", "2.0.0"], "no version of its own"),
+        (["serving+decode", "2.0.0"], "takes one preset"),
         (["serving+decode", "--yes"], "--yes"),
         (["serving+./outside.toml"], "outside.toml"),
         (["serving+decode"], "decode is not committed"),
