@@ -133,7 +133,7 @@ class Release(Verb):
         head = repository.resolve_commit("HEAD")
         committed = workspace.store.repository.load_revision(head)
         config = _resolve_committed(workspace, name, committed)
-        _require_no_errors(config)
+        planning.require_no_errors(planning.list_errors(config))
         # the tag names the commit: an edit that is only in the work tree would be missing
         _require_committed(committed, [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
@@ -141,11 +141,8 @@ class Release(Verb):
         # an explicit number is the way out if the last version cannot be trusted
         if last and requested is None:
             _require_unchanged_release(workspace, last)
-        taken = frozenset(
-            version.number for version in repository.load_versions(name) if not version.pre
-        )
         pair, proposal = propose_version(
-            workspace, config, last, taken, requested is None, self.uncompared
+            workspace, config, last, requested is None, self.uncompared
         )
         number = requested or VersionText(proposal.number)
         _require_free_number(repository, name, number, proposal, earlier)
@@ -405,18 +402,6 @@ def _require_free_number(
     else:
         return
     raise build_error("NP026", what, why, hint)
-
-
-def _require_no_errors(config: Config) -> None:
-    """Raise NpuprofError for a preset with errors."""
-    if errors := planning.list_errors(config):
-        refused = Finding(
-            "NP026",
-            f"{config.name} is not released: it has errors",
-            "",
-            "fix the errors listed above",
-        )
-        raise NpuprofError([*errors, refused])
 
 
 def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> Config:

@@ -133,7 +133,7 @@ def plan_releases(
     if everything:
         planner.problems += planner.find_edited_copies()
         store = planner.plan_store(releases, number)
-    planner.require_no_problems()
+    require_no_errors(planner.problems)
     removed: tuple[str, ...] = ()
     if not everything:
         committed = workspace.store.repository.load_revision(head)
@@ -156,7 +156,7 @@ def plan_composition(
     planner = _Planner(workspace, head, True, uncompared)
     releases, _ = planner.plan_presets(parts)
     composed = planner.judge_composition(parts)
-    planner.require_no_problems()
+    require_no_errors(planner.problems)
     pinned = "+".join(planner.labels.get(part, part) for part in parts)
     return ReleasePlan(head, tuple(releases), composed=composed, spec=pinned)
 
@@ -164,6 +164,15 @@ def plan_composition(
 def list_errors(config: Config) -> list[Finding]:
     """Return the errors of a preset: with any, it is not released."""
     return [finding for finding in check_config(config, notes=False) if finding.severity == "error"]
+
+
+def require_no_errors(errors: Sequence[Finding]) -> None:
+    """Raise NpuprofError with the errors that prevent a release, if there are any."""
+    if errors:
+        what = "nothing is released, because of the errors above"
+        raise NpuprofError(
+            [*dict.fromkeys(errors), Finding("NP026", what, "", "fix them and commit")]
+        )
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
@@ -267,14 +276,8 @@ class _Planner:
             )
             if last:
                 self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
-            # also on other branches: a tag exists once in a repository
-            taken = frozenset(
-                version.number
-                for version in self._repository.load_versions(name)
-                if not version.pre
-            )
             pair, proposal = propose_version(
-                self._workspace, config, last, taken, uncompared=self._uncompared
+                self._workspace, config, last, uncompared=self._uncompared
             )
             if proposal.step == "none":
                 if last and proposal.unknown:
@@ -330,14 +333,6 @@ class _Planner:
         except NpuprofError as error:
             self.problems += error.findings
         return config
-
-    def require_no_problems(self) -> None:
-        """Raise NpuprofError with all problems, if there are any."""
-        if self.problems:
-            what = "nothing is released, because of the errors above"
-            raise NpuprofError(
-                [*dict.fromkeys(self.problems), Finding("NP026", what, "", "fix them and commit")]
-            )
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""

@@ -89,7 +89,9 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
     findings = []
-    is_ours = compare_rendered(text, rendered.text).current or judge_found_text(text).current
+    state = compare_rendered(text, rendered.text)
+    # what another target wrote has its own form
+    is_ours = not (state.edited or state.foreign) or judge_found_text(text).current
     if existing is not None and not force and not is_ours:
         why = "It has no header of npuprof, or its text is not the one below the header."
         findings.append(_build_edited_finding(code, why))
