@@ -245,6 +245,43 @@ def test_a_file_that_is_not_current_is_named_and_renewed(
     assert run("render", "--all", "--check").code == 0
 
 
+ENGINE = '{{\n  "compile options": {{\n    "{}": {{\n      "{}": "{}"\n    }}\n  }}\n}}\n'
+ENGINE_OPTION = "ge.exec.precision_mode_v2"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (ENGINE.format("global", ENGINE_OPTION, "fp16"), "stale"),
+        (ENGINE.format("global", ENGINE_OPTION, "fp16").replace("  ", " "), "edited by hand"),
+        (ENGINE.format("global", "ge.exec.mine", "fp16"), "edited by hand"),
+        ('{"compile options": []}\n', "not written by npuprof"),
+        ("mine\n", "not written by npuprof"),
+    ],
+    ids=["older values", "another form", "unknown option", "another structure", "text"],
+)
+def test_a_file_without_a_header_is_renewed_if_it_has_the_form_of_npuprof(
+    text: str, problem: str, repo: Repo, run: Run
+) -> None:
+    preset = '[profile]\nscenario = "offline-inference"\n[options]\nprecision_mode_v2 = "{}"\n'
+    repo.write({"convert": preset.format("fp16")})
+    output = '[[output]]\nspec = "convert"\nto = "ge"\npath = "deploy/ge.json"\n'
+    Path("npuprof.toml").write_text(output)
+    assert run("render", "--all").code == 0
+    file = Path("deploy/ge.json")
+    assert file.read_text() == ENGINE.format("global", ENGINE_OPTION, "fp16")
+    repo.write({"convert": preset.format("origin")})
+    file.write_text(text)
+    force = "" if problem == "stale" else " --force"
+    expect(run("render", "--all", "--check"), 1, problem, f"render --all{force}")
+    if force:
+        expect(run("render", "--all"), 2, "NP940", "deploy/ge.json", "--force")
+        assert file.read_text() == text
+    assert run("render", "--all", *force.split()).code == 0
+    assert file.read_text() == ENGINE.format("global", ENGINE_OPTION, "origin")
+    assert run("render", "--all", "--check").code == 0
+
+
 @pytest.mark.usefixtures("two")
 def test_all_outputs_are_written_or_none(run: Run) -> None:
     edit("profiles/serving.toml", "team/serving", "team/other")
@@ -463,6 +500,9 @@ def test_a_composition_of_an_output_is_listed_and_compared(run: Run) -> None:
     edit("profiles/decode.toml", "64", "65")
     expect(run("diff", "serving+decode"), 0, "vllm.max-num-seqs 64 → 65")
     expect(run("diff"), 0, "outputs: deploy/decode (serving+decode for atlas-a3)")
+    page = run("diff", "--format", "html").out
+    assert "<p>outputs: deploy/decode (serving+decode for atlas-a3)</p>" in page
+    assert "<p>outputs" not in run("diff", "--format", "html", "--rev", "HEAD..HEAD").out
 
 
 @pytest.mark.usefixtures("committer")
