@@ -24,11 +24,15 @@ from npuprof.system.writing import PlannedWrite
 
 
 class Placed(Record):
-    """Rendered code and the file for it; links may not lead out of ``below``, if that is set."""
+    """Rendered code and the file for it; links may not lead out of ``below``, if that is set.
+
+    With ``force``, files that npuprof did not write are overwritten.
+    """
 
     code: str
     rendered: Rendered
-    below: str = ""
+    below: str
+    force: bool
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
@@ -37,11 +41,11 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     Return their paths. Raises NpuprofError as ``write_all_rendered``.
     """
     if _is_file_path(path):
-        return write_all_rendered([Placed(path, rendered)], force)
-    return write_all_rendered([Placed(os.path.join(path, file), rendered, path)], force)
+        return write_all_rendered([Placed(path, rendered, "", force)])
+    return write_all_rendered([Placed(os.path.join(path, file), rendered, path, force)])
 
 
-def write_all_rendered(placed: Sequence[Placed], force: bool) -> list[str]:
+def write_all_rendered(placed: Sequence[Placed]) -> list[str]:
     """Write code with its sidecar files, all or none; return the paths.
 
     Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not
@@ -59,7 +63,7 @@ def write_all_rendered(placed: Sequence[Placed], force: bool) -> list[str]:
         with lock_folders(os.path.dirname(name) or "." for name in names):
             for entry in placed:
                 try:
-                    planned += _plan_files(entry.code, entry.below, entry.rendered, force)
+                    planned += _plan_files(entry.code, entry.below, entry.rendered, entry.force)
                 except NpuprofError as error:
                     findings += error.findings
             if findings:
@@ -89,9 +93,7 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
     findings = []
-    state = compare_rendered(text, rendered.text)
-    # what another target wrote has its own form
-    is_ours = not (state.edited or state.foreign) or judge_found_text(text).current
+    is_ours = compare_rendered(text, rendered.text).current or judge_found_text(text).current
     if existing is not None and not force and not is_ours:
         why = "It has no header of npuprof, or its text is not the one below the header."
         findings.append(_build_edited_finding(code, why))
