@@ -42,7 +42,7 @@ class Release(Verb):
     Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes
     since the last release, both digests, and the version of each pinned parent. Several presets are
     tagged together, parents first, or not at all. With --changed or --all, npuprof asks before it
-    tags. A+B releases the presets of a composition that changed, and prints it with their versions.
+    tags. A+B releases the changed presets of a composition and prints it with versions.
     """
 
     usage_hint = (
@@ -333,7 +333,7 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         },
         "removed": list(plan.removed),
         "unreleased": list(plan.unreleased),
-        "spec": plan.spec or None,
+        **({"spec": plan.spec} if plan.spec else {}),
     }
 
 
