@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import checks
 from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.compare import text_changes
@@ -43,7 +42,7 @@ class Release(Verb):
     Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes
     since the last release, both digests, and the version of each pinned parent. Several presets are
     tagged together, parents first, or not at all. With --changed or --all, npuprof asks before it
-    tags.
+    tags. A+B releases the changed presets of a composition and prints it with versions.
     """
 
     usage_hint = (
@@ -99,6 +98,8 @@ class Release(Verb):
                 "--yes belongs to --changed and --all",
                 "omit it: a single preset is released without a prompt",
             )
+        if "+" in self.spec and self.version is None:
+            return self._release_many(workspace, repository, self.spec)
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
         proposal = planned.proposal
@@ -132,7 +133,7 @@ class Release(Verb):
         head = repository.resolve_commit("HEAD")
         committed = workspace.store.repository.load_revision(head)
         config = _resolve_committed(workspace, name, committed)
-        _require_no_errors(config)
+        planning.require_no_errors(planning.list_errors(config))
         # the tag names the commit: an edit that is only in the work tree would be missing
         _require_committed(committed, [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
@@ -140,11 +141,8 @@ class Release(Verb):
         # an explicit number is the way out if the last version cannot be trusted
         if last and requested is None:
             _require_unchanged_release(workspace, last)
-        taken = frozenset(
-            version.number for version in repository.load_versions(name) if not version.pre
-        )
         pair, proposal = propose_version(
-            workspace, config, last, taken, requested is None, self.uncompared
+            workspace, config, last, requested is None, self.uncompared
         )
         number = requested or VersionText(proposal.number)
         _require_free_number(repository, name, number, proposal, earlier)
@@ -165,29 +163,40 @@ class Release(Verb):
         )
         return ReleasePlan(head, (planned,))
 
-    def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
+    def _release_many(
+        self, workspace: Workspace, repository: Repository, composition: str = ""
+    ) -> Answer:
         if self.changed and self.everything:
             raise build_usage_error(
                 "--changed and --all are two ways", "--all also releases changed presets"
             )
-        number = self._parse_store_number()
+        number = None if composition else self._parse_store_number()
         head = repository.resolve_commit("HEAD")
-        plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
+        if composition:
+            plan = planning.plan_composition(workspace, head, composition, self.uncompared)
+        else:
+            plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
         skipped = _describe_skipped(plan)
+        configs = [planned.config for planned in plan.releases]
+        if plan.composed:  # its unchanged presets, too
+            configs = [plan.composed]
+        _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
+        text = plan.spec and f"{plan.spec}\n"
         if not plan.tags:  # success for jobs that run after every merge
             return Answer(
-                self._build_forms(plan, ""),
+                self._build_forms(plan, text),
                 ("nothing has changed since the last releases", *skipped),
             )
-        configs = [planned.config for planned in plan.releases]
-        _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
-        text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
+        counted = format_count(len(plan.tags), "tag")
+        text = f"{planning.format_plan(plan)}{counted} at {head[:7]}\n{text}"
         answer = Answer(
             self._build_forms(plan, text), tuple(skipped), early_notes=_list_uncompared(plan)
         )
         if self.dry_run:
             return answer
-        if not self.yes and not confirm_on_terminal(answer, "text", "make these tags?"):
+        if not (self.yes or composition) and not confirm_on_terminal(
+            answer, "text", "make these tags?"
+        ):
             return answer_refusal(answer, "tagged", shown=self.output is None)
         if self.push:
             pushing.find_remote(repository)  # fails before a tag is created
@@ -324,6 +333,7 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         },
         "removed": list(plan.removed),
         "unreleased": list(plan.unreleased),
+        **({"spec": plan.spec} if plan.spec else {}),
     }
 
 
@@ -392,19 +402,6 @@ def _require_free_number(
     else:
         return
     raise build_error("NP026", what, why, hint)
-
-
-def _require_no_errors(config: Config) -> None:
-    """Raise NpuprofError for a preset with errors."""
-    errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
-    if errors:
-        refused = Finding(
-            "NP026",
-            f"{config.name} is not released: it has errors",
-            "",
-            "fix the errors listed above",
-        )
-        raise NpuprofError([*errors, refused])
 
 
 def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> Config:

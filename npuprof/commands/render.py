@@ -166,8 +166,10 @@ class Render(ResolvingVerb):
                 print_omitted_count(entry.rendered.left_out, strict=False)
                 _print_notes(entry.rendered, f"{entry.output.path}: ")
                 code = os.path.join(folder, entry.code)
-                placed.append(Placed(code, entry.rendered, folder or os.curdir))
-        written = write_all_rendered(placed, self.force) if placed else []
+                # a file without a header is only known by its form
+                force = self.force or not entry.needs_force
+                placed.append(Placed(code, entry.rendered, folder or os.curdir, force))
+        written = write_all_rendered(placed) if placed else []
         same = len(rendered) - len(placed)
         notes = [*(f"wrote {path}" for path in written), *notes]
         return Answer(notes=(*notes, f"{format_count(same, 'output')} unchanged"))

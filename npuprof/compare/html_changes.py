@@ -64,6 +64,8 @@ def format_survey_html(survey: Survey) -> str:
         for line in verdicts:
             kind = _CLASSES.get(line.partition(" ")[0], "good")
             out.append(f'<p class="{kind}">{escape_html(line)}</p>\n')
+    if survey.outputs:
+        out.append(f"<p>outputs: {escape_html(', '.join(survey.outputs))}</p>\n")
     return format_page(f"Presets: {survey.before} → {survey.after}", "".join(out))
 
 

@@ -5,7 +5,7 @@ It has names, order and version numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.preset_states import Pair
@@ -23,11 +23,12 @@ from npuprof.history.store_steps import (
     explain_project_changes,
     list_removed_presets,
 )
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
-from npuprof.store import is_source_reference, spec
+from npuprof.store import is_source_reference, spec, strip_revision
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
+from npuprof.store.outputs import Output, Outputs
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 
 
@@ -84,6 +85,8 @@ class ReleasePlan(Record):
 
     ``removed`` are released presets that are gone, if no version of the store, existing or planned,
     records it.
+
+    ``composed`` is a composition whose presets are released, ``spec`` the same with their versions.
     """
 
     commit: str
@@ -91,6 +94,8 @@ class ReleasePlan(Record):
     store: StoreRelease | None = None
     unreleased: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    composed: Config | None = None
+    spec: str = ""
 
     @property
     def tags(self) -> list[str]:
@@ -128,16 +133,46 @@ def plan_releases(
     if everything:
         planner.problems += planner.find_edited_copies()
         store = planner.plan_store(releases, number)
-    if planner.problems:
-        what = "nothing is released, because of the errors above"
-        raise NpuprofError(
-            [*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")]
-        )
+    require_no_errors(planner.problems)
     removed: tuple[str, ...] = ()
     if not everything:
         committed = workspace.store.repository.load_revision(head)
         removed = list_removed_presets(workspace.store, committed)
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
+
+
+def plan_composition(
+    workspace: spec.Workspace, head: str, composition: str, uncompared: bool
+) -> ReleasePlan:
+    """Return what to release at a commit: the presets of a composition that have changed.
+
+    A part at a fixed revision, or of another store, stays. Raises NpuprofError as
+    ``plan_releases``.
+    """
+    parts = [
+        part if "@" in part or ":" in part else workspace.split_single_spec(part, "release")[0]
+        for part in workspace.split_spec(composition)
+    ]
+    planner = _Planner(workspace, head, True, uncompared)
+    releases, _ = planner.plan_presets(parts)
+    composed = planner.judge_composition(parts)
+    require_no_errors(planner.problems)
+    pinned = "+".join(planner.labels.get(part, part) for part in parts)
+    return ReleasePlan(head, tuple(releases), composed=composed, spec=pinned)
+
+
+def list_errors(config: Config) -> list[Finding]:
+    """Return the errors of a preset: with any, it is not released."""
+    return [finding for finding in check_config(config, notes=False) if finding.severity == "error"]
+
+
+def require_no_errors(errors: Sequence[Finding]) -> None:
+    """Raise NpuprofError with the errors that prevent a release, if there are any."""
+    if errors:
+        what = "nothing is released, because of the errors above"
+        raise NpuprofError(
+            [*dict.fromkeys(errors), Finding("NP026", what, "", "fix them and commit")]
+        )
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
@@ -172,6 +207,8 @@ class _Planner:
         self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool
     ) -> None:
         self.problems: list[Finding] = []
+        #: the newest or planned version of each released preset, by name
+        self.labels: dict[str, str] = {}
         self._everything = everything
         self._uncompared = uncompared
         #: presets whose digests match an unreadable version, with its commit
@@ -182,7 +219,7 @@ class _Planner:
         self._committed: Revision = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
-    def plan_presets(self) -> tuple[list[PlannedRelease], list[str]]:
+    def plan_presets(self, chosen: Container[str] = ()) -> tuple[list[PlannedRelease], list[str]]:
         names = self._committed.names()
         self._committed.load_texts(names)
         extends = {name: self._read_parents(name) for name in names}
@@ -202,6 +239,8 @@ class _Planner:
         unreleased = []
         for group in order:
             for name in group:
+                if chosen and name not in chosen:
+                    continue
                 last = find_last_release(earlier[name])
                 # a first release is the owner's decision
                 if last is None and not self._everything:
@@ -210,6 +249,9 @@ class _Planner:
                 release = self._plan_preset(name, last, planned)
                 if release is not None:
                     planned[name] = release
+                    self.labels[name] = release.label
+                elif last is not None:
+                    self.labels[name] = f"{name}@{last.number_text}"
             new = [planned[name] for name in group if name in planned and name in pinned]
             if new:
                 self._count_as_released(new)
@@ -234,23 +276,15 @@ class _Planner:
             )
             if last:
                 self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
-            # also on other branches: a tag exists once in a repository
-            taken = frozenset(
-                version.number
-                for version in self._repository.load_versions(name)
-                if not version.pre
-            )
             pair, proposal = propose_version(
-                self._workspace, config, last, taken, uncompared=self._uncompared
+                self._workspace, config, last, uncompared=self._uncompared
             )
             if proposal.step == "none":
                 if last and proposal.unknown:
                     self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
             # after the comparison: unchanged presets are not released, and not checked either
-            findings = check_config(config, notes=False)
-            errors = [finding for finding in findings if finding.severity == "error"]
-            if errors:
+            if errors := list_errors(config):
                 self.problems += errors
                 return None
             record = build_release_record(config)
@@ -278,6 +312,27 @@ class _Planner:
             None, self._workspace.resolver.context, opened=self._workspace.store
         )
         self._committed = self._repository.load_revision(self._head)
+
+    def judge_composition(self, parts: Sequence[str]) -> Config | None:
+        """Return a composition at the commit; its errors are added to ``problems``.
+
+        It is judged in the contexts of the outputs that name it, in any version, else in all.
+        """
+        outputs = Outputs(self._workspace, self._committed)
+        names = list(map(strip_revision, parts))
+        config = None
+        try:
+            contexts = [
+                output.context
+                for output in outputs.declared
+                if list(map(strip_revision, self._workspace.split_spec(output.spec))) == names
+            ]
+            for context in contexts or [Context()]:
+                config = outputs.resolve(Output("+".join(parts), "", context, None))
+                self.problems += list_errors(config)
+        except NpuprofError as error:
+            self.problems += error.findings
+        return config
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""

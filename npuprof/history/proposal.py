@@ -47,16 +47,18 @@ def propose_version(
     workspace: spec.Workspace,
     config: Config,
     last: Version | None,
-    taken: frozenset[VersionNumber],
     is_asked: bool = True,
     uncompared: bool = False,
 ) -> tuple[Pair | None, Proposal]:
     """Return the changes since the last version, and the number that follows from them.
 
-    It skips ``taken`` numbers. Raises NpuprofError if the last version cannot be read here, unless
-    the number is not needed (``is_asked``), or the version may count as a breaking change
+    It skips taken numbers. Raises NpuprofError if the last version cannot be read here, unless the
+    number is not needed (``is_asked``), or the version may count as a breaking change
     (``uncompared``).
     """
+    # also on other branches: a tag exists once in a repository
+    known = workspace.store.repository.load_versions(config.name)
+    taken = frozenset(version.number for version in known if not version.pre)
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
     try:

@@ -24,11 +24,15 @@ from npuprof.system.writing import PlannedWrite
 
 
 class Placed(Record):
-    """Rendered code and the file for it; links may not lead out of ``below``, if that is set."""
+    """Rendered code and the file for it; links may not lead out of ``below``, if that is set.
+
+    With ``force``, files that npuprof did not write are overwritten.
+    """
 
     code: str
     rendered: Rendered
-    below: str = ""
+    below: str
+    force: bool
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
@@ -37,11 +41,11 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     Return their paths. Raises NpuprofError as ``write_all_rendered``.
     """
     if _is_file_path(path):
-        return write_all_rendered([Placed(path, rendered)], force)
-    return write_all_rendered([Placed(os.path.join(path, file), rendered, path)], force)
+        return write_all_rendered([Placed(path, rendered, "", force)])
+    return write_all_rendered([Placed(os.path.join(path, file), rendered, path, force)])
 
 
-def write_all_rendered(placed: Sequence[Placed], force: bool) -> list[str]:
+def write_all_rendered(placed: Sequence[Placed]) -> list[str]:
     """Write code with its sidecar files, all or none; return the paths.
 
     Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not
@@ -59,7 +63,7 @@ def write_all_rendered(placed: Sequence[Placed], force: bool) -> list[str]:
         with lock_folders(os.path.dirname(name) or "." for name in names):
             for entry in placed:
                 try:
-                    planned += _plan_files(entry.code, entry.below, entry.rendered, force)
+                    planned += _plan_files(entry.code, entry.below, entry.rendered, entry.force)
                 except NpuprofError as error:
                     findings += error.findings
             if findings:

@@ -245,6 +245,43 @@ def test_a_file_that_is_not_current_is_named_and_renewed(
     assert run("render", "--all", "--check").code == 0
 
 
+ENGINE = '{{\n  "compile options": {{\n    "{}": {{\n      "{}": "{}"\n    }}\n  }}\n}}\n'
+ENGINE_OPTION = "ge.exec.precision_mode_v2"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (ENGINE.format("global", ENGINE_OPTION, "fp16"), "stale"),
+        (ENGINE.format("global", ENGINE_OPTION, "fp16").replace("  ", " "), "edited by hand"),
+        (ENGINE.format("global", "ge.exec.mine", "fp16"), "edited by hand"),
+        ('{"compile options": []}\n', "not written by npuprof"),
+        ("mine\n", "not written by npuprof"),
+    ],
+    ids=["older values", "another form", "unknown option", "another structure", "text"],
+)
+def test_a_file_without_a_header_is_renewed_if_it_has_the_form_of_npuprof(
+    text: str, problem: str, repo: Repo, run: Run
+) -> None:
+    preset = '[profile]\nscenario = "offline-inference"\n[options]\nprecision_mode_v2 = "{}"\n'
+    repo.write({"convert": preset.format("fp16")})
+    output = '[[output]]\nspec = "convert"\nto = "ge"\npath = "deploy/ge.json"\n'
+    Path("npuprof.toml").write_text(output)
+    assert run("render", "--all").code == 0
+    file = Path("deploy/ge.json")
+    assert file.read_text() == ENGINE.format("global", ENGINE_OPTION, "fp16")
+    repo.write({"convert": preset.format("origin")})
+    file.write_text(text)
+    force = "" if problem == "stale" else " --force"
+    expect(run("render", "--all", "--check"), 1, problem, f"render --all{force}")
+    if force:
+        expect(run("render", "--all"), 2, "NP940", "deploy/ge.json", "--force")
+        assert file.read_text() == text
+    assert run("render", "--all", *force.split()).code == 0
+    assert file.read_text() == ENGINE.format("global", ENGINE_OPTION, "origin")
+    assert run("render", "--all", "--check").code == 0
+
+
 @pytest.mark.usefixtures("two")
 def test_all_outputs_are_written_or_none(run: Run) -> None:
     edit("profiles/serving.toml", "team/serving", "team/other")
@@ -463,6 +500,9 @@ def test_a_composition_of_an_output_is_listed_and_compared(run: Run) -> None:
     edit("profiles/decode.toml", "64", "65")
     expect(run("diff", "serving+decode"), 0, "vllm.max-num-seqs 64 → 65")
     expect(run("diff"), 0, "outputs: deploy/decode (serving+decode for atlas-a3)")
+    page = run("diff", "--format", "html").out
+    assert "<p>outputs: deploy/decode (serving+decode for atlas-a3)</p>" in page
+    assert "<p>outputs" not in run("diff", "--format", "html", "--rev", "HEAD..HEAD").out
 
 
 @pytest.mark.usefixtures("committer")
@@ -479,6 +519,92 @@ def test_the_log_of_a_composition_has_the_commits_that_changed_it(two: Repo, run
     keyed = json.loads(run("log", "serving+decode", "vllm.max-num-seqs", "--format", "json").out)
     assert [commit["subject"] for commit in keyed["commits"]] == ["sixty-five", "change"]
     expect(run("log", "serving+none"), 2, "none")
+
+
+# -- releasing a composition ----------------------------------------------------------------------
+
+DECODE = "[vllm]\nmax-num-seqs = {}\n"
+
+
+def test_the_changed_presets_of_a_composition_are_released(two: Repo, run: Run) -> None:
+    two.commit({"other": "[vllm]\nseed = 1\n"})
+    expect(run("release", "serving+decode", "--dry-run"), 0, "serving@1.0.0+decode@1.0.0")
+    assert two.git("tag") == ""
+    first = run("release", "serving+decode", "--format", "json")
+    assert json.loads(first.out)["spec"] == "serving@1.0.0+decode@1.0.0"
+    two.commit({"decode": DECODE.format(65), "other": "[vllm]\nseed = 2\n"})
+    second = run("release", "serving+decode")
+    expect(second, 0, "decode@1.1.0", "1 tag at", "git push")
+    assert second.out.splitlines()[-1] == "serving@1.0.0+decode@1.1.0"
+    assert two.git("tag").split() == ["decode/v1.0.0", "decode/v1.1.0", "serving/v1.0.0"]
+    two.commit({"decode": DECODE.format(66)})
+    expect(run("show", "serving@1.0.0+decode@1.1.0"), 0, "max-num-seqs", "65", "team/serving")
+
+
+def test_a_composition_without_changes_keeps_its_releases(two: Repo, run: Run) -> None:
+    assert run("release", "serving+profiles/decode.toml").code == 0
+    tags = two.git("for-each-ref", "refs/tags")
+    unchanged = run("release", "serving+decode")
+    expect(unchanged, 0, "nothing has changed")
+    assert unchanged.out == "serving@1.0.0+decode@1.0.0\n"
+    # a fixed revision stays, although the preset has changed
+    two.commit({"decode": DECODE.format(65)})
+    assert run("release", "serving+decode@1").out == "serving@1.0.0+decode@1\n"
+    assert two.git("for-each-ref", "refs/tags") == tags
+
+
+@pytest.mark.parametrize(
+    ("spec", "product", "released"),
+    [
+        ("old+new", "atlas-a2", True),
+        ("old+new", "atlas-a3", False),
+        ("old@1.0.0+new@1", "atlas-a2", True),
+        ("old@1.0.0+new@1", "atlas-a3", False),
+        ("new+old", "atlas-a2", False),
+    ],
+    ids=["fits", "clash", "versions fit", "versions clash", "unnamed"],
+)
+def test_a_composition_is_judged_in_the_contexts_of_its_outputs(
+    spec: str, product: str, released: bool, repo: Repo, run: Run
+) -> None:
+    Path("npuprof.toml").write_text(
+        f'[[output]]\nspec = "{spec}"\nto = "json"\npath = "x.json"\nproduct = "{product}"\n'
+    )
+    old = '[profile]\nscenario = "training"\n[options]\nprecision_mode = "force_fp16"\n'
+    new = COMMON.format('options = { precision_mode_v2 = "fp16" }')
+    repo.commit({"old": old, "new": new})
+    result = run("release", "old+new")
+    if released:
+        expect(result, 0, "old@1.0.0+new@1.0.0")
+    else:
+        expect(result, 2, "NP301", "old+new", "nothing is released")
+    assert bool(repo.git("tag")) is released
+    # each is valid alone
+    repo.git("tag", "-d", *repo.git("tag").split(), check=False)
+    assert run("release", "old").code == run("release", "new").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serving+none"], "none"),
+        (["serving+"], "one side of a +"),
+        (["serving+decode", "2.0.0"], "takes one preset"),
+        (["serving+decode", "--yes"], "--yes"),
+        (["serving+./outside.toml"], "outside.toml"),
+        (["serving+decode"], "decode is not committed"),
+    ],
+    ids=["unknown", "empty", "number", "yes", "file", "uncommitted"],
+)
+def test_a_composition_is_not_released(
+    arguments: list[str], message: str, two: Repo, run: Run
+) -> None:
+    assert run("release", "decode").code == 0
+    Path("outside.toml").write_text(LONG)
+    edit("profiles/decode.toml", "64", "65")
+    tags = two.git("tag")
+    expect(run("release", *arguments), 2, message)
+    assert two.git("tag") == tags
 
 
 # -- render --check -------------------------------------------------------------------------------

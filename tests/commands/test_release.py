@@ -119,7 +119,7 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> N
         (("leaf", "1.1.9"), "would go back"),
         (("leaf", "1.3"), "three numbers"),
         (("leaf@HEAD",), "cannot release"),
-        (("leaf+base",), "one preset"),
+        (("leaf+base", "2.0.0"), "one preset"),
         (("nope",), "no preset"),
     ):
         before = state(repo)
