@@ -7,9 +7,9 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # import nothing else before ``script`` has deferred garbage collection
     from collections.abc import Sequence
-    from typing import Any
 
     from npuprof.commands.framework import Verb
+    from npuprof.model import Fields
 
 #: The number of new objects before the first garbage collection: more than reading a store once
 #: creates.
@@ -90,7 +90,7 @@ def _dispatch_command(arguments: list[str]) -> int:
     return application.run_arguments(arguments, run_verb)
 
 
-def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
+def run_verb(verb: type[Verb], parameters: Fields) -> int:
     """Run a verb with its parameters, print its answer, and return the exit code.
 
     Raises NpuprofError.

@@ -24,8 +24,8 @@ from npuprof.catalog.records import (
     parse_framework_version,
     parse_release_version,
 )
+from npuprof.model import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -25,10 +25,9 @@ from npuprof.catalog.shapes import (
     tuple_schema,
 )
 from npuprof.document.keys import is_no_number
-from npuprof.model import Path, has_only_digits
+from npuprof.model import TYPE_CHECKING, Path, TomlTable, has_only_digits
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
@@ -268,7 +267,7 @@ def parse_argument(text: str) -> Any:
     """
     import json
 
-    def build_table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_table(pairs: list[tuple[str, Any]]) -> TomlTable:
         if len(dict(pairs)) < len(pairs):
             raise ValueError
         return dict(pairs)

@@ -21,7 +21,7 @@ from npuprof.edit.assignments import (
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.fixing import find_respellings
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import LIST_OPS, NpuprofError, Path, Record, build_error
+from npuprof.model import LIST_OPS, NpuprofError, Path, Record, TomlTable, build_error
 from npuprof.store import assignment_arguments
 
 
@@ -59,11 +59,11 @@ def parse_appended(text: str) -> ListChange:
 
 def find_changes(
     profile: Profile,
-    data: dict[str, Any],
+    data: TomlTable,
     assignments: Sequence[str],
     appended: Sequence[str],
     notes: list[str],
-    below: dict[str, Any] | None = None,
+    below: TomlTable | None = None,
 ) -> list[PathChange]:
     """Return the arguments of ``set`` as changes, and apply them to ``data``.
 
@@ -84,10 +84,10 @@ def find_changes(
 
 def find_list_changes(
     profile: Profile,
-    data: dict[str, Any],
+    data: TomlTable,
     change: ListChange,
     notes: list[str],
-    below: dict[str, Any] | None = None,
+    below: TomlTable | None = None,
 ) -> list[PathChange]:
     """Return the changes that add or remove elements, and apply them to ``data``.
 
@@ -147,7 +147,7 @@ def find_list_changes(
 
 
 def _change_names(
-    profile: Profile, data: dict[str, Any], path: Path, change: ListChange, notes: list[str]
+    profile: Profile, data: TomlTable, path: Path, change: ListChange, notes: list[str]
 ) -> list[PathChange]:
     """Return the change to a list of ``[profile]``."""
     known = PROFILE_KEYS.get(str(path[1]))
@@ -212,7 +212,7 @@ def _require_present(items: list[Any], known: list[Any], key: str) -> None:
         raise build_error("NP924", f"{key} has no {keys.format_short_value(item)}", "", hint)
 
 
-def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
+def _put_list(data: TomlTable, path: Path, listed: list[Any]) -> PathChange:
     """Set a list at a path of ``data`` and return the change.
 
     A meaningless empty list is removed with its empty tables.

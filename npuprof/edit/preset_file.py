@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import unified_diff
 from functools import partial
-from typing import Any
 
 from npuprof import catalog, checks, document
 from npuprof.catalog import values
@@ -17,7 +16,7 @@ from npuprof.edit.changed import ChangedStore, find_faults, resolve_apart, selec
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.toml_statements import split_lines
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import Finding, NpuprofError, Record, TomlTable, build_error
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
@@ -146,7 +145,7 @@ def _read_raw(path: str, profile: Profile) -> bytes:
 
 
 #: Edits the text of a file; for a personal layer, it also gets the settings of the preset below.
-ChangeText = Callable[[PresetFile, dict[str, Any] | None], str]
+ChangeText = Callable[[PresetFile, TomlTable | None], str]
 
 
 class NewFile(Record):

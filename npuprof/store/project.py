@@ -16,12 +16,14 @@ from npuprof.catalog.targets import load_target_index
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
+    TYPE_CHECKING,
     Axes,
     Finding,
     NpuprofError,
     Origin,
     Path,
     Record,
+    TomlTable,
     __version__,
     build_error,
     did_you_mean,
@@ -32,7 +34,6 @@ from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.files import describe_os_error, read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -158,7 +159,7 @@ class _Reader:
             tuple(self._read_outputs(good.get("output", ()), declared)),
         )
 
-    def _read_axes(self, table: dict[str, Any]) -> Axes:
+    def _read_axes(self, table: TomlTable) -> Axes:
         """Return the declared axes without faulty ones."""
         good: Axes = {}
         for name, values in table.items():
@@ -170,7 +171,7 @@ class _Reader:
         return good
 
     def _read_outputs(
-        self, tables: Sequence[dict[str, Any]], declared: Axes
+        self, tables: Sequence[TomlTable], declared: Axes
     ) -> Iterator[tuple[dict[str, str], Origin]]:
         known = dict(_OUTPUT_KEYS)
         for name in (*list_frameworks(), *declared) if tables else ():
@@ -185,7 +186,7 @@ class _Reader:
         )
 
     def _read_policies(
-        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]], declared: Axes
+        self, rules: Sequence[TomlTable], ignores: Sequence[TomlTable], declared: Axes
     ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
         codes = [(table.get("code"), ("rule", index)) for index, table in enumerate(rules)]
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
@@ -200,7 +201,7 @@ class _Reader:
     def _read_entries(
         self,
         kind: str,
-        tables: Sequence[dict[str, Any]],
+        tables: Sequence[TomlTable],
         known: dict[str, ProjectKey],
         required: Iterable[str],
         read: Callable[..., Entry | None],
@@ -216,11 +217,11 @@ class _Reader:
 
     def _read_table(
         self,
-        table: dict[str, Any],
+        table: TomlTable,
         path: Path,
         known: dict[str, ProjectKey],
         required: Iterable[str] = (),
-    ) -> dict[str, Any]:
+    ) -> TomlTable:
         """Return the known keys of a table with valid values."""
         section = ".".join(part for part in path if isinstance(part, str))
         where = f" in [{section}]" if path else ""

@@ -39,7 +39,7 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
 def read_rule(
-    declared: Axes, document: Document, path: Path, good: dict[str, Any], add: Add
+    declared: Axes, document: Document, path: Path, good: TomlTable, add: Add
 ) -> TeamRule | None:
     """Return the rule of a table, None if its condition is invalid.
 
