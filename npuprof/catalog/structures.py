@@ -136,7 +136,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _parse_steps(text: str) -> Any:
-    steps: list[int | str] = []
+    steps = []
     for part in text.split("|"):
         ends = part.split("-")
         if len(ends) > 2 or not all(map(_is_whole, ends)):
@@ -214,7 +214,7 @@ def _find_ratio_faults(value: list[Any]) -> list[ValueFault]:
 
 
 def _parse_shape_ranges(text: str) -> Any:
-    kinds: dict[str, list[list[Any]]] = {}
+    kinds = {}
     for part in text.split(";"):
         kind, colon, rest = part.partition(":")
         if not colon or kind in kinds or not re.fullmatch(r"\[[^\[\]]*\](?:,\[[^\[\]]*\])*", rest):

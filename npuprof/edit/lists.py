@@ -115,7 +115,7 @@ def find_list_changes(
             if is_whole_value
             else inherited_value
         )
-    lists: dict[Path, list[Any]] = {}
+    lists = {}
     written = {at: find_at_path(data, at) for at in (path, appended_path, removed_path)}
     for at, value in {**written, (): base}.items():
         if value is not MISSING and not isinstance(value, list):
@@ -125,7 +125,7 @@ def find_list_changes(
     lower = [*lists[()], *lists[path]]
     present = [*_without(lower, removed), *lists[appended_path]]
     items = _read_items(change.text, present)
-    results: dict[Path, list[Any]] = {}
+    results = {}
     if change.adds:
         new = _leave_out_known(items, present, change.key, notes)
         if (kept := _without(removed, new)) != removed:

@@ -97,7 +97,7 @@ def migrate_profile(
     made = []
     changes = []
     findings = []
-    renamed_keys: set[Path] = set()  # a later step must not apply to the old key
+    renamed_keys = set()  # a later step must not apply to the old key
     for step in steps:
         for base in bases:
             path = (*base, "options", step.option)

@@ -161,7 +161,7 @@ class _Reader:
 
     def _read_axes(self, table: TomlTable) -> Axes:
         """Return the declared axes without faulty ones."""
-        good: Axes = {}
+        good = {}
         for name, values in table.items():
             if fault := axes.find_axis_fault(name, values):
                 hint = 'write it as in role = ["prefill", "decode"]'
