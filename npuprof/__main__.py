@@ -127,13 +127,7 @@ def run_verb(verb: type[Verb], parameters: Fields) -> int:
         for finding in failed_reads.values()
         if finding not in answer.problems
     ]
-    problems = (*answer.problems, *unread)
-    if problems:
-        from npuprof.report.findings import format_findings
-
-        output.write_to_stderr(
-            format_findings(problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n")
-        )
+    output.print_findings((*answer.problems, *unread))
     return answer.code
 
 

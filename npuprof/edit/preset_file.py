@@ -23,7 +23,7 @@ from npuprof.report.text import escape_file_line
 from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference, spec
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.problems import build_bad_new_name_finding
-from npuprof.system import writing
+from npuprof.system import group_pairs, writing
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
@@ -384,10 +384,11 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
 def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
     """Return a note for each changed key that the preset's own overrides change too."""
     notes = []
-    origins: dict[str, list[str]] = {}  # of the overrides that change a key
-    for index, override in enumerate(after.overrides):
-        for key in {step.key for step in override.steps}:
-            origins.setdefault(key, []).append(str(after.origin("override", index)))
+    origins = group_pairs(  # of the overrides that change a key
+        (key, str(after.origin("override", index)))
+        for index, override in enumerate(after.overrides)
+        for key in {step.key for step in override.steps}
+    )
     for key in _list_changed_keys(before, after):
         if key in origins:
             overrides = "overrides" if len(origins[key]) > 1 else "an override"

@@ -194,7 +194,7 @@ def option(
 
 
 def option_with_default(
-    *flags: str, metavar: str, text: str, default: str, choices: Choices = (), noun: str = ""
+    *flags: str, metavar: str, text: str, default: str, choices: Choices = ()
 ) -> str:
     """Declare an option that always has a value."""
     declared: str = _declare(
@@ -204,7 +204,6 @@ def option_with_default(
         metavar=metavar,
         default=default,
         choices=choices,
-        noun=noun,
     )
     return declared
 
