@@ -249,7 +249,7 @@ def _parse_switches(text: str) -> Any:
     return switches or None
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Return the object in a JSON text, or None if the text is not a single JSON object."""
     import json
 
