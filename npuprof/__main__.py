@@ -7,9 +7,9 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # import nothing else before ``script`` has deferred garbage collection
     from collections.abc import Sequence
-    from typing import Any
 
     from npuprof.commands.framework import Verb
+    from npuprof.model import Fields
 
 #: The number of new objects before the first garbage collection: more than reading a store once
 #: creates.
@@ -90,7 +90,7 @@ def _dispatch_command(arguments: list[str]) -> int:
     return application.run_arguments(arguments, run_verb)
 
 
-def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
+def run_verb(verb: type[Verb], parameters: Fields) -> int:
     """Run a verb with its parameters, print its answer, and return the exit code.
 
     Raises NpuprofError.
@@ -127,13 +127,7 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         for finding in failed_reads.values()
         if finding not in answer.problems
     ]
-    problems = (*answer.problems, *unread)
-    if problems:
-        from npuprof.report.findings import format_findings
-
-        output.write_to_stderr(
-            format_findings(problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n")
-        )
+    output.print_findings((*answer.problems, *unread))
     return answer.code
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         name: str
         source: str
         text: str
-        data: dict[str, Any]
+        data: Fields
         revision: str | None
 
         def locate_path(self, path: Path) -> tuple[int, int]:
@@ -170,7 +170,7 @@ class Record:
         arguments = [f"{name}={value!r}" for name, value in fields.items()]
         return f"{type(self).__name__}({', '.join(arguments)})"
 
-    def _asdict(self) -> dict[str, Any]:
+    def _asdict(self) -> Fields:
         return {name: getattr(self, name) for name in self._fields}
 
     def _replace(self, **changes: Any) -> Self:
@@ -430,7 +430,7 @@ class Context(Record):
         requested = ("cann", self.cann), ("product", self.product), *self.versions, *self.axes
         return ", ".join(f"{name} {value}" for name, value in requested if value) or "any"
 
-    def build_fields(self) -> dict[str, Any]:
+    def build_fields(self) -> Fields:
         """Return the context as the fields of a JSON object."""
         tables = {name: dict(getattr(self, name)) for name in ("versions", "newer", "axes")}
         return {name: value for name, value in {**self._asdict(), **tables}.items() if value}

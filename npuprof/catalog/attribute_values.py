@@ -11,6 +11,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.catalog.records import Option
 
 #: The values of an attribute that accepts everything.
 ANYTHING: tuple[Any, ...] = ()
@@ -94,6 +95,13 @@ def is_attribute_value(path: str, value: Any, release: str | None = None) -> boo
     return known == ANYTHING or value in known or (value is None and none_too)
 
 
+def read_choice(option: Option, text: str) -> str | int:
+    """Return a value in its preset form."""
+    if option.field == "i":
+        return int(text)
+    return text == "true" if option.field == "b" else text
+
+
 def read_attribute_value(path: str, value: Any) -> Any:
     """Return the option value for the value of an attribute, in the option's own type.
 
@@ -105,9 +113,7 @@ def read_attribute_value(path: str, value: Any) -> Any:
         return value
     for known, written in option.surface_values.get("global_options", {}).items():
         if written == value:
-            if option.field == "i":
-                return int(known)
-            return known == "true" if option.field == "b" else known
+            return read_choice(option, known)
     plain = int(value) if isinstance(value, float) and value.is_integer() else value
     if option.field == "b" and isinstance(plain, int) and plain in (0, 1):
         return bool(plain)

@@ -9,7 +9,7 @@ from npuprof.catalog import Variable, find_variable, list_records, load_built_pa
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import load_form
 from npuprof.model import TYPE_CHECKING, has_only_digits
-from npuprof.system import lazy_pattern
+from npuprof.system import group_pairs, lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -257,11 +257,9 @@ def _list_spellings(name: str) -> Iterator[Hashable]:
 
 @cache
 def _index_spellings() -> dict[Hashable, list[str]]:
-    index: dict[Hashable, list[str]] = {}
-    for name in list_ascend_names():
-        for spelling in _list_spellings(name):
-            index.setdefault(spelling, []).append(name)
-    return index
+    return group_pairs(
+        (spelling, name) for name in list_ascend_names() for spelling in _list_spellings(name)
+    )
 
 
 @cache

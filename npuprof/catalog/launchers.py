@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from npuprof.model import TYPE_CHECKING, Record
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Fields, Record
 
 #: The variables with each fact: Ascend's own, Slurm, Open MPI, PMIx, MPICH, torchrun, Kubernetes.
 FACTS: dict[str, tuple[str, ...]] = {
@@ -147,7 +144,7 @@ def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> 
 
     try:
         servers = json.loads(table)["server_list"]
-        devices: list[list[dict[str, Any]]] = [server["device"] for server in servers]
+        devices: list[list[Fields]] = [server["device"] for server in servers]
         if name == "world-size":
             return str(sum(map(len, devices)))
         addresses = [environ.get(variable) for variable in _SERVERS]

@@ -83,7 +83,12 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
         return f"did you mean {names}, whose chips begin with {chip}{single}?", None
     if family:
         return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
-    similar = _list_products_of_trade_name(name)
+    similar = [
+        product
+        for product, record in load_products().items()
+        for title in record.get("also", ())
+        if title.lower() in name.lower()
+    ]
     if not similar:
         parts = set(re.findall(r"\w+", plain.lower()))
         similar = [
@@ -98,16 +103,6 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     )
     hint, name_fix = suggest_name(name, product_names(), known)
     return hint, Fix(name_fix.name) if name_fix else None
-
-
-def _list_products_of_trade_name(name: str) -> list[str]:
-    """Return the families with a trade name (``also``) that is in a text, once for each."""
-    return [
-        product
-        for product, record in load_products().items()
-        for title in record.get("also", ())
-        if title.lower() in name.lower()
-    ]
 
 
 def _list_families_of_chips(beginning: str) -> list[str]:

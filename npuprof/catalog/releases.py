@@ -24,8 +24,9 @@ from npuprof.catalog.records import (
     parse_framework_version,
     parse_release_version,
 )
+from npuprof.model import TYPE_CHECKING
+from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -110,10 +111,11 @@ def find_stable_lines(axis: str) -> tuple[str, tuple[str, ...]]:
     A line is a major and a minor number with a stable release.
     """
     stages = ("rc", "alpha", "beta")
-    lines: dict[tuple[int, ...], list[str]] = {}
-    for name, key in load_axis(axis).releases.items():
-        if not any(stage in name.lower() for stage in stages):
-            lines.setdefault(key[:3], []).append(name)
+    lines = group_pairs(
+        (key[:3], name)
+        for name, key in load_axis(axis).releases.items()
+        if not any(stage in name.lower() for stage in stages)
+    )
     newest = [name for line in sorted(lines)[-2:] for name in lines[line]]
     return newest[-1], tuple(newest)
 

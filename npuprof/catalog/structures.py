@@ -25,10 +25,9 @@ from npuprof.catalog.shapes import (
     tuple_schema,
 )
 from npuprof.document.keys import is_no_number
-from npuprof.model import Path, has_only_digits
+from npuprof.model import TYPE_CHECKING, Path, TomlTable, has_only_digits
 from npuprof.system import list_items
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
@@ -137,7 +136,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _parse_steps(text: str) -> Any:
-    steps: list[int | str] = []
+    steps = []
     for part in text.split("|"):
         ends = part.split("-")
         if len(ends) > 2 or not all(map(_is_whole, ends)):
@@ -215,7 +214,7 @@ def _find_ratio_faults(value: list[Any]) -> list[ValueFault]:
 
 
 def _parse_shape_ranges(text: str) -> Any:
-    kinds: dict[str, list[list[Any]]] = {}
+    kinds = {}
     for part in text.split(";"):
         kind, colon, rest = part.partition(":")
         if not colon or kind in kinds or not re.fullmatch(r"\[[^\[\]]*\](?:,\[[^\[\]]*\])*", rest):
@@ -250,7 +249,7 @@ def _parse_switches(text: str) -> Any:
     return switches or None
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Return the object in a JSON text, or None if the text is not a single JSON object."""
     import json
 
@@ -268,7 +267,7 @@ def parse_argument(text: str) -> Any:
     """
     import json
 
-    def build_table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_table(pairs: list[tuple[str, Any]]) -> TomlTable:
         if len(dict(pairs)) < len(pairs):
             raise ValueError
         return dict(pairs)

@@ -11,9 +11,10 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
+from npuprof.catalog.attribute_values import read_choice
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import TYPE_CHECKING, Finding, has_only_digits
+from npuprof.model import TYPE_CHECKING, Finding, Path, has_only_digits
 from npuprof.system import list_items
 
 if TYPE_CHECKING:
@@ -178,8 +179,7 @@ def _find_unwritable_faults(
     carried, _ = option.write_on(surface, value)
     if not carried:
         choices = [
-            format_short_value(_read_choice(option, text))
-            for text in option.surface_values[surface]
+            format_short_value(read_choice(option, text)) for text in option.surface_values[surface]
         ]
         taken = ", ".join(choices)
         what = f"{option.name} = {format_short_value(value)} cannot be written for {where}"
@@ -195,13 +195,6 @@ def _find_unwritable_faults(
             if type(number) is int and not low <= number <= high:
                 what = f"{option.name} = {number} is out of range for {where}"
                 yield Fault("NP203", what, "", f"write {low} to {high}", path)
-
-
-def _read_choice(option: Option, text: str) -> str | int:
-    """Return a value in its preset form."""
-    if option.field == "i":
-        return int(text)
-    return text == "true" if option.field == "b" else text
 
 
 def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
@@ -263,12 +256,12 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         )
 
 
-def list_leaves(option: Option, value: Any) -> list[tuple[tuple[Any, ...], Any]]:
+def list_leaves(option: Option, value: Any) -> list[tuple[Path, Any]]:
     """Return the members of a value with their paths; a text in the option's form is parsed."""
     return _list_leaves(values.parse_structured_value(option.name, value), ())
 
 
-def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
+def _list_leaves(value: Any, path: Path) -> list[tuple[Path, Any]]:
     if isinstance(value, (dict, list)):
         return [
             leaf for name, item in list_items(value) for leaf in _list_leaves(item, (*path, name))

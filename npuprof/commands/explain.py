@@ -18,7 +18,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import TYPE_CHECKING, Fields, Origin, Path, build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, Fields, Origin, Path, TomlTable, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
@@ -134,7 +134,7 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     return key, tail
 
 
-def _find_texts(config: Config, key: str, tail: Path) -> dict[str, Any]:
+def _find_texts(config: Config, key: str, tail: Path) -> TomlTable:
     """Return the texts of a key's record, or of the declaration of a team's variable."""
     declared = config.declared.get(key.removeprefix("env."))
     if declared is not None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from typing import Any
 
 from npuprof import catalog
 from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, formats
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Place, build_error
+from npuprof.model import Fields, Finding, NpuprofError, Place, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer, output
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -301,7 +300,7 @@ class _Scripts:
                 self.bad += findings
                 self.drafts.append(draft)
 
-    def build_fields(self) -> dict[str, Any]:
+    def build_fields(self) -> Fields:
         """Return the settings, presets and findings as the fields of the JSON form."""
         family = (
             build_family(self.drafts, _find_folder_in_store(self._verb.output))
@@ -515,7 +514,7 @@ def _find_folder_in_store(path: str | None) -> str:
     return f"{name}/" if is_profile_name(name) else ""
 
 
-def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:
+def _build_setting_fields(setting: ScriptSetting) -> Fields:
     """Return a setting as the fields of the JSON form."""
     return {
         "file": setting.file,
@@ -536,7 +535,7 @@ def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:
     }
 
 
-def _build_preset_fields(draft: Draft) -> dict[str, Any]:
+def _build_preset_fields(draft: Draft) -> Fields:
     return {
         "name": draft.name,
         "file": draft.file,

@@ -113,7 +113,7 @@ def _build_fields(
     }
 
 
-def _find_texts(section: str, record: Any) -> dict[str, Any]:
+def _find_texts(section: str, record: Any) -> Fields:
     is_declared = isinstance(record, catalog.TeamVariable)
     return record.texts if is_declared else catalog.find_record_texts(section, record.name)
 

@@ -5,8 +5,6 @@ Version numbers are proposed from the changes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.compare import text_changes
@@ -15,7 +13,14 @@ from npuprof.history.notes import format_release_notes
 from npuprof.history.planning import PlannedRelease, ReleasePlan, format_tag_message
 from npuprof.history.proposal import propose_version
 from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
-from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
+from npuprof.model import (
+    TYPE_CHECKING,
+    Fields,
+    Finding,
+    NpuprofError,
+    build_error,
+    build_usage_error,
+)
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, confirm_on_terminal
 from npuprof.report.text import count_rest, format_count
@@ -23,7 +28,6 @@ from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText, parse_version_request, parse_version_text
 from npuprof.store.worktree import list_changed_paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
     from npuprof.report import Forms
@@ -302,7 +306,7 @@ def _describe_skipped(plan: ReleasePlan) -> list[str]:
     return notes
 
 
-def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
+def _build_plan_fields(plan: ReleasePlan) -> Fields:
     store = plan.store
     return {
         "commit": plan.commit,

@@ -16,7 +16,6 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import (
     open_workspace,
-    print_findings,
     print_omitted_count,
     resolve_checked,
 )
@@ -24,6 +23,7 @@ from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
 from npuprof.report import Answer, output
+from npuprof.report.output import print_findings
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import FILE

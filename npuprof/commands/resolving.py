@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError
@@ -154,7 +153,7 @@ def resolve_shown(verb: ResolvingVerb, personal: bool) -> Config:
                     for fault in faults
                     if fault.code in _UNKNOWN
                 ]
-        print_findings(findings)
+        output.print_findings(findings)
     _print_skipped_overrides(config)
     return config
 
@@ -177,7 +176,7 @@ def resolve_checked(
     if not no_check:
         from npuprof.checks import require_exportable
 
-        print_findings(
+        output.print_findings(
             [finding for finding in require_exportable(config) if finding.code not in hidden_codes]
         )
     _print_skipped_overrides(config)
@@ -204,13 +203,3 @@ def print_omitted_count(findings: Sequence[Finding], strict: bool) -> None:
         raise NpuprofError(findings)
     for finding in findings:
         output.print_note(f"left out: {finding.message}")
-
-
-def print_findings(findings: Sequence[Finding]) -> None:
-    """Print findings to standard error."""
-    if findings:
-        from npuprof.report.findings import format_findings
-
-        output.write_to_stderr(
-            format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n")
-        )

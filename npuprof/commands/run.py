@@ -19,7 +19,7 @@ from npuprof.commands.framework.parameters import (
     TRUST,
     ResolvingVerb,
 )
-from npuprof.commands.resolving import print_findings, print_omitted_count, resolve_checked
+from npuprof.commands.resolving import print_omitted_count, resolve_checked
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, build_error
 from npuprof.renderers import find_left_out_sections
 from npuprof.renderers.environment import (
@@ -34,6 +34,7 @@ from npuprof.renderers.process import (
     write_sidecars,
 )
 from npuprof.report import Answer, output
+from npuprof.report.output import print_findings
 from npuprof.resolve.config import Config
 from npuprof.runs import recording
 from npuprof.runs.environment_conflicts import find_interference

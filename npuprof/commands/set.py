@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from typing import Any
 
 from npuprof.commands.framework import arguments, flag, many, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, WRITE_ANYWAY, StoreVerb
-from npuprof.model import build_usage_error
+from npuprof.model import TYPE_CHECKING, TomlTable, build_usage_error
 from npuprof.report import Answer
 from npuprof.store.spec import Workspace
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.preset_file import PresetFile
 
@@ -77,7 +75,7 @@ class Set(StoreVerb):
         assert self.spec is not None, "it was looked at"
         notes: list[str] = []
 
-        def change_text(file: PresetFile, below: dict[str, Any] | None) -> str:
+        def change_text(file: PresetFile, below: TomlTable | None) -> str:
             data = deepcopy(file.profile.document.data)
             return edit.apply_changes(
                 file.text,

@@ -49,15 +49,16 @@ def collect_matrix_rows(configs: Sequence[Config], everything: bool) -> list[Mat
             if key in config.settings
         }
     rows = [
-        MatrixRow(key, cells, same=len(cells) == len(configs) and _are_equal(key, cells))
+        MatrixRow(
+            key,
+            cells,
+            same=len(cells) == len(configs)
+            and all(values.is_equivalent_setting(key, cells[0], item) for item in cells.values()),
+        )
         for key, cells in cells_of_keys.items()
         if cells
     ]
     return [row for row in rows if everything or not row.same]
-
-
-def _are_equal(key: str, cells: dict[int, Any]) -> bool:
-    return all(values.is_equivalent_setting(key, cells[0], item) for item in cells.values())
 
 
 def build_matrix_table(

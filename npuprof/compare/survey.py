@@ -20,6 +20,7 @@ from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.outputs import Output, Outputs
 from npuprof.store.worktree import find_converted_files
+from npuprof.system import group_pairs
 
 if TYPE_CHECKING:
     from npuprof.store.sources.opening import Sources
@@ -60,14 +61,13 @@ class Survey(Record):
 
     def describe_unread(self) -> list[str]:
         """Return which presets cannot be compared, and why."""
-        reasons = {}
         broken = [pair.name for pair in self.pairs if pair.unread and not pair.unavailable]
-        if broken:
-            reasons["cannot be read or resolved now"] = broken
-        for pair in self.pairs:
-            for finding in pair.unavailable:
-                reason = f"{finding.message}; {finding.hint}"
-                reasons.setdefault(reason, []).append(pair.name)
+        reasons = {"cannot be read or resolved now": broken} if broken else {}
+        reasons |= group_pairs(
+            (f"{finding.message}; {finding.hint}", pair.name)
+            for pair in self.pairs
+            for finding in pair.unavailable
+        )
         return [f"cannot compare {', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.model import TYPE_CHECKING, Axes, Origin, Record
+from npuprof.model import TYPE_CHECKING, Axes, Origin, Record, TomlTable
 
 if TYPE_CHECKING:
     from typing import Any
@@ -62,7 +62,7 @@ class Policy(Record):
 
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
-    variables: dict[str, Any] = {}
+    variables: TomlTable = {}
 
     def select(self, name: str) -> Policy:
         """Return the policy of the preset with a name."""

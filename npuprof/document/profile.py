@@ -13,6 +13,7 @@ from npuprof.model import (
     LIST_OPS,
     SCENARIOS,
     SECTIONS,
+    TYPE_CHECKING,
     Axes,
     Finding,
     Fix,
@@ -20,11 +21,11 @@ from npuprof.model import (
     Path,
     Record,
     Step,
+    TomlTable,
     renew_hints,
     suggest_name,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -234,18 +235,18 @@ class Profile:
         self.named: list[Path] = []
         renew_hints()
         reader = _Reader(document, self.problems, self.named)
-        self.table: dict[str, Any] = reader.profile_table()
+        self.table: TomlTable = reader.profile_table()
         self.steps: tuple[Step, ...] = reader.steps(
             document.data, (), self.table.get("unset", []), ("profile", "unset")
         )
         self.overrides: tuple[Override, ...] = reader.overrides()
         self.touched: frozenset[str] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> TomlTable:
         """Return the state to pickle, without the store, which belongs to the process."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "home"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: TomlTable) -> None:
         self.home = None
         for name, value in state.items():
             setattr(self, name, value)
@@ -359,11 +360,11 @@ class _Reader:
             Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix)
         )
 
-    def profile_table(self) -> dict[str, Any]:
+    def profile_table(self) -> TomlTable:
         table = self.document.data.get("profile", {})
         if not isinstance(table, dict):
             return {}
-        good: dict[str, Any] = {}
+        good: TomlTable = {}
         for name, value in table.items():
             key = PROFILE_KEYS.get(name)
             if key is None:
@@ -425,12 +426,12 @@ class _Reader:
             )
         return parsed
 
-    def _read_versions(self, table: dict[str, Any], cann: str | None) -> dict[str, Any]:
+    def _read_versions(self, table: TomlTable, cann: str | None) -> TomlTable:
         """Return ``versions`` as keys of ``[profile]``: the ranges for CANN and frameworks.
 
         Faults are added to the problems.
         """
-        ranges: dict[str, Any] = {}
+        ranges: TomlTable = {}
         for name, value in table.items():
             path = ("profile", "versions", name)
             if not isinstance(value, str):
@@ -458,7 +459,7 @@ class _Reader:
                 ranges.setdefault("versions", {})[name] = value
         return ranges
 
-    def _read_ignores(self, tables: list[dict[str, Any]]) -> bool:
+    def _read_ignores(self, tables: list[TomlTable]) -> bool:
         """Return whether every ``ignore`` table has exactly a code and a reason.
 
         Faults are added to the problems.
@@ -484,7 +485,7 @@ class _Reader:
         return len(self.problems) == before
 
     def steps(
-        self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path
+        self, table: TomlTable, base: Path, unset: list[str], unset_path: Path
     ) -> tuple[Step, ...]:
         """Return the steps of a layer in order: ``unset``, values, ``remove``, ``append``."""
         found = []
@@ -532,7 +533,7 @@ class _Reader:
             return ()
         return tuple(self.build_override(index, block) for index, block in enumerate(blocks))
 
-    def build_override(self, index: int, block: dict[str, Any]) -> Override:
+    def build_override(self, index: int, block: TomlTable) -> Override:
         path = ("override", index)
         for name, value in block.items():
             if name not in OVERRIDE_KEYS:

@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import LIST_OPS, SECTIONS, Finding, Path, build_error, has_only_digits
+from npuprof.model import LIST_OPS, SECTIONS, Finding, Path, TomlTable, build_error, has_only_digits
 from npuprof.store import assignment_arguments
 
 
@@ -43,7 +43,7 @@ def require_key(text: str) -> tuple[str, Path]:
     return parsed
 
 
-def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
+def parse_assignment(data: TomlTable, text: str) -> PathChange | None:
     """Apply ``KEY=VALUE`` to ``data`` and return it as a change.
 
     None if the value is already set.
@@ -85,9 +85,7 @@ def _prefer_number(value: Any) -> Any:
     return value
 
 
-def _merge_into_text_value(
-    data: dict[str, Any], change: PathChange, key: str, depth: int
-) -> PathChange:
+def _merge_into_text_value(data: TomlTable, change: PathChange, key: str, depth: int) -> PathChange:
     """Return a change that sets a whole value, if ``change`` sets a part of a value given as text.
 
     Other changes are returned as they are. Raises NpuprofError for a part of a value that has none.
@@ -124,7 +122,7 @@ def split_listed_names(path: Path, value: str) -> Any:
 
 
 def find_removals(
-    profile: Profile, data: dict[str, Any], text: str, notes: list[str]
+    profile: Profile, data: TomlTable, text: str, notes: list[str]
 ) -> Iterator[PathChange]:
     """Remove a key from ``data``, and yield the changes that remove it from a document."""
     path, key = locate_key(text)
@@ -158,7 +156,7 @@ def find_removals(
         notes += _describe_setting_overrides(data, path, shown)
 
 
-def _describe_setting_overrides(data: dict[str, Any], path: Path, shown: str) -> Iterator[str]:
+def _describe_setting_overrides(data: TomlTable, path: Path, shown: str) -> Iterator[str]:
     """Yield a note for each override that still sets a removed key."""
     blocks = find_at_path(data, ("override",))
     for number, block in enumerate(blocks if isinstance(blocks, list) else [], 1):
@@ -169,9 +167,9 @@ def _describe_setting_overrides(data: dict[str, Any], path: Path, shown: str) ->
 
 def find_inherited_keys(
     profile: Profile,
-    data: dict[str, Any],
+    data: TomlTable,
     written: Sequence[str],
-    below: dict[str, Any] | None,
+    below: TomlTable | None,
 ) -> list[str]:
     """Return the keys in ``written`` that a preset inherits.
 
@@ -194,7 +192,7 @@ def find_inherited_keys(
     return inherited
 
 
-def collect_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:
+def collect_cleared_keys(data: TomlTable, written: Sequence[str]) -> list[str]:
     """Remove keys from a document's ``unset`` list, in any spelling.
 
     Return those that were in it.
@@ -212,7 +210,7 @@ def collect_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[s
     return removed
 
 
-def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
+def resolve_inherited(profile: Profile, data: TomlTable) -> TomlTable:
     """Return the settings that a preset inherits and does not clear in ``data``.
 
     Raises NpuprofError.

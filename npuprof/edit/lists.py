@@ -22,7 +22,7 @@ from npuprof.edit.assignments import (
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.fixing import find_respellings
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import LIST_OPS, NpuprofError, Path, Record, build_error
+from npuprof.model import LIST_OPS, NpuprofError, Path, Record, TomlTable, build_error
 from npuprof.store import assignment_arguments
 
 
@@ -60,11 +60,11 @@ def parse_appended(text: str) -> ListChange:
 
 def find_changes(
     profile: Profile,
-    data: dict[str, Any],
+    data: TomlTable,
     assignments: Sequence[str],
     appended: Sequence[str],
     notes: list[str],
-    below: dict[str, Any] | None = None,
+    below: TomlTable | None = None,
 ) -> list[PathChange]:
     """Return the arguments of ``set`` as changes, and apply them to ``data``.
 
@@ -85,10 +85,10 @@ def find_changes(
 
 def find_list_changes(
     profile: Profile,
-    data: dict[str, Any],
+    data: TomlTable,
     change: ListChange,
     notes: list[str],
-    below: dict[str, Any] | None = None,
+    below: TomlTable | None = None,
 ) -> list[PathChange]:
     """Return the changes that add or remove elements, and apply them to ``data``.
 
@@ -116,7 +116,7 @@ def find_list_changes(
             if is_whole_value
             else inherited_value
         )
-    lists: dict[Path, list[Any]] = {}
+    lists = {}
     written = {at: find_at_path(data, at) for at in (path, appended_path, removed_path)}
     for at, value in {**written, (): base}.items():
         if value is not MISSING and not isinstance(value, list):
@@ -126,7 +126,7 @@ def find_list_changes(
     lower = [*lists[()], *lists[path]]
     present = [*subtract_lists(lower, removed), *lists[appended_path]]
     items = _read_items(change.text, present)
-    results: dict[Path, list[Any]] = {}
+    results = {}
     if change.adds:
         new = _leave_out_known(items, present, change.key, notes)
         if (kept := subtract_lists(removed, new)) != removed:
@@ -148,7 +148,7 @@ def find_list_changes(
 
 
 def _change_names(
-    profile: Profile, data: dict[str, Any], path: Path, change: ListChange, notes: list[str]
+    profile: Profile, data: TomlTable, path: Path, change: ListChange, notes: list[str]
 ) -> list[PathChange]:
     """Return the change to a list of ``[profile]``."""
     known = PROFILE_KEYS.get(str(path[1]))
@@ -205,7 +205,7 @@ def _require_present(items: list[Any], known: list[Any], key: str) -> None:
         raise build_error("NP924", f"{key} has no {keys.format_short_value(item)}", "", hint)
 
 
-def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
+def _put_list(data: TomlTable, path: Path, listed: list[Any]) -> PathChange:
     """Set a list at a path of ``data`` and return the change.
 
     A meaningless empty list is removed with its empty tables.

@@ -28,7 +28,7 @@ from npuprof.edit.toml_statements import (
     normalize_line_endings,
     split_lines,
 )
-from npuprof.model import LIST_OPS, SECTIONS, Path, Record
+from npuprof.model import LIST_OPS, SECTIONS, Path, Record, TomlTable
 
 
 class Pair(Record):
@@ -436,9 +436,7 @@ def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
     return MISSING
 
 
-def _merge_tables(
-    path: Path, base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]
-) -> Any:
+def _merge_tables(path: Path, base: TomlTable, ours: TomlTable, theirs: TomlTable) -> Any:
     merged = {}
     for name in {**ours, **theirs}:
         before, mine, rival = (side.get(name, MISSING) for side in (base, ours, theirs))

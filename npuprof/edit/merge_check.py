@@ -52,7 +52,11 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
         if finding.severity == "error":
             section = finding.key.split(".")[0]
             keys = {*_list_read_keys(*home, finding.code), finding.key, section} - {""}
-            concerned = [taken for taken in result.taken if _concerns_setting(taken, keys)]
+            concerned = [
+                taken
+                for taken in result.taken
+                if any(find_setting_key(taken[:end]) in keys for end in range(2, len(taken) + 1))
+            ]
             # without a known culprit, all of their changes become conflicts
             forced += concerned or result.taken
     return Unfit(forced, notes)
@@ -68,11 +72,6 @@ def _list_read_keys(folder: Folder, name: str, code: str) -> tuple[str, ...]:
         if team_rule.code == code:
             return list_team_reads(team_rule)
     return ()
-
-
-def _concerns_setting(path: Path, keys: set[str]) -> bool:
-    """Return whether a path is at or below the path of one of some settings."""
-    return any(find_setting_key(path[:end]) in keys for end in range(2, len(path) + 1))
 
 
 def _find_home(path: str) -> tuple[Folder, str] | None:

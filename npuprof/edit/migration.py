@@ -33,7 +33,7 @@ from npuprof.edit.migration_steps import (
     load_migration_steps,
 )
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
-from npuprof.model import Finding, Origin, Path, Record
+from npuprof.model import Finding, Origin, Path, Record, TomlTable
 from npuprof.resolve.config import Config
 
 
@@ -97,7 +97,7 @@ def migrate_profile(
     made = []
     changes = []
     findings = []
-    renamed_keys: set[Path] = set()  # a later step must not apply to the old key
+    renamed_keys = set()  # a later step must not apply to the old key
     for step in steps:
         for base in bases:
             path = (*base, "options", step.option)
@@ -132,7 +132,7 @@ def migrate_profile(
     return Migration(text, tuple(made), tuple(findings), tuple(carried))
 
 
-def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
+def _find_step_changes(step: Step, path: Path, table: TomlTable) -> list[PathChange] | None:
     """Return one step as changes, the replacement first; None if the step is impossible."""
     if step.action == "drop":
         return [PathChange(path, MISSING)]
@@ -145,7 +145,7 @@ def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
     return [PathChange(path, new_values[old], step.to if step.action == "rename" else "")]
 
 
-def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
+def _find_mode_changes(step: Step, path: Path, table: TomlTable) -> list[PathChange] | None:
     """Return the changes that join a mode and its list of operators into one option."""
     listed = values.parse_structured_value(
         "optypelist_for_implmode", table.get("optypelist_for_implmode")

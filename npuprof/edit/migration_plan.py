@@ -134,7 +134,7 @@ def _migrate_all(
 
     The new texts are also set in ``changed``: children are migrated after their parents.
     """
-    files: list[tuple[PresetFile, str]] = []
+    files = []
     moved = {}
     faults: list[Finding] = []
     plan = plan_renames(

@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof.catalog import condition, load_built_part, releases
 from npuprof.edit.paths import find_at_path
-from npuprof.model import Path, Record, build_usage_error
+from npuprof.model import Path, Record, TomlTable, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store.spec import build_context
 
@@ -38,7 +38,7 @@ def load_migration_steps(release: str) -> list[Step]:
     return [step for step in steps if releases.release_index(step.since) <= now]
 
 
-def is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
+def is_step_due(step: Step, table: TomlTable, config: Config) -> bool:
     """Return whether the values of a table, else of a config, satisfy the condition of a step."""
     lookup = build_setting_lookup(table, config, _find_overridden_key(step, config))
     return condition.evaluate_condition(step.when, lookup) is True
@@ -53,7 +53,7 @@ def _find_overridden_key(step: Step, config: Config) -> str:
     return step.to if is_inherited else ""
 
 
-def build_setting_lookup(table: dict[str, Any], config: Config, overridden: str = "") -> Any:
+def build_setting_lookup(table: TomlTable, config: Config, overridden: str = "") -> Any:
     """Return a lookup function for conditions: in a table, else in a config.
 
     The config's value of an ``overridden`` key is ignored.
@@ -70,7 +70,7 @@ def build_setting_lookup(table: dict[str, Any], config: Config, overridden: str 
     return look_up_setting
 
 
-def is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
+def is_step_certain(step: Step, config: Config, base: Path, data: TomlTable) -> bool:
     """Return whether a step needs no decision in the block of a document at ``base``."""
     if step.loss == "decide" or step.action == "tell":
         return False
@@ -82,7 +82,7 @@ def is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]
 
 
 def does_step_fit(
-    step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config
+    step: Step, base: Path, table: TomlTable, data: TomlTable, config: Config
 ) -> bool:
     """Return whether a step is possible for the value in a table."""
     if not is_step_certain(step, config, base, data) or not is_step_due(step, table, config):

@@ -14,10 +14,10 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.merge import find_setting_key
-from npuprof.model import LIST_OPS
+from npuprof.model import LIST_OPS, TomlTable
 
 
-def format_normal_form(data: dict[str, Any]) -> str:
+def format_normal_form(data: TomlTable) -> str:
     """Return the normal form of a document."""
     order = dict.fromkeys(
         ["profile", *catalog.load_sections(), *LIST_OPS, "override", *sorted(data)]
@@ -49,7 +49,7 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
         yield f"{shown} = {keys.format_toml_value(value)}"
 
 
-def _format_override(block: dict[str, Any]) -> Iterator[str]:
+def _format_override(block: TomlTable) -> Iterator[str]:
     """Yield the lines of an override: its match, then its keys, indented."""
     match = block.get("match", {})
     # the order of a match has no meaning, but that of overrides has: they are not sorted

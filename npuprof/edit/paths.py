@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.model import LIST_OPS, Path, Record
+from npuprof.model import LIST_OPS, Path, Record, TomlTable
 
 #: No value: the new value of a removed key, and the value of a missing one.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -61,7 +61,7 @@ def find_at_path(data: Any, path: Path) -> Any:
     return data
 
 
-def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool:
+def is_same_document(document: TomlTable, expected: TomlTable) -> bool:
     """Return whether two documents have equal content.
 
     An empty table of a profile counts as missing.
@@ -69,7 +69,7 @@ def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool
     return values.is_same_typed_value(_prune_empty_tables(document), _prune_empty_tables(expected))
 
 
-def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
+def _prune_empty_tables(data: TomlTable) -> TomlTable:
     remaining = {name: value for name, value in data.items() if value not in ({}, [])}
     # a removed element may leave its table, or its list, behind
     for op in LIST_OPS:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import unified_diff
 from functools import partial
-from typing import Any
 
 from npuprof import catalog, checks, document
 from npuprof.catalog import values
@@ -17,14 +16,14 @@ from npuprof.edit.changed import ChangedStore, find_faults, resolve_apart, selec
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.toml_statements import split_lines
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import Finding, NpuprofError, Record, TomlTable, build_error
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
 from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference, spec
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.problems import build_bad_new_name_finding
-from npuprof.system import writing
+from npuprof.system import group_pairs, writing
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
@@ -146,7 +145,7 @@ def _read_raw(path: str, profile: Profile) -> bytes:
 
 
 #: Edits the text of a file; for a personal layer, it also gets the settings of the preset below.
-ChangeText = Callable[[PresetFile, dict[str, Any] | None], str]
+ChangeText = Callable[[PresetFile, TomlTable | None], str]
 
 
 class NewFile(Record):
@@ -385,10 +384,11 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
 def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
     """Return a note for each changed key that the preset's own overrides change too."""
     notes = []
-    origins: dict[str, list[str]] = {}  # of the overrides that change a key
-    for index, override in enumerate(after.overrides):
-        for key in {step.key for step in override.steps}:
-            origins.setdefault(key, []).append(str(after.origin("override", index)))
+    origins = group_pairs(  # of the overrides that change a key
+        (key, str(after.origin("override", index)))
+        for index, override in enumerate(after.overrides)
+        for key in {step.key for step in override.steps}
+    )
     for key in _list_changed_keys(before, after):
         if key in origins:
             overrides = "overrides" if len(origins[key]) > 1 else "an override"

@@ -19,7 +19,7 @@ from npuprof.edit.toml_statements import (
     ends_with_blank,
     starts_with_blank,
 )
-from npuprof.model import LIST_OPS, Path
+from npuprof.model import LIST_OPS, Path, TomlTable
 
 _MAX_LINE_WIDTH = 123
 
@@ -28,7 +28,7 @@ class Draft:
     """The statements of a text, edited to match ``data``."""
 
     def __init__(
-        self, text: str, data: dict[str, Any], changes: Iterable[PathChange], newline: str
+        self, text: str, data: TomlTable, changes: Iterable[PathChange], newline: str
     ) -> None:
         self.data = deepcopy(data)
         self._changes: dict[Path, PathChange] = {}
@@ -82,7 +82,7 @@ class Draft:
             self._missing[noted:] = [(path, new)]
         return is_left
 
-    def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    def _fit_table(self, path: Path, old: TomlTable, new: TomlTable) -> bool:
         """Change the statements of a table to match ``new``; return whether any of them is left."""
         is_left = path in self._rows.at
         known = set(old)
@@ -252,7 +252,7 @@ class Draft:
             self._rows.last,
         )
 
-    def _make_table(self, path: Path, value: dict[str, Any]) -> list[Statement]:
+    def _make_table(self, path: Path, value: TomlTable) -> list[Statement]:
         """Return the statements of a table, or of one table of an array: a header and its pairs."""
         header = f"[{_format_dotted_key(path)}]"
         if isinstance(path[-1], int):

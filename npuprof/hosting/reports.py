@@ -58,9 +58,7 @@ def _escape_github_property(text: str) -> str:
 
 
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
-    examples: dict[str, Finding] = {}
-    for finding in findings:
-        examples.setdefault(finding.code, finding)
+    examples = {finding.code: finding for finding in reversed(findings)}
     codes = sorted(examples)
     rules = [_describe_sarif_rule(code, examples[code]) for code in codes]
     results = []

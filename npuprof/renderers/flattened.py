@@ -63,9 +63,9 @@ def render_toml(config: Config, inline: bool) -> Rendered:
     return Rendered(body if inline else add_render_header(config, "toml", f"\n{body}"))
 
 
-def build_tables(head: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def build_tables(head: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, TomlTable]:
     """Return the tables of a preset with some settings, without empty ones."""
-    tables: dict[str, dict[str, Any]] = {
+    tables: dict[str, TomlTable] = {
         "profile": {name: value for name, value in head.items() if value},
         **{section: {} for section in catalog.load_sections()},
     }

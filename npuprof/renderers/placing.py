@@ -51,14 +51,14 @@ def write_all_rendered(placed: Sequence[Placed]) -> list[str]:
     Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not
     write (NP940).
     """
-    new_folders: list[str] = []
+    new_folders = []
     try:
         for entry in placed:
             folder = os.path.dirname(entry.code) or "."
             new_folders += writing.make_folder_below(folder, entry.below or folder)
         names = [entry.code for entry in placed]
         names += [os.path.realpath(name) for name in names]
-        planned: list[PlannedWrite] = []
+        planned = []
         findings: list[Finding] = []
         with lock_folders(os.path.dirname(name) or "." for name in names):
             for entry in placed:

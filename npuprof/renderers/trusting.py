@@ -21,13 +21,12 @@ from npuprof.catalog.execution import (
 from npuprof.checks.sharing import build_own_variable_fault, list_lost_protections
 from npuprof.document import keys
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import Finding, NpuprofError, Origin, Record, Step
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Record, Step
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

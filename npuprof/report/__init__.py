@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from npuprof.model import TYPE_CHECKING, Finding, Record
+from npuprof.model import TYPE_CHECKING, Fields, Finding, Record
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
     from npuprof.report.tables import Markdown, Table
 
     #: The text of an answer: a string, bytes, a table, Markdown, pieces printed as they arrive, or
     #: the fields of a JSON answer.
-    Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | dict[str, Any]
+    Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | Fields
     #: A writer for each format of an answer; only the requested one is called.
     Forms = Mapping[str, Callable[[], Text]]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from npuprof.document.keys import is_no_number, is_visible
+from npuprof.model import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from npuprof.model import TYPE_CHECKING, Record, shorten_values
+from npuprof.model import TYPE_CHECKING, Finding, Record, shorten_values
 from npuprof.report.text import escape_controls, escape_terminal_text
 from npuprof.system.files import build_write_error, show_notes_with
 
@@ -102,6 +102,16 @@ def write_to_stderr(text: str) -> None:
     # on a terminal, both streams are read together
     sys.stdout.flush()
     sys.stderr.write(f"{fit_to_stderr(text)}\n")
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print findings to standard error."""
+    if findings:
+        from npuprof.report.findings import format_findings
+
+        write_to_stderr(
+            format_findings(findings, is_colour_wanted("auto", sys.stderr)).rstrip("\n")
+        )
 
 
 def fit_to_stderr(text: str) -> str:

@@ -10,13 +10,23 @@ from npuprof.catalog import releases, values
 from npuprof.catalog.values import FrozenDict, copy_value, freeze_value
 from npuprof.document import keys
 from npuprof.document.profile import FORM, Lineage, Profile
-from npuprof.model import Axes, Context, Event, NpuprofError, Origin, Path, Step, did_you_mean
+from npuprof.model import (
+    TYPE_CHECKING,
+    Axes,
+    Context,
+    Event,
+    NpuprofError,
+    Origin,
+    Path,
+    Step,
+    TomlTable,
+    did_you_mean,
+)
 from npuprof.report.text import Code, Markup, format_count
 from npuprof.resolve.claims import AXES, VERSIONS, find_axis, format_claim
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
@@ -38,7 +48,7 @@ if TYPE_CHECKING:
         lineages: Lineages
         lookups: Lookups
 
-        def fold_lineage(self, lineage: Lineage, scenario: str | None) -> dict[str, Any]:
+        def fold_lineage(self, lineage: Lineage, scenario: str | None) -> TomlTable:
             """Return the settings after the steps of a lineage, or of its lowest part."""
 
         def find_last_origin(
@@ -144,18 +154,18 @@ class Config(Mapping[str, "Any"]):
     name: str
     context: Context
     lineage: Lineage
-    settings: dict[str, Any]
+    settings: TomlTable
     resolver: Resolving
     changes: tuple[Step, ...]
     claims: Claims
-    memo: dict[str, Any]
+    memo: TomlTable
 
     def __init__(
         self,
         name: str,
         context: Context,
         lineage: Lineage,
-        settings: dict[str, Any],
+        settings: TomlTable,
         tracer: Callable[[str], tuple[Any, list[Event]]],
         resolver: Resolving,
         changes: tuple[Step, ...] = (),
@@ -232,16 +242,16 @@ class Config(Mapping[str, "Any"]):
         return value
 
     @property
-    def shared_sections(self) -> dict[str, dict[str, Any]]:
+    def shared_sections(self) -> dict[str, TomlTable]:
         """All settings as ``sections`` returns them, computed once; not to be modified."""
         return self.remember("sections", self.sections)
 
-    def sections(self) -> dict[str, dict[str, Any]]:
+    def sections(self) -> dict[str, TomlTable]:
         """Return all settings by section and plain name.
 
         In each section, those of the catalogue come first, in its order.
         """
-        by_section: dict[str, dict[str, Any]] = {section: {} for section in catalog.load_sections()}
+        by_section: dict[str, TomlTable] = {section: {} for section in catalog.load_sections()}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)
             by_section[section][name] = copy_value(value)  # changes do not reach the store's data
@@ -438,7 +448,7 @@ class Config(Mapping[str, "Any"]):
         """SHA-256 of the layers, in hexadecimal: the same for equal presets in every context."""
         return self.remember("preset digest", lambda: compute_preset_digest(self.lineage))
 
-    def ordered_settings(self) -> dict[str, Any]:
+    def ordered_settings(self) -> TomlTable:
         """Return all settings by full key, in the catalogue's order, section by section."""
         sections = self.shared_sections.items()
         return {

@@ -87,7 +87,7 @@ class Lineages:
 
     def list_form_problems(self, lineage: Iterable[Profile]) -> list[Finding]:
         """Return the structural problems of members, and the unknown frameworks and axes."""
-        problems: list[Finding] = []
+        problems = []
         for member in lineage:
             problems += member.problems
             if member.named:
@@ -181,7 +181,7 @@ class Lineages:
 
         Raises NpuprofError for missing and repeated ones, and for cycles.
         """
-        parents: list[Profile] = []
+        parents = []
         problems: list[Finding] = []
         repeated: dict[str, list[int]] = {}
         for index, reference in enumerate(profile.extends):
@@ -219,7 +219,7 @@ class Lineages:
         Raises NpuprofError (NP110) if their contents differ.
         """
         first: dict[str, Profile] = {}
-        settled: list[Profile] = []
+        settled = []
         for member in lineage:
             known = member
             if is_of_source(member):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
+from npuprof.system import group_pairs
+
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
 
 def group_by(items: Iterable[Item], get_key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Return items by key, keys and items in their original order."""
-    groups: dict[Key, list[Item]] = {}
-    for item in items:
-        groups.setdefault(get_key(item), []).append(item)
-    return groups
+    return group_pairs((get_key(item), item) for item in items)

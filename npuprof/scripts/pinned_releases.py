@@ -20,6 +20,7 @@ from npuprof.report.text import count_rest, escape_controls
 from npuprof.scripts.import_resolution import list_enclosing_folders
 from npuprof.scripts.reading.file_kinds import detect_named_kind
 from npuprof.scripts.script_records import ImportedFile
+from npuprof.system import group_pairs
 from npuprof.system.files import read_plain_file
 
 #: Limits per folder: the number of files with pins for others, and their size in bytes.
@@ -155,11 +156,11 @@ class PinFinder:
         own = list_pins(imported.file, text, is_docker)
         folders = self._list_folders(os.path.dirname(imported.file))
         for level in (own, *map(self._list_pins, folders)):
-            near: dict[str, list[Pin]] = {}
-            for pin in level:
-                if pin.axis not in found and not self._requested.find_value(pin.axis):
-                    near.setdefault(pin.axis, []).append(pin)
-            found |= near
+            found |= group_pairs(
+                (pin.axis, pin)
+                for pin in level
+                if pin.axis not in found and not self._requested.find_value(pin.axis)
+            )
         decided, notes = [], []
         for pins in found.values():
             other = next((pin for pin in pins if pin.release != pins[0].release), None)

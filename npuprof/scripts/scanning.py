@@ -175,12 +175,9 @@ class _Scanner:
         """Yield the result of each file; many files are distributed to processes."""
         batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
         for scans in map_in_processes(
-            lambda batch: self._scan_batch(batch, len(files) > 1), batches
+            lambda batch: [self._scan_file(file, len(files) > 1) for file in batch], batches
         ):
             yield from scans
-
-    def _scan_batch(self, batch: Sequence[str], among_others: bool) -> list[_Scan]:
-        return [self._scan_file(file, among_others) for file in batch]
 
     def _scan_file(self, file: str, among_others: bool) -> _Scan:
         data = read_script_file(file, among_others)

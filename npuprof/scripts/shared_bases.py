@@ -32,6 +32,7 @@ from npuprof.scripts.preset_text import (
 )
 from npuprof.scripts.script_records import ScriptSetting
 from npuprof.scripts.topics import describe_topics, join_topics
+from npuprof.system import group_pairs
 
 _SCENARIO = "profile.scenario"
 _MOST_NOTES = 30
@@ -395,10 +396,13 @@ def describe_switched(
     ``mixin_of_note`` are names of mix-ins by the ``id`` of a group's first note. Equal settings of
     several lines are listed once: the mix-in lists all lines.
     """
-    lines_of: dict[str, list[str]] = {}
-    for first, *_ in group_switched(notes):
-        text = f"if {first.condition}: --with {mixin_of_note[id(first)]}"
-        lines_of.setdefault(text, []).append(f"{cite(first.setting.file)}:{first.setting.line}")
+    lines_of = group_pairs(
+        (
+            f"if {first.condition}: --with {mixin_of_note[id(first)]}",
+            f"{cite(first.setting.file)}:{first.setting.line}",
+        )
+        for first, *_ in group_switched(notes)
+    )
     comments = [f"{count_rest(lines, 1)}: {text}" for text, lines in lines_of.items()]
     return ["", "Under a condition:", *comments] if comments else []
 

@@ -137,10 +137,11 @@ def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell, ...]]) -
     names_of_rows = group_pairs((row, name) for name, row in cells.items() if row)
     rows = []
     for row_cells, names in names_of_rows.items():
-        columns_of_cells: dict[Cell, list[str]] = {}
-        for cell, column in zip(row_cells, columns, strict=False):
-            if cell.state != "ok":
-                columns_of_cells.setdefault(cell, []).append(column)
+        columns_of_cells = group_pairs(
+            (cell, column)
+            for cell, column in zip(row_cells, columns, strict=False)
+            if cell.state != "ok"
+        )
         others = tuple((cell, tuple(shared)) for cell, shared in columns_of_cells.items())
         rows.append(Row(tuple(names), row_cells, others))
 

@@ -9,6 +9,7 @@ from npuprof.model import NpuprofError, Record
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, walk_commits
+from npuprof.system import group_pairs
 
 #: The maximum number of commits on a page; ``npuprof log`` lists all.
 _MOST = 20
@@ -45,15 +46,18 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         repository = store.repository
         head = repository.resolve_commit("HEAD")
         commits = list(walk_commits(repository, head))
-        touching: dict[str, list[int]] = {}
-        for index, commit in enumerate(commits):
-            for name in _list_touched(commit):
-                touching.setdefault(name, []).append(index)
-        versions: dict[str, list[VersionRow]] = {}
-        for version in reversed(repository.load_versions()):
-            yanked = repository.find_yank(version.tag_name)
-            row = VersionRow(str(version.text), version.date[:10], yanked)
-            versions.setdefault(version.name, []).append(row)
+        touching = group_pairs(
+            (name, index) for index, commit in enumerate(commits) for name in _list_touched(commit)
+        )
+        versions = group_pairs(
+            (
+                version.name,
+                VersionRow(
+                    str(version.text), version.date[:10], repository.find_yank(version.tag_name)
+                ),
+            )
+            for version in reversed(repository.load_versions())
+        )
         rules = read_owner_rules(repository, head)
         revision = repository.load_revision(head)
         owners = {}
@@ -86,10 +90,9 @@ def _list_newest(
 
     ``touching`` are indexes of commits by preset.
     """
-    touched: dict[int, list[str]] = {}
-    for name in (own, *lineage):
-        for index in touching.get(name, ()):
-            touched.setdefault(index, []).append(name)
+    touched = group_pairs(
+        (index, name) for name in (own, *lineage) for index in touching.get(name, ())
+    )
     newest = []
     for index in sorted(touched)[:_MOST]:
         ancestors = [] if own in touched[index] else sorted(touched[index])

@@ -16,6 +16,7 @@ from npuprof.catalog.targets import load_target_index
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import (
+    TYPE_CHECKING,
     Axes,
     Finding,
     NpuprofError,
@@ -33,7 +34,6 @@ from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.files import describe_os_error, read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -168,9 +168,9 @@ class _Reader:
             tuple(outputs.values()),
         )
 
-    def _read_axes(self, table: dict[str, Any]) -> Axes:
+    def _read_axes(self, table: TomlTable) -> Axes:
         """Return the declared axes without faulty ones."""
-        good: Axes = {}
+        good = {}
         for name, values in table.items():
             if fault := axes.find_axis_fault(name, values):
                 hint = 'write it as in role = ["prefill", "decode"]'
@@ -206,11 +206,11 @@ class _Reader:
 
     def _read_table(
         self,
-        table: dict[str, Any],
+        table: TomlTable,
         path: Path,
         known: Keys,
         required: Iterable[str] = (),
-    ) -> dict[str, Any]:
+    ) -> TomlTable:
         """Return the known keys of a table with valid values."""
         section = ".".join(part for part in path if isinstance(part, str))
         where = f" in [{section}]" if path else ""

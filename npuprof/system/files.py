@@ -7,9 +7,8 @@ import stat
 import sys
 from collections.abc import Callable
 
-from npuprof.model import NpuprofError, build_error
+from npuprof.model import TYPE_CHECKING, NpuprofError, build_error
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 

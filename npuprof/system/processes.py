@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from typing import IO, Any, NoReturn, TypeVar
@@ -59,7 +58,10 @@ class GitProfile(Record):
 
         Raises FileNotFoundError without git.
         """
-        command = [require_program("git")]
+        program = find_program("git")
+        if program is None:
+            raise FileNotFoundError(2, "git was not found", "git")
+        command = [program]
         if git_folder:
             command.append(f"--git-dir={git_folder}")
         command.append("--no-pager")
@@ -155,14 +157,6 @@ def find_program(name: str) -> str | None:
     Relative folders of PATH may belong to a clone and are ignored.
     """
     return _find_program(name, os.environ.get("PATH", os.defpath))
-
-
-def require_program(name: str) -> str:
-    """Return the absolute path of a program. Raises FileNotFoundError if there is none."""
-    program = find_program(name)
-    if program is None:
-        raise FileNotFoundError(2, f"{name} was not found", name)
-    return program
 
 
 def _start(command: list[str], **how: Any) -> subprocess.Popen[bytes]:

@@ -90,7 +90,7 @@ def _split_change(change: Change) -> Iterator[Change]:
     They are the elements of an unordered list that was added or removed as a whole.
     """
     content = change.after if change.kind == "added" else change.before
-    parts: list[_Part] = []
+    parts = []
     if values.is_unordered(change.setting) and change.kind != "changed" and not change.element:
         parts = list(_list_parts(content, change.tail))
     if len(parts) < 2:

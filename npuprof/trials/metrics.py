@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from npuprof.catalog.structures import parse_json
 from npuprof.model import Fields
 from npuprof.system.tree import Tree
 
@@ -61,11 +61,7 @@ def read_metrics(tree: Tree, name: str, metrics: Mapping[str, str]) -> dict[str,
 
 def read_json_object(line: str | bytes) -> Fields:
     """Return the JSON object in a line; empty if it is none."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return parse_json(line) or {}
 
 
 def list_missing_metrics(

@@ -20,12 +20,11 @@ from npuprof.commands.completion.cursor import (
 from npuprof.commands.framework import list_verb_names
 from npuprof.document.keys import format_plain_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
+from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, NpuprofError
 from npuprof.store import BUILTIN
 from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import find_repository_top
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.catalog.records import TeamVariables
 

@@ -14,7 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from npuprof import commands
-from npuprof.model import TYPE_CHECKING, Record, build_usage_error, did_you_mean, has_only_digits
+from npuprof.model import (
+    TYPE_CHECKING,
+    Fields,
+    Record,
+    build_usage_error,
+    did_you_mean,
+    has_only_digits,
+)
 from npuprof.report import Answer
 from npuprof.report.output import is_colour_wanted
 from npuprof.system import group_pairs, load_built_part
@@ -187,7 +194,7 @@ def option(
 
 
 def option_with_default(
-    *flags: str, metavar: str, text: str, default: str, choices: Choices = (), noun: str = ""
+    *flags: str, metavar: str, text: str, default: str, choices: Choices = ()
 ) -> str:
     """Declare an option that always has a value."""
     declared: str = _declare(
@@ -197,7 +204,6 @@ def option_with_default(
         metavar=metavar,
         default=default,
         choices=choices,
-        noun=noun,
     )
     return declared
 
@@ -302,7 +308,7 @@ def imply_values(verb: type[Verb], arguments: Sequence[str]) -> list[str]:
     return implied
 
 
-def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> dict[str, Any] | None:
+def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> Fields | None:
     """Return the parameters of a verb, by name, parsed from plain arguments.
 
     None if the arguments need the framework's parser.
@@ -345,7 +351,7 @@ def split_flag(argument: str) -> tuple[str, str, str]:
     return argument.partition("=") if argument.startswith("--") else (argument, "", "")
 
 
-def _set_value(parameter: Parameter, name: str, value: str, values: dict[str, Any]) -> bool:
+def _set_value(parameter: Parameter, name: str, value: str, values: Fields) -> bool:
     """Set a parameter in ``values``; return whether its value is plain."""
     if parameter.kind == "many":
         values.setdefault(name, []).append(value)
@@ -361,7 +367,7 @@ def _set_value(parameter: Parameter, name: str, value: str, values: dict[str, An
     return True
 
 
-def _set_positional(verb: type[Verb], positional: list[str], values: dict[str, Any]) -> bool:
+def _set_positional(verb: type[Verb], positional: list[str], values: Fields) -> bool:
     """Set the positional parameters; return whether all arguments fit and none is missing."""
     rest = list(positional)
     for name, parameter in verb.parameters.items():

@@ -25,11 +25,11 @@ from npuprof.commands.framework import (
     split_flag,
 )
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
-from npuprof.model import NpuprofError, __version__, build_usage_error, shorten_values
+from npuprof.model import Fields, NpuprofError, __version__, build_usage_error, shorten_values
 from npuprof.report import output
 from npuprof.report.text import escape_lines, format_count
 
-Runner = Callable[[type[Verb], dict[str, Any]], int]
+Runner = Callable[[type[Verb], Fields], int]
 
 _ANNOTATED: Any = Annotated  # subscripted with runtime values, which type checkers reject
 #: The types of kinds of parameters; all others are texts.
@@ -212,7 +212,7 @@ def _add_verb(
     signature = [_build_parameter(name, parameter) for name, parameter in verb.parameters.items()]
     vars(command)["__signature__"] = inspect.Signature(signature)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
-    settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
+    settings: Fields = {"ignore_unknown_options": verb.takes_any_word}
     if verb.hidden and arguments not in (["--help"], ["-h"]):
         settings["help_option_names"] = []  # git passes arbitrary words, but never --help alone
     app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(

@@ -37,12 +37,8 @@ _LEAVES = frozenset(
 _WITHOUT_NODES = (ast.Constant, ast.Global, ast.Nonlocal)
 
 
-def _list_child_fields(kind: type[ast.AST]) -> list[str]:
-    return [name for name in kind._fields if name not in _LEAVES]
-
-
 _FIELDS: dict[type, list[str]] = {
-    kind: _list_child_fields(kind)
+    kind: [name for name in kind._fields if name not in _LEAVES]
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in _WITHOUT_NODES
 }

@@ -20,6 +20,7 @@ from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.steps import count_steps
+from npuprof.system import group_pairs
 
 #: The number of cached files, about half a megabyte each: scripts that share a helper are read one
 #: after the other.
@@ -114,7 +115,11 @@ class Modules:
         self._imports: dict[str, tuple[str, ...]] = {}
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
         #: Returns the names of a module's functions and classes.
-        self.list_defined = cache(lambda path: _list_defined_names(self.read(path)))
+        self.list_defined = cache(
+            lambda path: frozenset(
+                name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))
+            )
+        )
         self._supplied: dict[str, frozenset[bytes]] = {}
         #: the modules of the current script
         self._used: dict[str, Module | None] = {}
@@ -322,10 +327,6 @@ class Modules:
         return _list_setting_names(map(self.read, others), can_set, names)
 
 
-def _list_defined_names(data: bytes) -> frozenset[str]:
-    return frozenset(name.decode(errors="replace") for name in _DEFINED.findall(data))
-
-
 def _list_setting_names(texts: Iterable[bytes], can_set: CanSet, called: set[bytes]) -> set[bytes]:
     """Return the functions and classes of texts that can set something, or call such others."""
     names = set(called)
@@ -339,11 +340,10 @@ def _list_setting_names(texts: Iterable[bytes], can_set: CanSet, called: set[byt
                 names.add(name)
             elif name:
                 mentions.append((name, split_words(block)))
-    callers: dict[bytes, list[bytes]] = {}
     defined = names.union(name for name, _ in mentions)
-    for name, words in mentions:
-        for word in defined.intersection(words):
-            callers.setdefault(word, []).append(name)
+    callers = group_pairs(
+        (word, name) for name, words in mentions for word in defined.intersection(words)
+    )
     waiting = list(names)
     while waiting:
         fresh = [name for name in callers.pop(waiting.pop(), ()) if name not in names]

@@ -749,10 +749,6 @@ _get_location_key = attrgetter("location", "surface", "scope", "name")
 _get_target = attrgetter("scope", "name")
 
 
-def _are_dead(settings: list[ScriptSetting]) -> bool:
-    return all(setting.dead for setting in settings)
-
-
 def _unite_calls(called: FunctionRuns) -> Iterator[ScriptSetting]:
     """Yield the settings of a function's calls, those of one location united."""
     by_location: dict[_LocationKey, list[list[ScriptSetting]]] = {}
@@ -763,7 +759,7 @@ def _unite_calls(called: FunctionRuns) -> Iterator[ScriptSetting]:
         if len(called.runs) > 1:
             live_targets.update(_get_target(setting) for setting in run if not setting.dead)
     for versions in by_location.values():
-        live = [settings for settings in versions if not _are_dead(settings)]
+        live = [settings for settings in versions if not all(setting.dead for setting in settings)]
         if live:
             yield from _unite_versions(called.scope_name, live)
         elif _get_target(versions[0][0]) not in live_targets:  # else set at another location
@@ -816,7 +812,7 @@ def unite_branches(several: list[Branches]) -> Branches:
     common = several[0][len(several[0]) - length :]
     if not all(outer):
         return common
-    texts = list(dict.fromkeys(_join_tests(branches) for branches in outer))
+    texts = list(dict.fromkeys(" and ".join(text for _, _, text in branches) for branches in outer))
     text = texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)
     number, arm, _ = outer[0][0]
     return (Branch(number, arm, text), *common)
@@ -830,7 +826,3 @@ def _count_common_end(several: list[Branches]) -> int:
             break
         count += 1
     return count
-
-
-def _join_tests(branches: Branches) -> str:
-    return " and ".join(text for _, _, text in branches)

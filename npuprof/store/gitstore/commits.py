@@ -225,7 +225,11 @@ def _find_store_move(
 
     None if the store is new, or existed before.
     """
-    inside = [change for change in changed if not _is_outside(change)]
+    inside = [
+        change
+        for change in changed
+        if not any(file is not None and file.outside for file in (change.old, change.new))
+    ]
     if not inside or any(change.was is not None for change in inside):
         return None
     commit_object = repository.git.read_object(commit)
@@ -248,11 +252,6 @@ def _find_store_move(
     # presets that only moved with their folder keep name and content
     others = [change for change in moved if change.was != change.now or change.old != change.new]
     return StoreMove(repository.with_store_prefix(trees.former), parent, others)
-
-
-def _is_outside(change: FileChange) -> bool:
-    """Return whether a changed file is outside the store's folder, before or after."""
-    return any(file is not None and file.outside for file in (change.old, change.new))
 
 
 def find_former_folder(repository: Repository, old: str, new: str) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.model import TYPE_CHECKING, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git, GitObject
+from npuprof.system import group_pairs
 
 if TYPE_CHECKING:
     from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
@@ -332,7 +333,4 @@ class Reachability:
 
 
 def _group_by_name(refs: Iterable[TagRef]) -> dict[str, list[TagRef]]:
-    groups: dict[str, list[TagRef]] = {}
-    for ref in refs:
-        groups.setdefault(ref.name, []).append(ref)
-    return groups
+    return group_pairs((ref.name, ref) for ref in refs)
