@@ -65,7 +65,7 @@ class Log(PrintingVerb, ContextVerb):
         key, tail = _parse_key(self.key)
         is_composed = "+" in self.spec
         if is_composed:
-            name, named = workspace.profile(self.spec).name, None
+            name, named = workspace.resolve_spec(self.spec).name, None
             repository = workspace.store.repository
             tip = repository.resolve_commit("HEAD")
         elif is_source_reference(self.spec):

@@ -102,7 +102,13 @@ class ScriptView(View):
         self.config = cast(
             "Any",
             SimpleNamespace(
-                abstract=False, name=name, lineage=(), cann=None, products=(), list_ranges=dict
+                abstract=False,
+                name=name,
+                lineage=(),
+                cann=None,
+                products=(),
+                axes={},
+                list_ranges=dict,
             ),
         )
 

@@ -61,7 +61,7 @@ def test_blame_reaches_into_pinned_parents(repo: Repo, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("log base+base", "NP024"),
+        ("log base+base", "extends base twice"),
         ("log -", "NP024"),
         ("log base@nope", "unknown revision 'nope'"),
         ("log bose", "did you mean 'base'?"),
@@ -73,7 +73,7 @@ def test_log_and_blame_refuse_what_has_no_history(
     arguments: str, message: str, repo: Repo, run: Run
 ) -> None:
     repo.commit({"base": BASE.format(1)})
-    assert expect(run(*arguments.split()), 2, message).startswith("error NP")
+    assert "error NP" in expect(run(*arguments.split()), 2, message)
 
 
 def test_explain_tells_the_last_change_where_there_is_a_history(repo: Repo, run: Run) -> None:
