@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
-from npuprof.catalog.records import Option
+from npuprof.catalog.values import read_choice
 
 #: The values of an attribute that accepts everything.
 ANYTHING: tuple[Any, ...] = ()
@@ -93,13 +93,6 @@ def is_attribute_value(path: str, value: Any, release: str | None = None) -> boo
     option = _find_attribute_option(path)
     none_too = option is not None and option.class_checks.get("global_options") == "choices or None"
     return known == ANYTHING or value in known or (value is None and none_too)
-
-
-def read_choice(option: Option, text: str) -> str | int:
-    """Return a value in its preset form."""
-    if option.field == "i":
-        return int(text)
-    return text == "true" if option.field == "b" else text
 
 
 def read_attribute_value(path: str, value: Any) -> Any:

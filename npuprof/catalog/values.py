@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from npuprof.catalog.records import Option
     from npuprof.catalog.shapes import Structure
 
 
@@ -138,6 +139,13 @@ def _merge_tables(old: TomlTable, new: TomlTable) -> TomlTable:
         both = isinstance(item, dict) and isinstance(before, dict)
         merged[name] = _merge_tables(before, item) if both else item  # type: ignore[arg-type]
     return merged
+
+
+def read_choice(option: Option, text: str) -> str | int:
+    """Return a value in its preset form."""
+    if option.field == "i":
+        return int(text)
+    return text == "true" if option.field == "b" else text
 
 
 def change_value(key: str, op: str, old: Any, new: Any) -> Any:

@@ -11,7 +11,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
-from npuprof.catalog.attribute_values import read_choice
+from npuprof.catalog.values import read_choice
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import TYPE_CHECKING, Finding, Path, has_only_digits

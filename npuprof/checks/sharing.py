@@ -31,7 +31,6 @@ from npuprof.resolve import (
     apply_unset_step,
     is_override_active,
     lineages,
-    origins,
     take_over_spellings,
 )
 from npuprof.resolve.config import Config
@@ -512,6 +511,8 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
 
     With ``about``, only of selected settings. Those that overrides of ancestors change are skipped.
     """
+    from npuprof.resolve.origins import list_states
+
     lineage = view.config.lineage
     changed = {
         step.key
@@ -524,7 +525,7 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
             continue
         is_set = values.is_unordered(key)
         events = view.config.history(key)
-        states = origins.list_states(key, [event.step for event in events])
+        states = list_states(key, [event.step for event in events])
         for event, before in zip(events, states, strict=False):
             op, own = event.step.op, event.step.value
             if op not in LIST_OPS or (is_set and op == "append"):

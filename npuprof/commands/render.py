@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from shlex import quote
 
 from npuprof import renderers
 from npuprof.catalog.releases import list_frameworks
@@ -29,7 +28,6 @@ from npuprof.resolve.config import Config
 from npuprof.store import FILE
 from npuprof.system import group_pairs
 from npuprof.system.files import is_stream, read_file_content
-from npuprof.system.writing import read_known_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,6 +144,8 @@ class Render(ResolvingVerb):
 
     def _render_outputs(self) -> Answer:
         """Write the files of all outputs, or compare them with what is there."""
+        from shlex import quote
+
         from npuprof.renderers import outputs as files
         from npuprof.renderers.placing import Placed, write_all_rendered
         from npuprof.store.outputs import Outputs
@@ -251,6 +251,7 @@ def _find_code(path: str, to: str) -> str:
 def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.Rendered) -> Answer:
     """Report whether a rendered file and its sidecar files are up to date."""
     from npuprof.renderers.outputs import compare_with_files
+    from npuprof.system.writing import read_known_file
 
     path = _find_code(path, to)
     if not os.path.exists(path):
