@@ -79,7 +79,7 @@ ROWS = [
         command="render bert-training",
         patterns=3,
         children=0,
-        modules=49,
+        modules=50,
         absent={
             *STARTING,
             "heapq",
@@ -97,7 +97,7 @@ ROWS = [
         command="render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL",
         patterns=3,
         children=0,
-        modules=46,
+        modules=47,
         absent={
             *STARTING,
             "npuprof.checks.meaning",
@@ -110,7 +110,7 @@ ROWS = [
         command="env bert-training",
         patterns=3,
         children=0,
-        modules=53,
+        modules=54,
         absent={
             *STARTING,
             "shlex",
@@ -123,7 +123,7 @@ ROWS = [
         command="show bert-training",
         patterns=3,
         children=0,
-        modules=34,
+        modules=35,
         absent=STARTING,
     ),
     Limits(
@@ -144,7 +144,7 @@ ROWS = [
         command="list",
         patterns=4,
         children=0,
-        modules=38,
+        modules=45,
         absent={
             *STARTING,
             "npuprof.store.layout",
@@ -154,7 +154,7 @@ ROWS = [
     ),
     Limits(
         command="check",
-        patterns=12,
+        patterns=13,
         children=0,
         modules=72,
         absent={
@@ -173,7 +173,7 @@ ROWS = [
         command="explain bert-training precision_mode_v2",
         patterns=5,
         children=2,
-        modules=50,
+        modules=51,
         absent={
             "heapq",
             "shlex",
@@ -193,7 +193,7 @@ ROWS = [
         command="diff builtin:bert-training builtin:resnet50-training",
         patterns=5,
         children=0,
-        modules=70,
+        modules=72,
         absent={
             "npuprof.checks.accepted",
             "npuprof.compare.json_changes",
