@@ -156,7 +156,7 @@ ROWS = [
         command="check",
         patterns=13,
         children=0,
-        modules=72,
+        modules=78,
         absent={
             *STARTING,
             "heapq",
