@@ -158,7 +158,12 @@ class Resolver:
 
         Presets that inherit both share them.
         """
-        touching = [profile for profile in members if _does_touch(profile, key)]
+        candidates = [
+            profile for profile in members if profile.touched is None or key in profile.touched
+        ]
+        touching = [profile for profile in candidates if profile.touches(key)]
+        if spell_key(key):
+            touching = [profile for profile in members if _does_touch(profile, key)]
         # steps of the preset itself are shared with no other one
         if not touching or touching[-1] is members[-1]:
             return self._trace_anew(touching, scenario, key)
