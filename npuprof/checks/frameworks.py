@@ -132,6 +132,8 @@ def _find_pair_faults(
         if (
             is_set
             and not isinstance(partner_value, dict)
+            and view.is_decided(key)
+            and view.is_decided(partner)
             and not _do_agree(record, value, partner, partner_value)
         ):
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
@@ -142,11 +144,12 @@ def _find_pair_faults(
             why = catalog.load_sections()[section].conflict or record.otherwise
             yield partner, Fault("NP213", what, why, "unset one of the two")
     # A child preset may set what an abstract one lacks, and a setting that is off needs nothing.
-    if view.config.abstract or read_truth(value) is False:
+    if view.config.abstract or read_truth(value) is False or not view.is_decided(key):
         return
     for partner in _list_keys(section, record.requires):
-        is_set, partner_value = _find_value(view, partner)
-        if not is_set or read_truth(partner_value) is False:
+        partner_key, tail = _parse_key(partner)
+        is_set, partner_value = view.lookup_operand((*partner_key.split("."), *tail), {})
+        if is_set is False or read_truth(partner_value) is False:
             needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
             what = f"{key} has no effect without {partner}"

@@ -10,6 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
+from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.system import join_boxes, lazy_pattern
 
@@ -139,12 +140,13 @@ def _find_spans(rule: Rule, view: View) -> tuple[Spans, ...]:
 
 def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFinding]:
     rule = broken.rule
-    present = [key for key in map(_resolve_rule_key, rule.options) if key in view.settings]
-    key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
+    paths = (*map(_resolve_rule_key, rule.options), *((key, ()) for key in rule.triggers))
+    present = [path for path in paths if values.find_setting_value(view.settings, *path)[0]]
+    key, tail = present[0]
     if view.region is not None:
-        key = next((name for name in present if _is_overridden(view, name)), key)
+        key, tail = next((path for path in present if _is_overridden(view, path[0])), (key, tail))
     why = rule.atc if view.is_converted else rule.why
-    finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key)
+    finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint, tail), key)
     return [ConditionalFinding(finding, describe_place(view, spans)) for spans in broken.spans]
 
 
@@ -198,9 +200,11 @@ def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> 
 
 
 @cache
-def _resolve_rule_key(name: str) -> str:
-    is_variable = catalog.find_option(name) is None and catalog.find_variable(name)
-    return f"env.{name}" if is_variable else name
+def _resolve_rule_key(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the key of a setting that a rule names, and the path below it."""
+    if catalog.find_option(name) is None and catalog.find_variable(name):
+        return f"env.{name}", ()
+    return keys.parse_key(name) or (name, ())
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:
