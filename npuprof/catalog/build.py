@@ -538,10 +538,12 @@ def _build_rule(
         triggers=tuple(sorted(_list_names(when) - facts)),
         axes=tuple(sorted(varied)),
         compares=tuple(sorted(_list_compared_names(trees) - facts)),
-        atc=record.get("atc", "" if record["enforced"] == "adapter" else record["why"]),
+        atc=record.get("atc", record["why"] if record["enforced"] in _ALSO_ATC else ""),
     )
 
 
+#: Who enforces rules that apply to a conversion too.
+_ALSO_ATC = ("docs", "estimator")
 #: Fields of options and variables with the condition of an excuse, and the codes that it excuses.
 _EXCUSES = {
     "deprecated_unless": ("NP501",),

@@ -125,7 +125,7 @@ def _find_spans(rule: Rule, view: View) -> tuple[Spans, ...]:
 
     Axes that make no difference are omitted.
     """
-    known = {axis: view.list_values(axis) for axis in rule.axes}
+    known = {axis: _list_values(rule, view, axis) for axis in rule.axes}
     points = [
         point
         for point in combinations(*known.values())
@@ -136,6 +136,27 @@ def _find_spans(rule: Rule, view: View) -> tuple[Spans, ...]:
         axes = zip(known, box, strict=True)
         spans.append({axis: names for axis, names in axes if len(names) < len(known[axis])})
     return tuple(spans)
+
+
+def _list_values(rule: Rule, view: View, axis: str) -> tuple[str | None, ...]:
+    """Return the values of an axis for which to evaluate a rule.
+
+    If no release is selected and only releases newer than the newest stable one read a setting of
+    the rule, the newest release is used.
+    """
+    known = view.list_values(axis)
+    if not view.has_default_release(axis):
+        return known
+    names = releases.load_releases(axis)
+    stable = names.index(releases.find_newest_stable(axis))
+    for key, tail in map(_resolve_rule_key, rule.options):
+        record = catalog.find_record(*catalog.find_record_place(key, tail))
+        is_set, _ = values.find_setting_value(view.settings, key, tail)
+        if is_set and record and releases.find_axis(key.partition(".")[0], record) == axis:
+            letters = record.states
+            if letters[stable : stable + 1] == "." and letters[stable:].strip("."):
+                return names[-1:]
+    return known
 
 
 def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFinding]:

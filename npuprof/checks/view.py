@@ -398,6 +398,11 @@ class View:
         meant = releases.find_judged_releases(span, axis) if span else ()
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
+    def has_default_release(self, axis: str) -> bool:
+        """Return whether no release of a framework is selected."""
+        selected = (*dict(self.scope.versions), *self.spans, *self.config.list_ranges())
+        return axis not in (*selected, "product", releases.CANN)
+
     def lookup_operand(
         self, path: tuple[str, ...], point: Mapping[str, str | None]
     ) -> tuple[bool | None, Any]:
