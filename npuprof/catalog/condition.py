@@ -74,9 +74,9 @@ def _parse_expression(node: Any, text: str) -> Any:
             return ("const", -node.operand.value)
         case "Compare" if len(node.ops) == 1:
             return _parse_comparison(node, text)
-        case "BinOp" if operator := _SIGNS.get(type(node.op).__name__):
+        case "BinOp" if type(node.op).__name__ in _SIGNS:
             left = _parse_expression(node.left, text)
-            return (operator, left, _parse_expression(node.right, text))
+            return (_SIGNS[type(node.op).__name__], left, _parse_expression(node.right, text))
         case "Constant":
             return ("const", node.value)
         case "Tuple":
@@ -120,8 +120,8 @@ def find_misplaced_operand(tree: Any) -> Any:
         return None
     if operator not in _COMPARE:
         return tree
-    operands = ("const", "value", *_ARITHMETIC)
-    return next((side for side in parts if side[0] not in operands), None)
+    kinds = ("const", "value", *_ARITHMETIC)
+    return next((side for side in parts if side[0] not in kinds), None)
 
 
 def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:

@@ -18,6 +18,7 @@ from npuprof.checks.meaning import (
     read_truth,
 )
 from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
+from npuprof.checks.rules import describe_partners
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
@@ -98,9 +99,11 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
                 continue
             for partner, fault in _find_pair_faults(view, section, record, value):
                 pair = frozenset((f"{section}.{record.name}", partner))
-                if pair not in pairs and about((key, _parse_key(partner)[0])):
+                other = _parse_key(partner)
+                if pair not in pairs and about((key, other[0])):
                     pairs.add(pair)
-                    yield view.build_finding(fault._replace(tail=path), key)
+                    why = describe_partners(view, fault.why, (key, path), [other])
+                    yield view.build_finding(fault._replace(tail=path, why=why), key)
 
 
 def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -137,6 +140,17 @@ def _find_pair_faults(
             and not _do_agree(record, value, partner, partner_value)
         ):
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
+    successor = record.replaced_by
+    is_set, partner_value = _find_value(view, successor)
+    if (
+        is_set
+        and value != partner_value
+        and getattr(catalog.find_key_record(successor), "replaced_by", "") != key
+        and view.is_decided(key)
+        and view.is_decided(successor)
+    ):
+        what = f"{key} = {format_short_value(value)} contradicts {successor}"
+        yield successor, Fault("NP213", what, f"{successor} replaces it.", f"unset {key}")
     for partner in _list_keys(section, record.conflicts):
         is_set, _ = _find_value(view, partner)
         if is_set:
@@ -148,8 +162,8 @@ def _find_pair_faults(
         return
     for partner in _list_keys(section, record.requires):
         partner_key, tail = _parse_key(partner)
-        is_set, partner_value = view.lookup_operand((*partner_key.split("."), *tail), {})
-        if is_set is False or read_truth(partner_value) is False:
+        has_partner, partner_value = view.lookup_operand((*partner_key.split("."), *tail), {})
+        if has_partner is False or read_truth(partner_value) is False:
             needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
             what = f"{key} has no effect without {partner}"

@@ -11,7 +11,7 @@ from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
 from npuprof.document import keys
-from npuprof.model import Finding, Record
+from npuprof.model import Finding, Path, Record
 from npuprof.system import join_boxes, lazy_pattern
 
 TYPE_CHECKING = False
@@ -153,7 +153,7 @@ def _list_values(rule: Rule, view: View, axis: str) -> tuple[str | None, ...]:
         record = catalog.find_record(*catalog.find_record_place(key, tail))
         is_set, _ = values.find_setting_value(view.settings, key, tail)
         if is_set and record and releases.find_axis(key.partition(".")[0], record) == axis:
-            letters = record.states
+            letters = getattr(record, "states", "")
             if letters[stable : stable + 1] == "." and letters[stable:].strip("."):
                 return names[-1:]
     return known
@@ -166,9 +166,26 @@ def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFind
     key, tail = present[0]
     if view.region is not None:
         key, tail = next((path for path in present if _is_overridden(view, path[0])), (key, tail))
-    why = rule.atc if view.is_converted else rule.why
+    why = describe_partners(view, rule.atc if view.is_converted else rule.why, (key, tail), present)
     finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint, tail), key)
     return [ConditionalFinding(finding, describe_place(view, spans)) for spans in broken.spans]
+
+
+def describe_partners(
+    view: View,
+    why: str,
+    setting: tuple[str, Path],
+    others: Iterable[tuple[str, Path]],
+) -> str:
+    """Return the reason of a finding, with the places of the other settings that it is about."""
+    file, own_line = view.locate(*setting)
+    texts = {}
+    for other in others:
+        place, line = view.locate(*other)
+        if line and (place, line) != (file, own_line):
+            where = f"line {line}" if place == file else f"{place}:{line}"
+            texts[other] = f"{keys.format_key_path(*other)} is set in {where}."
+    return " ".join((why, *texts.values())).strip()
 
 
 def _is_overridden(view: View, key: str) -> bool:

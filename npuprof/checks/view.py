@@ -357,6 +357,11 @@ class View:
             fix=fault.fix,
         )
 
+    def locate(self, key: str, tail: Path = ()) -> tuple[str, int]:
+        """Return the file and line of a setting, ``("", 0)`` if there is none."""
+        origin = self.config.origin(key, tail)
+        return (origin.file, origin.line) if origin else ("", 0)
+
     @property
     def is_converted(self) -> bool:
         """Whether the preset is for the ATC compiler and not for a session."""

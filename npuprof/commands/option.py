@@ -55,7 +55,7 @@ class Option(Verb):
         ruled = [
             rule
             for rule in catalog.load_rules()
-            if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads
+            if not {name, f"{section}.{name}"}.isdisjoint((*rule.options, *rule.reads))
         ]
         advised = [advice["text"] for advice in catalog.load_advice() if name in advice["options"]]
         return Answer(

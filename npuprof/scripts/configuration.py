@@ -124,6 +124,11 @@ class ScriptView(View):
         setting = self._find_setting(key, fault.tail) or self.possible.get(key)
         return place_fault(fault, setting or next(iter(self.certain.values())))
 
+    def locate(self, key: str, tail: Path = ()) -> tuple[str, int]:
+        """Return the file and line of a setting, ``("", 0)`` if there is none."""
+        setting = self._find_setting(key, tail)
+        return (setting.file, setting.line) if setting else ("", 0)
+
     def _find_setting(self, key: str, tail: Path) -> ScriptSetting | None:
         """Return the setting at a path, else the first one above or below it."""
         path = _split_key(".".join(map(str, (key, *tail))))
