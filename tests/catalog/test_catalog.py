@@ -16,6 +16,7 @@ from npuprof.catalog.records import parse_release_version
 from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.checks.setting_values import find_setting_faults
+from npuprof.document import keys
 from npuprof.model import SCENARIOS
 from support.building import REPOSITORY
 
@@ -445,9 +446,11 @@ def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
     assert rule["enforced"] in ("adapter", "estimator", "docs", "framework")
     assert rule["options"]
     for name in rule["options"]:
-        section, _, plain = name.rpartition(".") if "." not in name else name.partition(".")
-        is_argument = section in catalog.load_sections() and catalog.load_sections()[section].launch
-        assert is_argument or any(find(plain) for find in SECTIONS.values()), name
+        parsed = keys.parse_key(name)
+        assert parsed is not None
+        is_known = catalog.find_record(*catalog.find_record_place(*parsed))
+        is_argument = name.startswith("vllm.")  # passed through
+        assert is_known or is_argument or catalog.find_variable(name), name
     assert rule["bad"] != rule["good"]
 
 
