@@ -180,7 +180,7 @@ class ScriptView(View):
             if self.settings.get(key) is UNDECIDED:
                 return None if tail else True, None
             is_set, value = super().lookup_operand(path, point)
-            if is_set is False and not (head in self.complete or head == "env"):
+            if is_set is False and head in FRAMEWORK_SECTIONS and head not in self.complete:
                 is_set = None  # other code may set other keys of a table
             return is_set, None if value is UNDECIDED else value
         if "." in key or not self.closed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from npuprof import catalog
 from npuprof.model import Context
 from npuprof.scripts import lint
 from npuprof.scripts.reading import import_script
@@ -56,11 +56,13 @@ def test_a_rule_says_what_the_program_does_and_where(rule: dict[str, Any]) -> No
 
 def write_script(preset: dict[str, Any]) -> str:
     """Return the shell script with the settings of a preset."""
-    import json
-
     lines = []
     for name, value in preset.get("env", {}).items():
-        text = ",".join(f"{key}:{item}" for key, item in value.items()) if type(value) is dict else value
+        text = (
+            ",".join(f"{key}:{item}" for key, item in value.items())
+            if type(value) is dict
+            else value
+        )
         lines.append(f"export {name}='{text}'")
     words = ["vllm serve /models/m"]
     for name, value in preset.get("vllm", {}).items():
@@ -79,8 +81,8 @@ def list_script_codes(text: str, name: str = "start.sh", **versions: str) -> set
     return {f.code for f in found if f.severity != "info"}
 
 
-#: Rules that need a variable to be unset, which no script can show, or read what scripts do not set:
-#: facts of a job, settings of torch_npu beside a server.
+#: Rules that need a variable to be unset, which no script can show, or read what scripts do not
+#: set: facts of a job, settings of torch_npu beside a server.
 NOT_IN_SCRIPTS = {
     "dynamic-eplb-without-variable",
     "dsa-cp-without-flashcomm1",
@@ -119,7 +121,7 @@ def test_a_script_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
         ),
         pytest.param(
             "export TASK_QUEUE_ENABLE=2\n"
-            "vllm serve /m --compilation-config '{\"cudagraph_mode\": \"NONE\"}'\n",
+            'vllm serve /m --compilation-config \'{"cudagraph_mode": "NONE"}\'\n',
             id="no graphs",
         ),
         pytest.param(
@@ -131,7 +133,9 @@ def test_a_script_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
             id="no compilation",
         ),
         pytest.param("export TASK_QUEUE_ENABLE=2\nvllm serve /m $EXTRA\n", id="other arguments"),
-        pytest.param('export TASK_QUEUE_ENABLE=2\nvllm serve /m "$@"\n', id="arguments of a caller"),
+        pytest.param(
+            'export TASK_QUEUE_ENABLE=2\nvllm serve /m "$@"\n', id="arguments of a caller"
+        ),
         pytest.param("export TASK_QUEUE_ENABLE=2\npython train.py\n", id="training"),
         pytest.param(
             "if [ $MODE = train ]; then\n  export TASK_QUEUE_ENABLE=2\n  python train.py\nelse\n"
@@ -149,27 +153,27 @@ def test_a_script_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
             id="unset between launches",
         ),
         pytest.param(
-            "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0\n",
+            "export PYTORCH_NPU_ALLOC_CONF="
+            "expandable_segments:True,garbage_collection_threshold:0\n",
             id="threshold of zero",
         ),
         pytest.param(
-            "vllm serve /m --additional-config "
-            "'{\"eplb_config\": {\"dynamic_eplb\": true}}'\n",
+            'vllm serve /m --additional-config \'{"eplb_config": {"dynamic_eplb": true}}\'\n',
             id="variable from outside",
         ),
         pytest.param(
             "vllm serve /m -pp 4 --additional-config "
-            "'{\"profiling_chunk_config\": {\"enabled\": true}}'\n",
+            '\'{"profiling_chunk_config": {"enabled": true}}\'\n',
             id="short flag of pipeline parallelism",
         ),
         pytest.param(
             "vllm serve /m -pp $PP --additional-config "
-            "'{\"profiling_chunk_config\": {\"enabled\": true}}'\n",
+            '\'{"profiling_chunk_config": {"enabled": true}}\'\n',
             id="size from outside",
         ),
         pytest.param(
             "vllm serve /m --additional-config "
-            "'{\"xlite_graph_config\": {\"enabled\": true, \"full_mode\": true}}'\n",
+            '\'{"xlite_graph_config": {"enabled": true, "full_mode": true}}\'\n',
             id="another graph mode",
         ),
         pytest.param("export ASCEND_LAUNCH_BLOCKING=0\nvllm serve /m\n", id="variable that is off"),
@@ -246,7 +250,8 @@ def test_a_script_without_a_certain_conflict_has_no_finding(text: str) -> None:
             id="flag that is on",
         ),
         pytest.param(
-            '[vllm]\ntensor-parallel-size = "2"\ncompilation-config = \'{"cudagraph_mode": "FULL"}\'\n'
+            '[vllm]\ntensor-parallel-size = "2"\n'
+            'compilation-config = \'{"cudagraph_mode": "FULL"}\'\n'
             "[vllm_ascend]\nascend_compilation_config = { enable_static_kernel = true }\n",
             {},
             set(),
@@ -353,9 +358,7 @@ ARGUMENTS = {
 }
 
 
-def start(
-    folder: Path, text: str, monkeypatch: pytest.MonkeyPatch
-) -> str:
+def start(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the error with which a release starts with the settings of a preset, or ""."""
     preset = tomllib.loads(text)
     arguments = preset.get("vllm", {})
