@@ -49,7 +49,15 @@ class Option(Verb):
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return the record with its texts, rules and advice. Raises NpuprofError."""
+        """Return the record with its texts, rules and advice, or the settings of a message.
+
+        Raises NpuprofError.
+        """
+        if " " in self.key:
+            from npuprof.commands.options import build_list, list_settings_of_message
+
+            if rows := list_settings_of_message(self.key):
+                return build_list(rows)
         section, name = _find_section(self.key)
         record: Any = catalog.find_record(section, name)
         ruled = [
