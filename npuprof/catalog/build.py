@@ -105,9 +105,13 @@ def build_parts() -> TomlTable:
         "option_calls": _list_option_calls(others["options"], sections, described),
     }
     names = {"product", "scenario"}.union(
-        keys.format_full_key(section, name.partition(".")[0])
-        for section, records in sections.items()
-        for name in records
+        (
+            keys.format_full_key(section, name.partition(".")[0])
+            for section, records in sections.items()
+            for name in records
+        ),
+        # any argument
+        (f"{section}." for section, fields in described.items() if fields.get("launch")),
     )
     parts["migrations"] = _build_migrations(history, names)
     parts["rules"], parts["rule_texts"] = _build_rules(
@@ -519,7 +523,7 @@ def _build_rule(
     varied = read & facts - {"scenario"}
     if any("default_by_product" in options.get(name, {}) for name in read):
         varied.add("product")
-    without_adapter: str = "" if record["enforced"] == "adapter" else record["why"]
+    also_atc: str = record["why"] if record["enforced"] in _ALSO_ATC else ""
     return Rule(
         code=record["code"],
         name=record["name"],
@@ -533,10 +537,12 @@ def _build_rule(
         triggers=tuple(sorted(_list_names(when) - facts)),
         axes=tuple(sorted(varied)),
         compares=tuple(sorted(_list_compared_names(trees) - facts)),
-        atc=record.get("atc", without_adapter),
+        atc=record.get("atc", also_atc),
     )
 
 
+#: Who enforces rules that apply to a conversion too.
+_ALSO_ATC = ("docs", "estimator")
 #: Fields of options and variables with the condition of an excuse, and the codes that it excuses.
 _EXCUSES = {
     "deprecated_unless": ("NP501",),
@@ -573,8 +579,10 @@ def parse_condition(text: str, location: str, names: set[str], axes: dict[str, A
     Raises ValueError with the location of the record for unknown names and releases.
     """
     try:
-        tree = _list_releases(condition.parse_condition(text), axes)
+        tree = _spell_arguments(_list_releases(condition.parse_condition(text), axes), names)
         for name in _list_names(tree).difference(names, axes):
+            if f"{name.partition('.')[0]}." in names:
+                continue
             raise ValueError(
                 f'unknown name {name!r} in "{text}": '
                 f"{did_you_mean(name, sorted(names.union(axes)), 'no name is similar')}"
@@ -582,6 +590,19 @@ def parse_condition(text: str, location: str, names: set[str], axes: dict[str, A
     except (ValueError, SyntaxError) as error:
         raise ValueError(f"{location}: {error}") from None
     return tree
+
+
+def _spell_arguments(tree: Any, names: set[str]) -> Any:
+    """Return a condition with arguments of programs as their section has them, with dashes."""
+    operator, *parts = tree
+    if operator == "const":
+        return tree
+    if operator not in ("value", "set", "unset"):
+        return (operator, *(_spell_arguments(part, names) for part in parts))
+    section, *inner = parts[0]
+    if inner and f"{section}." in names:
+        inner[0] = inner[0].replace("_", "-")
+    return operator, (section, *inner)
 
 
 def _list_releases(tree: Any, axes: dict[str, Axis]) -> Any:

@@ -8,6 +8,7 @@ path) make a condition neither true nor false, so results have three values.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from npuprof.catalog.records import OPERATORS
@@ -41,6 +42,14 @@ _COMPARISONS = {
     "NotIn": "not in",
 }
 
+#: Arithmetic operators by ``ast`` class, and what they do.
+_SIGNS = {"Add": "+", "Mult": "*", "Mod": "%"}
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "%": operator.mod,
+}
+
 
 def parse_condition(text: str) -> Any:
     """Return ``text`` as nested tuples.
@@ -65,8 +74,9 @@ def _parse_expression(node: Any, text: str) -> Any:
             return ("const", -node.operand.value)
         case "Compare" if len(node.ops) == 1:
             return _parse_comparison(node, text)
-        case "BinOp" if type(node.op).__name__ == "Mult":
-            return ("*", _parse_expression(node.left, text), _parse_expression(node.right, text))
+        case "BinOp" if type(node.op).__name__ in _SIGNS:
+            left = _parse_expression(node.left, text)
+            return (_SIGNS[type(node.op).__name__], left, _parse_expression(node.right, text))
         case "Constant":
             return ("const", node.value)
         case "Tuple":
@@ -110,7 +120,8 @@ def find_misplaced_operand(tree: Any) -> Any:
         return None
     if operator not in _COMPARE:
         return tree
-    return next((side for side in parts if side[0] not in ("const", "value", "*")), None)
+    kinds = ("const", "value", *_ARITHMETIC)
+    return next((side for side in parts if side[0] not in kinds), None)
 
 
 def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
@@ -190,4 +201,6 @@ def _evaluate_operand(tree: Any, lookup: Lookup) -> Any:
         return lookup(tree[1])[1]
     left = _evaluate_operand(tree[1], lookup)
     right = _evaluate_operand(tree[2], lookup)
-    return left * right if isinstance(left, int) and isinstance(right, int) else None
+    if not isinstance(left, int) or not isinstance(right, int) or (tree[0] == "%" and not right):
+        return None
+    return _ARITHMETIC[tree[0]](left, right)

@@ -91,6 +91,11 @@ def find_pair_faults(variable: Variable, value: str | TomlTable) -> list[ValueFa
     return text_faults
 
 
+def read_pair(variable: Variable, key: str, value: Any) -> Any:
+    """Return the value of a key as the text of the variable has it, also of a table."""
+    return _read_value(variable, key, _write_value(variable, key, value))
+
+
 def is_known_key(variable: Variable, key: str) -> bool:
     """Return whether the catalogue has a key of a variable, or the word without one."""
     return key == variable.first_name or _find_rule(variable, key) is not None

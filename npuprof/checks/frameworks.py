@@ -19,6 +19,7 @@ from npuprof.checks.meaning import (
     read_truth,
 )
 from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
+from npuprof.checks.rules import describe_partners
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
@@ -100,9 +101,11 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
                 continue
             for partner, fault in _find_pair_faults(view, section, record, value):
                 pair = frozenset((f"{section}.{record.name}", partner))
-                if pair not in pairs and about((key, _parse_key(partner)[0])):
+                other = _parse_key(partner)
+                if pair not in pairs and about((key, other[0])):
                     pairs.add(pair)
-                    yield view.build_finding(fault._replace(tail=path), key)
+                    why = describe_partners(view, fault.why, (key, path), [other])
+                    yield view.build_finding(fault._replace(tail=path, why=why), key)
 
 
 def check_spellings(config: Config) -> Iterator[Finding]:
@@ -172,9 +175,22 @@ def _find_pair_faults(
         if (
             is_set
             and not isinstance(partner_value, dict)
+            and view.is_decided(key)
+            and view.is_decided(partner)
             and not _do_agree(record, value, partner, partner_value)
         ):
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
+    successor = record.replaced_by
+    is_set, partner_value = _find_value(view, successor)
+    if (
+        is_set
+        and value != partner_value
+        and getattr(catalog.find_key_record(successor), "replaced_by", "") != key
+        and view.is_decided(key)
+        and view.is_decided(successor)
+    ):
+        what = f"{key} = {format_short_value(value)} contradicts {successor}"
+        yield successor, Fault("NP213", what, f"{successor} replaces it.", f"unset {key}")
     for partner in _list_keys(section, record.conflicts):
         is_set, _ = _find_value(view, partner)
         if is_set:
@@ -182,11 +198,12 @@ def _find_pair_faults(
             why = catalog.load_sections()[section].conflict or record.otherwise
             yield partner, Fault("NP213", what, why, "unset one of the two")
     # A child preset may set what an abstract one lacks, and a setting that is off needs nothing.
-    if view.config.abstract or read_truth(value) is False:
+    if view.config.abstract or read_truth(value) is False or not view.is_decided(key):
         return
     for partner in _list_keys(section, record.requires):
-        is_set, partner_value = _find_value(view, partner)
-        if not is_set or read_truth(partner_value) is False:
+        partner_key, tail = _parse_key(partner)
+        has_partner, partner_value = view.lookup_operand((*partner_key.split("."), *tail), {})
+        if has_partner is False or read_truth(partner_value) is False:
             needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
             what = f"{key} has no effect without {partner}"

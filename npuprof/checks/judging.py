@@ -50,7 +50,6 @@ def judge_view(view: View, notes: bool, about: KeyFilter = select_all) -> list[C
         for item in scoped
         if not _is_rejected_by_target(view, item.fault) and not _is_excused(view, item)
     ]
-    found += _add_place(view, _check_frameworks(view, about))
     if notes and view.region is None:
         found += map(ConditionalFinding, scope.check_late_options(view))
     found += [
@@ -127,9 +126,11 @@ def judge_together(
 ) -> Iterator[ConditionalFinding]:
     """Yield the findings about settings of a preset or a launch that do not go together.
 
-    These are broken rules, broken team rules and combinations of flags.
+    These are broken rules, conflicting framework settings, broken team rules and combinations of
+    flags.
     """
     yield from rules.check_rules(view, about)
+    yield from _add_place(view, _check_frameworks(view, about))
     if team and not view.config.abstract:
         from npuprof.checks.team import check_team_rules  # few stores have team rules
 

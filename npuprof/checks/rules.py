@@ -11,7 +11,8 @@ from npuprof.catalog import Rule, condition, releases, values
 from npuprof.catalog.condition import Operand
 from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
-from npuprof.model import TYPE_CHECKING, Finding, Record
+from npuprof.document import keys
+from npuprof.model import TYPE_CHECKING, Finding, Path, Record
 from npuprof.system import join_boxes, lazy_pattern
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _find_spans(rule: Rule, view: View) -> tuple[Spans, ...]:
 
     Axes that make no difference are omitted.
     """
-    known = {axis: view.list_values(axis) for axis in rule.axes}
+    known = {axis: _list_values(rule, view, axis) for axis in rule.axes}
     points = [
         point
         for point in combinations(*known.values())
@@ -137,15 +138,54 @@ def _find_spans(rule: Rule, view: View) -> tuple[Spans, ...]:
     return tuple(spans)
 
 
+def _list_values(rule: Rule, view: View, axis: str) -> tuple[str | None, ...]:
+    """Return the values of an axis for which to evaluate a rule.
+
+    If no release is selected and only releases newer than the newest stable one read a setting of
+    the rule, the newest release is used.
+    """
+    known = view.list_values(axis)
+    if not view.has_default_release(axis):
+        return known
+    names = releases.load_releases(axis)
+    stable = names.index(releases.find_newest_stable(axis))
+    for key, tail in map(_resolve_rule_key, rule.options):
+        record = catalog.find_record(*catalog.find_record_place(key, tail))
+        is_set, _ = values.find_setting_value(view.settings, key, tail)
+        if is_set and record and releases.find_axis(key.partition(".")[0], record) == axis:
+            letters = getattr(record, "states", "")
+            if letters[stable : stable + 1] == "." and letters[stable:].strip("."):
+                return names[-1:]
+    return known
+
+
 def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFinding]:
     rule = broken.rule
-    present = [key for key in map(_resolve_rule_key, rule.options) if key in view.settings]
-    key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
+    paths = (*map(_resolve_rule_key, rule.options), *((key, ()) for key in rule.triggers))
+    present = [path for path in paths if values.find_setting_value(view.settings, *path)[0]]
+    key, tail = present[0]
     if view.region is not None:
-        key = next((name for name in present if _is_overridden(view, name)), key)
-    why = rule.atc if view.is_converted else rule.why
-    finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key)
+        key, tail = next((path for path in present if _is_overridden(view, path[0])), (key, tail))
+    why = describe_partners(view, rule.atc if view.is_converted else rule.why, (key, tail), present)
+    finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint, tail), key)
     return [ConditionalFinding(finding, describe_place(view, spans)) for spans in broken.spans]
+
+
+def describe_partners(
+    view: View,
+    why: str,
+    setting: tuple[str, Path],
+    others: Iterable[tuple[str, Path]],
+) -> str:
+    """Return the reason of a finding, with the places of the other settings that it is about."""
+    file, own_line = view.locate(*setting)
+    texts = {}
+    for other in others:
+        place, line = view.locate(*other)
+        if line and (place, line) != (file, own_line):
+            where = f"line {line}" if place == file else f"{place}:{line}"
+            texts[other] = f"{keys.format_key_path(*other)} is set in {where}."
+    return " ".join((why, *texts.values())).strip()
 
 
 def _is_overridden(view: View, key: str) -> bool:
@@ -200,9 +240,11 @@ def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> 
 
 
 @cache
-def _resolve_rule_key(name: str) -> str:
-    is_variable = catalog.find_option(name) is None and catalog.find_variable(name)
-    return f"env.{name}" if is_variable else name
+def _resolve_rule_key(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the key of a setting that a rule names, and the path below it."""
+    if catalog.find_option(name) is None and catalog.find_variable(name):
+        return f"env.{name}", ()
+    return keys.parse_key(name) or (name, ())
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:

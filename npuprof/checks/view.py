@@ -5,12 +5,22 @@ from __future__ import annotations
 from functools import cache
 
 from npuprof import catalog
-from npuprof.catalog import condition, releases, values
+from npuprof.catalog import condition, readers, releases, values
 from npuprof.catalog.condition import Operand
 from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Context, Finding, Fix, NpuprofError, Origin, Path, Record
+from npuprof.model import (
+    FRAMEWORK_SECTIONS,
+    TYPE_CHECKING,
+    Context,
+    Finding,
+    Fix,
+    NpuprofError,
+    Origin,
+    Path,
+    Record,
+)
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
@@ -350,6 +360,11 @@ class View:
             fix=fault.fix,
         )
 
+    def locate(self, key: str, tail: Path = ()) -> tuple[str, int]:
+        """Return the file and line of a setting, ``("", 0)`` if there is none."""
+        origin = self.config.origin(key, tail)
+        return (origin.file, origin.line) if origin else ("", 0)
+
     @property
     def is_converted(self) -> bool:
         """Whether the preset is for the ATC compiler and not for a session."""
@@ -394,6 +409,11 @@ class View:
         meant = meant or tuple(self.config.axes.get(axis, declared))
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
+    def has_default_release(self, axis: str) -> bool:
+        """Return whether no release of a framework is selected."""
+        selected = (*dict(self.scope.versions), *self.spans, *self.config.list_ranges())
+        return axis not in (*selected, "product", releases.CANN)
+
     def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand of a condition is set, and its value; None means unknown.
 
@@ -406,10 +426,15 @@ class View:
             return bool(self.scenario), self.scenario or "none"
         key, tail = condition.find_key(path)
         if key in self.settings and not (self.is_converted and _is_no_flag(key)):
-            value = self.settings[key]
-            if head == "env":
-                return True, _parse_variable_number(path[1], value)
-            return _lookup_member(key, value, tail)
+            return _lookup_member(key, self.settings[key], tail)
+        section = catalog.load_sections().get(head)
+        if section is not None and section.launch:
+            opposite = keys.format_full_key(head, f"no-{path[1]}")
+            if opposite in self.settings:
+                return True, self.settings[opposite] is False
+            # without any argument, another file has the command line
+            if not any(name.startswith(section.prefix) for name in self.names):
+                return None, None
         if tail:
             return False, None
         if head == "env":
@@ -436,10 +461,16 @@ def _is_overridden(config: Config, key: str) -> bool:
     return any(step.key == key for profile in config.lineage for step in profile.override_steps)
 
 
-def _parse_variable_number(name: str, value: Any) -> Any:
-    """Return a variable's value as its reader sees it: a number in a text is a number."""
-    variable = catalog.find_variable(name)
-    if variable is None or variable.kind not in ("int", "float") or not isinstance(value, str):
+def _read_variable(variable: catalog.Variable, value: Any) -> Any:
+    """Return a variable's value as its reader sees it: a switch is true or false.
+
+    A number in a text is a number.
+    """
+    if variable.parsed_as:
+        state = readers.find_reading(variable).read_switch(keys.format_plain_value(value))
+        if state in ("on", "off"):
+            return state == "on"
+    if variable.kind not in ("int", "float") or not isinstance(value, str):
         return value
     try:
         return int(value) if variable.kind == "int" else float(value)
@@ -447,9 +478,31 @@ def _parse_variable_number(name: str, value: Any) -> Any:
         return value
 
 
+def _read_json(text: str) -> Any:
+    """Return what a text means as JSON, such as a number or a table; else the text."""
+    import json  # few presets have framework sections
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> Operand:
+    section, name = keys.split_section_and_name(key)
+    variable = catalog.find_variable(name) if section == "env" else None
+    if variable is not None and tail:
+        from npuprof.catalog.key_value_pairs import parse_pairs, read_pair
+
+        inner = parse_pairs(variable, value) if isinstance(value, str) else value
+        if not isinstance(inner, dict):
+            return None, None
+        is_set = tail[0] in inner
+        return is_set, read_pair(variable, tail[0], inner[tail[0]]) if is_set else None
+    if isinstance(value, str) and section in FRAMEWORK_SECTIONS:
+        value = _read_json(value)
     if not tail:
-        return True, value
+        return True, _read_variable(variable, value) if variable else value
     inner = values.parse_structured_value(key, value)
     structure = values.find_structure(key)
     if isinstance(inner, list) and structure and structure.members:
@@ -457,7 +510,7 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> Operand:
     if not isinstance(inner, dict):
         return None, None
     is_set, member = values.find_value(key, inner, tail)
-    return is_set, member
+    return is_set, _read_json(member) if isinstance(member, str) and not structure else member
 
 
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:

@@ -102,7 +102,7 @@ def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
         "rules": [rule.code for rule in rules],
         "summary": meaning,
     }
-    rows += [("meaning", meaning), *(("read by", _describe_team_rule(rule)) for rule in rules)]
+    rows += [("meaning", meaning), *(("rules", _describe_team_rule(rule)) for rule in rules)]
     return Answer(
         {
             "text": lambda: _format_rows(f"{config.name}: profile.{name} {state}", rows, coloured),
@@ -252,8 +252,8 @@ class _Explained:
                 (operator, describe_mixlist_outcome(ends))
                 for operator, ends in self._outcomes.items()
             ]
-        rows += [("read by", f"{rule.code}: {rule.what}") for rule in self._rules]
-        rows += [("read by", _describe_team_rule(rule)) for rule in self._team_rules]
+        rows += [("rules", f"{rule.code}: {rule.what}") for rule in self._rules]
+        rows += [("rules", _describe_team_rule(rule)) for rule in self._team_rules]
         rows += [("last change", _describe_commit(self._last))] if self._last else []
         return _format_rows(
             f"{self._config.name}: {keys.format_key_path(self._key, self._tail)} {state}",

@@ -48,13 +48,21 @@ class Option(Verb):
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return the record with its texts, rules and advice. Raises NpuprofError."""
+        """Return the record with its texts, rules and advice, or the settings of a message.
+
+        Raises NpuprofError.
+        """
+        if " " in self.key:
+            from npuprof.commands.options import build_list, list_settings_of_message
+
+            if rows := list_settings_of_message(self.key):
+                return build_list(rows)
         section, record = _find_record(self.key)
         name = record.name
         ruled = [
             rule
             for rule in catalog.load_rules()
-            if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads
+            if not {name, f"{section}.{name}"}.isdisjoint((*rule.options, *rule.reads))
         ]
         advised = [advice["text"] for advice in catalog.load_advice() if name in advice["options"]]
         return Answer(

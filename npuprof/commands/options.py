@@ -17,6 +17,32 @@ from npuprof.report import Answer
 from npuprof.report.tables import Table
 
 
+def build_list(rows: list[dict[str, str]]) -> Answer:
+    """Return a list of settings as text and JSON."""
+    return Answer(
+        {
+            "text": lambda: Table(
+                [(row["name"], row["summary"]) for row in rows], header=("name", "what it does")
+            ),
+            "json": lambda: {"schema": "npuprof.options/1", "options": rows},
+        }
+    )
+
+
+def list_settings_of_message(text: str) -> list[dict[str, str]]:
+    """Return the settings of the rules whose program prints a text, each with its rule."""
+    from npuprof.catalog.code_pages import list_rules_with_message  # few queries are messages
+
+    rows = []
+    for code in list_rules_with_message(text):
+        rule = catalog.find_rule(code)
+        for name in rule.options:
+            section, _, _ = name.rpartition(".") if "." not in name else name.partition(".")
+            summary = f"{code}: {rule.what}"
+            rows.append({"name": name, "section": section or "options", "summary": summary})
+    return rows
+
+
 def _list_risks() -> list[str]:
     """Return what changes of settings may affect, sorted."""
     return sorted(
@@ -104,6 +130,8 @@ class Options(Verb):
                 is_match = all(term in text for term in terms)
                 if is_match and all(accepts(section, name) for accepts in filters):
                     rows.append({"name": shown, "section": section, "summary": summary})
+        if not rows and self.query is not None and not filters:
+            rows = list_settings_of_message(self.query)
         if not rows:
             known = {
                 part: None for name in catalog.record_names() for part in (name, *name.split("_"))
@@ -116,14 +144,7 @@ class Options(Verb):
                 else f"nothing in the catalogue matches {self.query!r}"
             )
             raise build_error("NP201", what, "", hint)
-        return Answer(
-            {
-                "text": lambda: Table(
-                    [(row["name"], row["summary"]) for row in rows], header=("name", "what it does")
-                ),
-                "json": lambda: {"schema": "npuprof.options/1", "options": rows},
-            }
-        )
+        return build_list(rows)
 
     def _build_filters(self) -> list[Callable[[str, str], bool]]:
         """Return the filters. Raises NpuprofError for an unknown release, product or risk."""

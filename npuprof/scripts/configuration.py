@@ -6,8 +6,10 @@ a configuration from other code may contain more than the script shows; all thes
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,8 +17,10 @@ from typing import Any, cast
 from npuprof import catalog
 from npuprof.catalog.attribute_values import list_attribute_paths
 from npuprof.catalog.condition import Operand, find_key
+from npuprof.catalog.programs import find_program
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
-from npuprof.model import Context, Finding, Origin, Place
+from npuprof.document.keys import format_full_key, split_dotted_key
+from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, Origin, Path, Place
 from npuprof.scripts.launches import Launch
 from npuprof.scripts.script_records import (
     EMPTY,
@@ -66,7 +70,8 @@ class ScriptView(View):
     """A view of a script's settings; see ``checks.view.View`` for the queries.
 
     ``certain`` are settings that apply, ``possible`` others that may apply; ``closed``: settings
-    that are missing are unset.
+    that are missing are unset. ``complete`` are sections of a program whose missing settings are
+    unset, as its whole command line is known.
     """
 
     reports_undecided = False
@@ -79,12 +84,14 @@ class ScriptView(View):
         requested: Context,
         surface: str,
         closed: bool,
+        complete: Container[str] = (),
     ) -> None:
         self.certain = certain
         self.possible = possible
         self.surface = surface
         self.closed = closed
-        self.settings = {key: _find_checked_value(setting) for key, setting in certain.items()}
+        self.complete = complete
+        self.settings = _nest_settings(certain)
         self.names = tuple(self.settings)
         self.requested = requested
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
@@ -120,12 +127,25 @@ class ScriptView(View):
             for text in (fault.message, fault.why, fault.hint)
         )
         fault = fault._replace(message=message, why=why, hint=hint)
-        setting = self.certain.get(key) or self.possible.get(key)
+        setting = self._find_setting(key, fault.tail) or self.possible.get(key)
         return place_fault(fault, setting or next(iter(self.certain.values())))
+
+    def locate(self, key: str, tail: Path = ()) -> tuple[str, int]:
+        """Return the file and line of a setting, ``("", 0)`` if there is none."""
+        setting = self._find_setting(key, tail)
+        return (setting.file, setting.line) if setting else ("", 0)
+
+    def _find_setting(self, key: str, tail: Path) -> ScriptSetting | None:
+        """Return the setting at a path, else the first one above or below it."""
+        path = _split_key(".".join(map(str, (key, *tail))))
+        found = {_split_key(name): setting for name, setting in self.certain.items()}
+        around = (setting for name, setting in found.items() if _is_around(path, name))
+        return found.get(path) or next(around, None)
 
     def is_decided(self, key: str) -> bool:
         """Return whether the script determines a setting's value."""
-        return not self.certain[key].reason
+        setting = self.certain.get(key)
+        return setting is None or not setting.reason
 
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
         """Return whether a flag may be on the command line without being certain."""
@@ -143,8 +163,9 @@ class ScriptView(View):
         key, _ = find_key(path)
         if path == ("scenario",):
             return self.lookup_operand(path, {})
-        if key in self.certain:
-            return super().look_up_written(path) if self.is_decided(key) else (True, None)
+        if key in self.settings:
+            is_set, value = super().look_up_written(path)
+            return is_set, None if value is UNDECIDED else value
         is_certainly_unset = (
             self.closed
             and key not in self.possible
@@ -158,12 +179,19 @@ class ScriptView(View):
         head = path[0]
         if head == "scenario" and self.scenario is None:
             return None, _SomeOnlineScenario() if self.surface in _ONLINE_SURFACES else None
-        key, _ = find_key(path)
-        if key in self.certain and not self.is_decided(key):
-            return True, None
-        if key in point or key == "scenario" or key in self.certain:
+        key, tail = find_key(path)
+        if key in point or key == "scenario":
             return super().lookup_operand(path, point)
-        if key in self.possible or "." in key or not self.closed:
+        if any(_is_around(path, _split_key(name)) for name in self.possible):
+            return None, None
+        if key in self.settings or head in self.complete:
+            if self.settings.get(key) is UNDECIDED:
+                return None if tail else True, None
+            is_set, value = super().lookup_operand(path, point)
+            if is_set is False and head in FRAMEWORK_SECTIONS and head not in self.complete:
+                is_set = None  # other code may set other keys of a table
+            return is_set, None if value is UNDECIDED else value
+        if "." in key or not self.closed:
             return None, None
         # NPUEstimator sets these on every run, whatever the script leaves out
         if self.surface == "run_config" and head in catalog.estimator_defaults():
@@ -176,6 +204,38 @@ class ScriptView(View):
 
 
 NOTHING = _Nothing()
+
+
+@lru_cache(1024)  # the settings of a file are looked up for each rule
+def _split_key(key: str) -> tuple[str, ...]:
+    """Return a key and its path inside, without the ``no-`` of an argument that is off."""
+    section, *names = split_dotted_key(key) or (key,)
+    if find_program(section) and names:
+        names[:1] = names[0].removeprefix("no-").split(".")
+    return section, *names
+
+
+def _is_around(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether a path is above or below another one, or the same."""
+    return all(map(operator.eq, path, other))
+
+
+def _nest_settings(certain: Mapping[str, ScriptSetting]) -> dict[str, Any]:
+    """Return settings as presets have them: keys of a table are in a table."""
+    settings: dict[str, Any] = {}
+    for key, setting in certain.items():
+        value = _find_checked_value(setting)
+        section, *names = _split_key(key)
+        if len(names) < 2 or section not in FRAMEWORK_SECTIONS:
+            settings[key] = value
+            continue
+        table, (name, *inner, last) = settings, names
+        for part in (format_full_key(section, name), *inner):
+            if not isinstance(table.get(part), dict):
+                table[part] = {}
+            table = table[part]
+        table[last] = value
+    return settings
 
 
 def _find_checked_value(setting: ScriptSetting) -> Any:
@@ -207,6 +267,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     are in none.
     """
     closed = launch.site is not None and launch.site.closed and not launch.sets_unknown_keys
+    program = find_program(launch.surface)
     usable = _add_call_conditions(
         setting
         for setting in (*launch.environment, *launch.settings)
@@ -244,7 +305,15 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
                 if setting.key in certain:
                     del certain[setting.key]
         if certain:
-            views.append(ScriptView(name, certain, possible, requested, launch.surface, closed))
+            complete: tuple[str, ...] = ()
+            # without it, these may be arguments that another command adds to its own
+            if program and format_full_key(program.section, program.positional) in certain:
+                is_known = program.config and format_full_key(program.section, program.config)
+                if not launch.sets_unknown_keys and is_known not in {**certain, **possible}:
+                    complete = (program.section, *program.tables.values())
+            views.append(
+                ScriptView(name, certain, possible, requested, launch.surface, closed, complete)
+            )
     return views
 
 

@@ -672,9 +672,9 @@ def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
     project(READING, a="", other__b="")
     shown = run("explain", preset, key)
     read = [
-        line.split()[2].rstrip(":")
+        line.split()[1].rstrip(":")
         for line in shown.out.splitlines()
-        if line.startswith("  read by") and "TEAM" in line
+        if line.startswith("  rules") and "TEAM" in line
     ]
     assert shown.code == 0, shown.out + shown.err
     assert read == codes, shown.out + shown.err

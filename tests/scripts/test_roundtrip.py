@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, renderers
-from npuprof.catalog.values import format_exported_text
-from npuprof.catalog.values import is_equivalent_setting
+from npuprof.catalog.values import format_exported_text, is_equivalent_setting
 from npuprof.document.keys import format_toml_value
 from npuprof.model import NpuprofError
 from npuprof.renderers import place_sidecars

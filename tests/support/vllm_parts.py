@@ -164,6 +164,8 @@ def read_additional_config(
         part, _, attribute = name.partition("__")
         if attribute:
             setattr(getattr(vllm_config, part), attribute, value)
+        elif hasattr(vllm_config, name):
+            setattr(vllm_config, name, value)
     return load_module("vllm_ascend.ascend_config", folder / "ascend_config.py").init_ascend_config(
         vllm_config
     ), table.read

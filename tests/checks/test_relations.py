@@ -1,0 +1,442 @@
+"""Rules about settings of frameworks that do not go together: presets, scripts, upstream."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from npuprof.commands.options import list_settings_of_message
+from npuprof.model import Context
+from npuprof.scripts import lint
+from npuprof.scripts.reading import import_script
+from support.building import REPOSITORY, findings
+from support.vllm_parts import RELEASES, fetch_release, read_additional_config
+
+RULES = [
+    rule
+    for rule in tomllib.loads((REPOSITORY / "npuprof/catalog/rules.toml").read_text())["rule"]
+    if rule["enforced"] == "framework"
+]
+EXCLUDED = tomllib.loads((REPOSITORY / ".ci/upstream/relations.toml").read_text())
+SITES = [site for sites in EXCLUDED.values() for site in sites]
+#: Findings that examples have besides their rule: sizes of one node, names with a successor.
+ALSO = {"NP501", "NP603", "NP3139"}
+
+
+def list_codes(text: str, **context: Any) -> set[str]:
+    """Return the codes of what is found in a preset, without notes."""
+    return {f.code for f in findings(text, **context) if f.severity != "info"}
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["code"]) for rule in RULES])
+def test_an_example_breaks_its_rule_only_where_it_should(rule: dict[str, Any]) -> None:
+    bad = findings(rule["bad"], product=rule.get("bad_product"))
+    (found,) = (finding for finding in bad if finding.code == rule["code"])
+    assert found.severity == rule["severity"]
+    assert {f.code for f in bad if f.severity != "info"} <= {rule["code"], *ALSO}
+    assert list_codes(rule["good"], product=rule.get("good_product")) <= ALSO
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["code"]) for rule in RULES])
+def test_a_rule_says_what_the_program_does_and_where(rule: dict[str, Any]) -> None:
+    is_stopped = "stop" in rule["why"] or "fail" in rule["why"] or "error" in rule["why"]
+    assert is_stopped or rule["severity"] != "error", "an error stops the program"
+    for source in rule["source"]:
+        assert re.fullmatch(r"\S.*\.(py|cpp|cc): \S+|hicann/hccl docs/\S+\.md", source), source
+
+
+# -- scripts ---------------------------------------------------------------------------------------
+
+
+def write_script(preset: dict[str, Any]) -> str:
+    """Return the shell script with the settings of a preset."""
+    lines = []
+    for name, value in preset.get("env", {}).items():
+        text = (
+            ",".join(f"{key}:{item}" for key, item in value.items())
+            if type(value) is dict
+            else value
+        )
+        lines.append(f"export {name}='{text}'")
+    words = ["vllm serve /models/m"]
+    for name, value in preset.get("vllm", {}).items():
+        if value is not False:
+            text = json.dumps(value) if isinstance(value, (dict, list)) else str(value)
+            words.append(f"--{name}" + ("" if value is True else f" '{text}'"))
+    if "vllm_ascend" in preset:
+        words.append(f"--additional-config '{json.dumps(preset['vllm_ascend'])}'")
+    return "\n".join([*lines, " ".join(words)]) + "\n"
+
+
+def list_script_codes(text: str, name: str = "start.sh", **versions: str) -> set[str]:
+    """Return the codes of the findings in a script, without notes."""
+    context = Context(versions=tuple(versions.items()))
+    found = lint.check_script(import_script(name, text.encode()), context)
+    return {f.code for f in found if f.severity != "info"}
+
+
+#: Rules that need a variable to be unset, which no script can show, or read what scripts do not
+#: set: facts of a job, settings of torch_npu beside a server.
+NOT_IN_SCRIPTS = {
+    "dynamic-eplb-without-variable",
+    "dsa-cp-without-flashcomm1",
+    "roce-off-without-pcie",
+    "pcie-off-without-roce",
+    "flashcomm2-without-flashcomm1",
+    "jit-without-compiled-operators",
+    "base-port-over-master-port",
+}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(rule, id=rule["code"])
+        for rule in RULES
+        if rule["name"] not in NOT_IN_SCRIPTS and "bad_product" not in rule
+    ],
+)
+def test_a_script_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
+    bad, good = tomllib.loads(rule["bad"]), tomllib.loads(rule["good"])
+    span = bad.get("profile", {}).get("versions", {})
+    versions = {
+        name: text.removeprefix(">=") if "rc" in text or ">" not in text else "0.30.0rc2"
+        for name, text in span.items()
+    }
+    assert rule["code"] in list_script_codes(write_script(bad), **versions)
+    assert rule["code"] not in list_script_codes(write_script(good), **versions)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "export TASK_QUEUE_ENABLE=2\nvllm serve /m --enforce-eager\n", id="eager mode"
+        ),
+        pytest.param(
+            "export TASK_QUEUE_ENABLE=2\n"
+            'vllm serve /m --compilation-config \'{"cudagraph_mode": "NONE"}\'\n',
+            id="no graphs",
+        ),
+        pytest.param(
+            "export TASK_QUEUE_ENABLE=2\nvllm serve /m --compilation-config.cudagraph_mode NONE\n",
+            id="no graphs, dotted",
+        ),
+        pytest.param(
+            "export TASK_QUEUE_ENABLE=2\nvllm serve /m --compilation-config '{\"mode\": 0}'\n",
+            id="no compilation",
+        ),
+        pytest.param("export TASK_QUEUE_ENABLE=2\nvllm serve /m $EXTRA\n", id="other arguments"),
+        pytest.param(
+            'export TASK_QUEUE_ENABLE=2\nvllm serve /m "$@"\n', id="arguments of a caller"
+        ),
+        pytest.param("export TASK_QUEUE_ENABLE=2\npython train.py\n", id="training"),
+        pytest.param(
+            "if [ $MODE = train ]; then\n  export TASK_QUEUE_ENABLE=2\n  python train.py\nelse\n"
+            "  export TASK_QUEUE_ENABLE=1\n  vllm serve /m\nfi\n",
+            id="other branch",
+        ),
+        pytest.param(
+            "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True\n"
+            "export PYTORCH_NPU_ALLOC_CONF=max_split_size_mb:256\npython a.py\n",
+            id="replaced variable",
+        ),
+        pytest.param(
+            "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True\nvllm serve /m\n"
+            "unset PYTORCH_NPU_ALLOC_CONF\nvllm serve /m --enable-sleep-mode\n",
+            id="unset between launches",
+        ),
+        pytest.param(
+            "export PYTORCH_NPU_ALLOC_CONF="
+            "expandable_segments:True,garbage_collection_threshold:0\n",
+            id="threshold of zero",
+        ),
+        pytest.param(
+            'vllm serve /m --additional-config \'{"eplb_config": {"dynamic_eplb": true}}\'\n',
+            id="variable from outside",
+        ),
+        pytest.param(
+            "vllm serve /m -pp 4 --additional-config "
+            '\'{"profiling_chunk_config": {"enabled": true}}\'\n',
+            id="short flag of pipeline parallelism",
+        ),
+        pytest.param(
+            "vllm serve /m -pp $PP --additional-config "
+            '\'{"profiling_chunk_config": {"enabled": true}}\'\n',
+            id="size from outside",
+        ),
+        pytest.param(
+            "vllm serve /m --additional-config "
+            '\'{"xlite_graph_config": {"enabled": true, "full_mode": true}}\'\n',
+            id="another graph mode",
+        ),
+        pytest.param("export ASCEND_LAUNCH_BLOCKING=0\nvllm serve /m\n", id="variable that is off"),
+    ],
+)
+def test_a_script_without_a_certain_conflict_has_no_finding(text: str) -> None:
+    assert not {code for code in list_script_codes(text) if code.startswith("NP3")}
+
+
+@pytest.mark.parametrize(
+    ("text", "versions", "expected"),
+    [
+        pytest.param(
+            '[vllm]\nseed = 1\n[env]\nASCEND_LAUNCH_BLOCKING = "1"\n',
+            {"vllm_ascend": "0.30.0rc2"},
+            set(),
+            id="newer release without the check",
+        ),
+        pytest.param(
+            '[vllm]\nseed = 1\n[env]\nASCEND_LAUNCH_BLOCKING = "1"\n',
+            {"vllm_ascend": "0.9.1"},
+            set(),
+            id="older release without the check",
+        ),
+        pytest.param(
+            '[env]\nASCEND_LAUNCH_BLOCKING = "1"\nTASK_QUEUE_ENABLE = "2"\n',
+            {},
+            {"NP3109"},
+            id="no server",
+        ),
+        pytest.param(
+            "[vllm_ascend]\nprofiling_chunk_config = { enabled = true }\n",
+            {},
+            set(),
+            id="arguments are elsewhere",
+        ),
+        pytest.param(
+            "[profile]\nabstract = true\n[vllm]\nenable-sleep-mode = true\n"
+            '[env]\nPYTORCH_NPU_ALLOC_CONF = "expandable_segments:True"\n',
+            {},
+            set(),
+            id="abstract preset",
+        ),
+        pytest.param(
+            "[vllm_ascend]\neplb_config = { dynamic_eplb = true }\n[env]\nDYNAMIC_EPLB = 'TRUE'\n",
+            {},
+            set(),
+            id="spelling that its reader takes",
+        ),
+        pytest.param(
+            "[vllm_ascend]\nscheduler_config.profiling_chunk_config.enabled = true\n"
+            "[vllm]\ntensor-parallel-size = 2\n",
+            {},
+            {"NP3133"},
+            id="setting of newer releases only",
+        ),
+        pytest.param(
+            "[vllm_ascend]\nenable_balance_scheduling = true\n"
+            "scheduler_config = { enable_balance_scheduling = false }\n",
+            {"vllm_ascend": "0.30.0rc2"},
+            {"NP213", "NP501"},
+            id="deprecated name with another value",
+        ),
+        pytest.param(
+            "[vllm]\nno-enforce-eager = true\n[env]\nTASK_QUEUE_ENABLE = '2'\n",
+            {},
+            {"NP3118"},
+            id="flag that is switched off",
+        ),
+        pytest.param(
+            "[vllm]\nenforce-eager = true\n[env]\nTASK_QUEUE_ENABLE = '2'\n",
+            {},
+            set(),
+            id="flag that is on",
+        ),
+        pytest.param(
+            '[vllm]\ntensor-parallel-size = "2"\n'
+            'compilation-config = \'{"cudagraph_mode": "FULL"}\'\n'
+            "[vllm_ascend]\nascend_compilation_config = { enable_static_kernel = true }\n",
+            {},
+            set(),
+            id="JSON text of full graphs",
+        ),
+    ],
+)
+def test_a_rule_takes_releases_and_spellings_into_account(
+    text: str, versions: dict[str, str], expected: set[str]
+) -> None:
+    assert list_codes(text, versions=versions) == expected
+
+
+def test_a_finding_names_the_places_of_all_its_settings() -> None:
+    text = (
+        "[vllm]\nenable-sleep-mode = true\n\n"
+        '[env]\nPYTORCH_NPU_ALLOC_CONF = "expandable_segments:True"\n'
+    )
+    (found,) = findings(text)
+    assert found.line == 2
+    assert found.why.endswith("env.PYTORCH_NPU_ALLOC_CONF is set in line 5.")
+
+
+# -- from a message to the settings ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (
+            "RuntimeError: Do not support TASK_QUEUE_ENABLE = 2 during NPU graph capture, please "
+            "export TASK_QUEUE_ENABLE=1/0.\n[ERROR] 2026-04-01 (PID:12) ERR00007 PTA not support",
+            {"env.TASK_QUEUE_ENABLE", "vllm.compilation-config", "vllm.enforce-eager"},
+        ),
+        (
+            "assert 'expandable_segments:True' not in conf\nAssertionError: Expandable segments "
+            "are not compatible with memory pool. Please track https://github.com/pytorch",
+            {"vllm.enable-sleep-mode", "env.PYTORCH_NPU_ALLOC_CONF"},
+        ),
+        (
+            "only set hccl_intra_roce_enable, and the val is zero, pls set HCCL_INTRA_PCIE_ENABLE",
+            {"env.HCCL_INTRA_ROCE_ENABLE", "env.HCCL_INTRA_PCIE_ENABLE"},
+        ),
+        ("The watchdog timeout is less than or equal to the HCCL execution timeout", set()),
+        ("RuntimeError: please set it to a value greater than 1, or disable it", set()),
+        ("vLLM-Ascend stops at the start", set()),
+    ],
+)
+def test_a_message_of_a_program_leads_to_its_settings(text: str, settings: set[str]) -> None:
+    assert {row["name"] for row in list_settings_of_message(text)} == settings
+
+
+# -- upstream --------------------------------------------------------------------------------------
+
+
+def test_an_excluded_place_is_a_file_and_a_function() -> None:
+    assert len(SITES) == len(set(SITES))
+    for site in SITES:
+        repository, place = site.split(" ", 1)
+        path, function, text = place.split(": ", 2)
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", repository), site
+        assert re.fullmatch(r"[\w/]+\.(py|cpp|cc)", path), site
+        assert re.fullmatch(r"\(module\)|[\w:.]+", function), site
+        assert text, site
+
+
+def normalise(text: str) -> str:
+    """Return the words of a text."""
+    return " ".join(re.findall(r"\w+", text))
+
+
+def list_sites(source: str) -> dict[tuple[str, str], str]:
+    """Return, by function and words of its message, each statement that rejects or warns."""
+    sites = {}
+
+    def walk(node: ast.AST, function: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = function
+            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                inner = f"{function}.{child.name}".lstrip(".")
+            is_call = isinstance(child, ast.Expr) and isinstance(child.value, ast.Call)
+            if isinstance(child, (ast.Raise, ast.Assert)) or (
+                is_call and "warning" in ast.unparse(child.value.func)
+            ):
+                texts = [
+                    part
+                    for part in ast.walk(child)
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                ]
+                texts.sort(key=lambda part: (part.lineno, part.col_offset))
+                message = normalise("".join(part.value for part in texts))
+                sites[inner, message] = ast.unparse(child)
+            walk(child, inner)
+
+    walk(ast.parse(source), "")
+    return sites
+
+
+@pytest.fixture(scope="module", params=[name for name in RELEASES if name != "0.11.0"])
+def release(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
+    return request.param, fetch_release(request.param, tmp_path_factory.mktemp("wheels"))
+
+
+def test_each_refusal_of_a_release_is_a_rule_or_is_excluded(release: tuple[str, Path]) -> None:
+    _, folder = release
+    messages = [normalise(rule["message"]) for rule in RULES if rule.get("message")]
+    excluded = [site.split(": ", 2)[1:] for site in SITES]
+    missing = []
+    for (function, message), code in list_sites((folder / "ascend_config.py").read_text()).items():
+        has_rule = any(text[:40] in message for text in messages)
+        is_excluded = any(
+            function == other and (normalise(text) in message or normalise(text) in normalise(code))
+            for other, text in excluded
+        )
+        if not has_rule and not is_excluded:
+            missing.append((function, message))
+    assert missing == []
+
+
+#: The part of vLLM's configuration that has an argument, for the stand-ins.
+ARGUMENTS = {
+    "tensor-parallel-size": "parallel_config__tensor_parallel_size",
+    "pipeline-parallel-size": "parallel_config__pipeline_parallel_size",
+    "data-parallel-size": "parallel_config__data_parallel_size",
+    "prefill-context-parallel-size": "parallel_config__prefill_context_parallel_size",
+    "decode-context-parallel-size": "parallel_config__decode_context_parallel_size",
+    "enable-expert-parallel": "parallel_config__enable_expert_parallel",
+    "max-num-batched-tokens": "scheduler_config__max_num_batched_tokens",
+    "block-size": "cache_config__block_size",
+    "enforce-eager": "model_config__enforce_eager",
+}
+
+
+def start(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the error with which a release starts with the settings of a preset, or ""."""
+    preset = tomllib.loads(text)
+    arguments = preset.get("vllm", {})
+    given: dict[str, Any] = {
+        ARGUMENTS[name]: value for name, value in arguments.items() if name in ARGUMENTS
+    }
+    transfer = arguments.get("kv-transfer-config")
+    extra = (transfer or {}).get("kv_connector_extra_config", {})
+    role = (transfer or {}).get("kv_role")
+    given["kv_transfer_config"] = transfer and SimpleNamespace(
+        kv_role=role,
+        is_kv_consumer=role in ("kv_consumer", "kv_both"),
+        get_from_extra_config=lambda name, default: extra.get(name, default),
+    )
+    draft = arguments.get("speculative-config")
+    given["speculative_config"] = draft and SimpleNamespace(**draft)
+    given["enable_sp"] = True
+    if "sparse_kv_offload_config" in text:
+        given["model_config__hf_text_config"] = SimpleNamespace(index_topk=2048)
+    with monkeypatch.context() as patch:
+        for name, value in preset.get("env", {}).items():
+            patch.setenv(name, str(value))
+        try:
+            read_additional_config(folder, preset.get("vllm_ascend", {}), patch, **given)
+        except (ValueError, AssertionError, RuntimeError, NotImplementedError) as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(rule, id=rule["code"])
+        for rule in RULES
+        if rule["severity"] == "error"
+        and any(source.startswith("vllm_ascend/ascend_config.py") for source in rule["source"])
+    ],
+)
+def test_a_release_stops_where_the_rule_is_an_error(
+    rule: dict[str, Any],
+    release: tuple[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    number, folder = release
+    monkeypatch.chdir(tmp_path)
+    for kind in ("bad", "good"):
+        text = re.sub(r"\[profile\.versions\]\n.*\n", "", rule[kind])
+        is_broken = rule["code"] in list_codes(text, versions={"vllm_ascend": number})
+        message = normalise(rule["message"])[:40]
+        assert (message in normalise(start(folder, text, monkeypatch))) == is_broken, kind
