@@ -146,9 +146,9 @@ def find_clean_contexts(
     view = View(config)
     if view.requested != Context() or view.find_acceptance() is not None:
         return (None,) * len(requested)
-    states = scope.compare_contexts(
-        view.scope, tuple(config.list_ranges().items()), config.products, requested
-    )
+    ranges = tuple(config.list_ranges().items())
+    claimed = scope.list_claimed_values(config)
+    states = scope.compare_contexts(view.scope, ranges, claimed, requested)
     is_clean = (
         all(finding.severity == "info" for finding in findings)
         and not has_framework_settings(view.names)

@@ -27,7 +27,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.resolve.config import Config
 
+
+#: Names in ``[profile]`` with the values that a preset supports.
+ClaimedValues = tuple[tuple[str, tuple[str, ...]], ...]
 #: Findings about the claims of a preset rather than about its values.
 MEANT_CODES = ("NP406", "NP407")
 
@@ -120,22 +124,24 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
     yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
-    meant = [
-        (name, tuple(claim.value))
-        for name, claim in view.config.claims.items()
-        if isinstance(claim.value, list)
-    ]
-    for item in _find_context_faults(
-        tuple(view.config.list_ranges().items()), tuple(meant), view.requested
-    ):
+    ranges = tuple(view.config.list_ranges().items())
+    for item in _find_context_faults(ranges, list_claimed_values(view.config), view.requested):
         origin = view.config.find_profile_origin(item.key)
         yield view.build_finding(item.fault, f"profile.{item.key}", origin)
+
+
+def list_claimed_values(config: Config) -> ClaimedValues:
+    """Return the products and values of axes that a preset supports, by key in ``[profile]``."""
+    claims = config.claims.items()
+    return tuple(
+        (name, tuple(claim.value)) for name, claim in claims if isinstance(claim.value, list)
+    )
 
 
 @lru_cache(1024)  # many presets have the same claims
 def _find_context_faults(
     ranges: tuple[tuple[str, str], ...],
-    meant: tuple[tuple[str, tuple[str, ...]], ...],
+    meant: ClaimedValues,
     requested: Context,
 ) -> tuple[SettingFault, ...]:
     """Return the faults of a context that a preset does not support.
@@ -195,7 +201,7 @@ def _check_written_claims(view: View) -> Iterator[Finding]:
 def compare_contexts(
     there: Scope,
     ranges: tuple[tuple[str, str], ...],
-    meant: tuple[str, ...],
+    meant: ClaimedValues,
     contexts: tuple[Context, ...],
 ) -> tuple[tuple[str, ...] | None, ...]:
     """Return for each context the codes that report that a preset does not support it.
