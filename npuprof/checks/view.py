@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from npuprof import catalog
-from npuprof.catalog import condition, readers, releases, values
+from npuprof.catalog import condition, releases, values
 from npuprof.catalog.condition import Operand
 from npuprof.catalog.records import NONE_DECLARED, TeamVariables
 from npuprof.catalog.targets import find_surface
@@ -467,6 +467,8 @@ def _read_variable(variable: catalog.Variable, value: Any) -> Any:
     A number in a text is a number.
     """
     if variable.parsed_as:
+        from npuprof.catalog import readers  # few rules read switches
+
         state = readers.find_reading(variable).read_switch(keys.format_plain_value(value))
         if state in ("on", "off"):
             return state == "on"
