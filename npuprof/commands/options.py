@@ -37,9 +37,11 @@ def list_settings_of_message(text: str) -> list[dict[str, str]]:
     for code in list_rules_with_message(text):
         rule = catalog.find_rule(code)
         for name in rule.options:
-            section, _, _ = name.rpartition(".") if "." not in name else name.partition(".")
+            section = "options" if catalog.find_option(name) else "env"
+            if "." in name:
+                section = name.partition(".")[0]
             summary = f"{code}: {rule.what}"
-            rows.append({"name": name, "section": section or "options", "summary": summary})
+            rows.append({"name": name, "section": section, "summary": summary})
     return rows
 
 
