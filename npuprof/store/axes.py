@@ -41,7 +41,7 @@ def read_selected_axes(
     for name, value in given:
         problems += find_undeclared(name, value, declared)
         if selected.setdefault(name, value) != value:
-            what = "--axis selects two values of an axis"
+            what = f"--axis selects two values of an axis: {name}={selected[name]} and {value}"
             problems.append(Finding("NP902", what, "", "select one, or none for all"))
     return tuple(sorted(selected.items()))
 
