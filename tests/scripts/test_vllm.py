@@ -208,6 +208,29 @@ def test_a_variable_and_an_argument_of_one_call_are_judged_together() -> None:
         assert [finding.code for finding in found if finding.severity == "error"] == codes
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.sh", "export HCCL_IF_BASE_PORT=60000 MASTER_PORT=60003\npython a.py", True),
+        ("a.sh", "export HCCL_IF_BASE_PORT=60000 MASTER_PORT=60032\npython a.py", False),
+        ("a.sh", "export HCCL_IF_BASE_PORT=60000 MASTER_PORT=$PORT\npython a.py", False),
+        ("a.sh", "export MASTER_PORT=all OMP_NUM_THREADS=all\npython a.py", False),
+        (
+            "a.py",
+            "import os\nos.environ.update(HCCL_IF_BASE_PORT='60000', MASTER_PORT='60003')",
+            True,
+        ),
+    ],
+)
+def test_rules_know_variables_that_other_programs_read_too(
+    name: str, text: str, found: bool
+) -> None:
+    """hccl's manual says so about HCCL_IF_BASE_PORT; MASTER_PORT alone says nothing of NPUs."""
+    codes = [finding.code for finding in check_script(read(name, text), Context())]
+    assert codes == ["NP3210"] * found
+    assert "MASTER_PORT" not in imported(name, text).get("env", {}) if found else True
+
+
 @given(st.text(max_size=60))
 def test_any_text_of_additional_config_is_read_or_a_finding(text: str) -> None:
     found = check_script(
