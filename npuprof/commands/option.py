@@ -43,7 +43,9 @@ class Option(Verb):
     prose = True
     takes_any_word = True  # an ATC flag is a key, not an option of npuprof
 
-    key = argument("KEY", "Option, environment variable, or ATC flag with its dashes", "key")
+    key = argument(
+        "KEY", "Option, environment variable, ATC flag with its dashes, or message", "key"
+    )
     format = FORMAT
     output = OUTPUT
 

@@ -109,7 +109,7 @@ class Options(Verb):
     group = "reference"
 
     query = optional_argument(
-        "QUERY", "Words to search for in names and summaries [default: list all entries]", "nothing"
+        "QUERY", "Words in names and summaries, or a message [default: list all entries]", "nothing"
     )
     deprecated = flag(
         "--deprecated", text="List only entries that are deprecated, removed or without effect"
