@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, product
 from types import SimpleNamespace
@@ -85,7 +85,7 @@ class ScriptView(View):
         requested: Context,
         surface: str,
         closed: bool,
-        complete: Container[str] = (),
+        complete: tuple[str, ...] = (),
     ) -> None:
         self.certain = certain
         self.possible = possible

@@ -47,14 +47,23 @@ _CALLS = {call: program for program in load_programs() for call in program.calls
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     program = _CALLS.get(name_callee(call))
+    # other programs have callables of these names too
+    if program is not None and program.section not in visitor.module.script.text:
+        program = None
+    owner = f"{program.section}@{call.lineno}" if program else ""
+    if program and call.args:
+        key = format_full_key(program.section, program.positional)
+        value = visitor.read_value(call.args[0], scope, _convert)
+        visitor.add_setting(
+            call.args[0], program.section, key, program.positional, value, scope=owner
+        )
     for keyword in call.keywords:
         name = keyword.arg or ""
         if table := _TABLES.get(name):
-            owner = f"{table.surface}@{call.lineno}"
-            _read_table(visitor, table._replace(owner=owner), keyword.value, scope, ())
-        elif program is not None and name:
-            key = format_full_key(program.section, program.spell_argument(name))
-            owner = f"{program.section}@{call.lineno}"
+            table_owner = f"{table.surface}@{call.lineno}"
+            _read_table(visitor, table._replace(owner=table_owner), keyword.value, scope, ())
+        elif program is not None:
+            key = format_full_key(program.section, program.spell_argument(name)) if name else ""
             value = visitor.read_value(keyword.value, scope, _convert)
             visitor.add_setting(keyword, program.section, key, name, value, scope=owner)
 
@@ -113,4 +122,4 @@ def _report_unknown(visitor: Visitor, table: _Table, node: ast.expr, reason: str
 
 
 #: Reads the arguments of programs.
-SURFACE = Surface((*_TABLES, *_CALLS), _read_call)
+SURFACE = Surface((*_TABLES, *(f"{call}(" for call in _CALLS)), _read_call)
