@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, product
 from types import SimpleNamespace
@@ -24,6 +24,7 @@ from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, Origin, Path, Pl
 from npuprof.scripts.launches import Launch
 from npuprof.scripts.script_records import (
     EMPTY,
+    TAKEN_BACK,
     UNSET,
     Branch,
     Branches,
@@ -84,7 +85,7 @@ class ScriptView(View):
         requested: Context,
         surface: str,
         closed: bool,
-        complete: Container[str] = (),
+        complete: tuple[str, ...] = (),
     ) -> None:
         self.certain = certain
         self.possible = possible
@@ -295,11 +296,12 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
         for number, setting in numbered[: end + 1]:
             if is_apart and setting.command not in ("", command):
                 continue
-            if number in true and setting.reason != UNSET:
+            is_removed = setting.reason in (UNSET, TAKEN_BACK)
+            if number in true and not is_removed:
                 certain[setting.key] = setting
                 if setting.key in possible:
                     del possible[setting.key]
-            elif number not in false or setting.reason == UNSET:
+            elif number not in false or is_removed:
                 possible[setting.key] = setting
                 # a later setting that may apply makes the earlier one uncertain
                 if setting.key in certain:

@@ -81,13 +81,10 @@ def list_script_codes(text: str, name: str = "start.sh", **versions: str) -> set
     return {f.code for f in found if f.severity != "info"}
 
 
-#: Rules that need a variable to be unset, which no script can show, or read what scripts do not
-#: set: facts of a job, settings of torch_npu beside a server.
+#: Warnings that need a variable to be unset, which no script can show, and rules that read what
+#: scripts do not set: facts of a job, settings of torch_npu beside a server.
 NOT_IN_SCRIPTS = {
-    "dynamic-eplb-without-variable",
     "dsa-cp-without-flashcomm1",
-    "roce-off-without-pcie",
-    "pcie-off-without-roce",
     "flashcomm2-without-flashcomm1",
     "jit-without-compiled-operators",
     "base-port-over-master-port",
@@ -158,8 +155,9 @@ def test_a_script_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
             id="threshold of zero",
         ),
         pytest.param(
-            'vllm serve /m --additional-config \'{"eplb_config": {"dynamic_eplb": true}}\'\n',
-            id="variable from outside",
+            "export RANK_SIZE=8\npython3 a.py\nunset RANK_SIZE\n"
+            "export CM_WORKER_SIZE=8\npython3 train.py\n",
+            id="variable that is unset before the next program",
         ),
         pytest.param(
             "vllm serve /m -pp 4 --additional-config "
@@ -181,6 +179,52 @@ def test_a_script_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
 )
 def test_a_script_without_a_certain_conflict_has_no_finding(text: str) -> None:
     assert not {code for code in list_script_codes(text) if code.startswith("NP3")}
+
+
+@pytest.mark.parametrize(
+    ("export", "expected"),
+    [
+        pytest.param("", [("warning", "likely")], id="variable from outside"),
+        pytest.param("export DYNAMIC_EPLB=false\n", [("warning", "likely")], id="switched off"),
+        pytest.param("export DYNAMIC_EPLB=true\n", [], id="switched on"),
+        pytest.param("export DYNAMIC_EPLB=$EPLB\n", [], id="value from outside"),
+        pytest.param("export EXPERT_MAP_RECORD=true\n", [], id="the other variable"),
+    ],
+)
+def test_a_variable_that_a_script_does_not_set_is_likely_unset(
+    export: str, expected: list[tuple[str, str]]
+) -> None:
+    text = f"{export}vllm serve /m --additional-config.eplb_config.dynamic_eplb true\n"
+    found = lint.check_script(import_script("a.sh", text.encode()), Context())
+    assert [(f.severity, f.certainty) for f in found if f.code == "NP3149"] == expected
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        pytest.param("eplb_config.dynamic_eplb true", True, id="truth value"),
+        pytest.param("weight_nz_mode=2", 2, id="number"),
+        pytest.param("""layer_sharding '["o_proj"]'""", ["o_proj"], id="list"),
+        pytest.param("dump_config_path /tmp/a.json", "/tmp/a.json", id="text"),
+    ],
+)
+def test_the_value_of_a_dotted_argument_is_json(argument: str, expected: Any) -> None:
+    text = f"vllm serve /m --additional-config.{argument}\n"
+    *_, setting = import_script("a.sh", text.encode()).settings
+    assert setting.value == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param("", {"NP3133"}, id="all arguments"),
+        pytest.param(", **more", set(), id="arguments from a table"),
+    ],
+)
+def test_an_argument_that_a_call_leaves_out_is_unset(more: str, expected: set[str]) -> None:
+    chunks = {"profiling_chunk_config": {"enabled": True}}
+    text = f"from vllm import LLM\nllm = LLM('m', additional_config={chunks}{more})\n"
+    assert list_script_codes(text, "run.py", vllm_ascend="0.23.0") == expected
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
+from npuprof.checks.rules import check_rules
 from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, limit_severity
 from npuprof.document.keys import format_short_value
@@ -178,6 +179,8 @@ def _check_launch(
     """Yield the findings about one launch: about all its settings together, and about each."""
     for view in configure_launch(imported.file, launch, requested):
         yield from _sift_findings(view, (item.finding for item in judge_together(view, team)))
+        if view.complete:
+            yield from _find_missing_variables(view)
     by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
@@ -191,6 +194,20 @@ def _check_launch(
                 # a wrapper of atc may have its own flags
                 fault = fault._replace(**LIKELY)
             yield place_fault(fault, setting)
+
+
+def _find_missing_variables(view: ScriptView) -> Iterator[Finding]:
+    """Yield the errors for which a variable must be unset that the script does not mention."""
+    found = [item.finding for item in check_rules(view, _reads_variable)]
+    view.complete = (*view.complete, "env")
+    view.memory = {}
+    for item in check_rules(view, _reads_variable):
+        if item.finding.severity == "error" and item.finding not in found:
+            yield item.finding._replace(**LIKELY)
+
+
+def _reads_variable(keys: Iterable[str]) -> bool:
+    return any(key.startswith("env.") for key in keys)
 
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:

@@ -175,6 +175,9 @@ def _build_argument(
         record = catalog.find_setting(program.section, name)
         is_switch = record is not None and record.kind == "bool"
         items = [_read_value(text.text, is_switch) for text in values]
+        # the value of --NAME.KEY is JSON, or else a text
+        if "." in name and values and (tree := parse_json(path, values[0].text, [])):
+            items = [build_value(tree)]
         value = items if len(items) > 1 else items[0] if items else True
     assigned = ScriptValue(value, reason, type(value).__name__, value)
     # if the file is in the tree, its settings replace this one
