@@ -330,7 +330,7 @@ def test_an_excluded_place_is_a_file_and_a_function() -> None:
         repository, place = site.split(" ", 1)
         path, function, text = place.split(": ", 2)
         assert re.fullmatch(r"[\w.-]+/[\w.-]+", repository), site
-        assert re.fullmatch(r"[\w/]+\.(py|cpp|cc)", path), site
+        assert re.fullmatch(r"[\w./]+\.(py|cpp|cc)", path), site
         assert re.fullmatch(r"\(module\)|[\w:.]+", function), site
         assert text, site
 
