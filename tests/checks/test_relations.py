@@ -94,7 +94,6 @@ NOT_IN_SCRIPTS = {
     "pcie-off-without-roce",
     "jit-without-compiled-operators",
     "base-port-over-master-port",
-    "zero-copy-without-expandable-segments",
     "trace-dump-without-buffer",
     "trace-dump-without-monitor",
     "status-settings-without-status",
