@@ -12,6 +12,7 @@ from operator import add
 
 from npuprof import catalog
 from npuprof.model import Origin, Path, TomlTable
+from npuprof.system import map_leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,11 +101,7 @@ def parse_structured_value(key: str, value: Any) -> Any:
 
 def wrap_in_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf``, all with the same origin."""
-    if isinstance(value, dict):
-        return {name: wrap_in_leaves(item, origin) for name, item in value.items()}
-    if isinstance(value, list):
-        return [wrap_in_leaves(item, origin) for item in value]
-    return Leaf(value, origin)
+    return map_leaves(lambda leaf: Leaf(leaf, origin), value)
 
 
 def trace_leaves(value: Any, origin: Origin) -> Any:
@@ -399,8 +396,8 @@ class FrozenDict(dict[str, "Any"]):
     def __copy__(self) -> TomlTable:
         return dict(self)
 
-    def __deepcopy__(self, memo: object) -> TomlTable:
-        return {name: copy_value(item) for name, item in self.items()}
+    def __deepcopy__(self, memo: object) -> Any:
+        return copy_value(self)
 
 
 class FrozenList(list["Any"]):
@@ -419,8 +416,8 @@ class FrozenList(list["Any"]):
     def __copy__(self) -> list[Any]:
         return list(self)
 
-    def __deepcopy__(self, memo: object) -> list[Any]:
-        return [copy_value(item) for item in self]
+    def __deepcopy__(self, memo: object) -> Any:
+        return copy_value(self)
 
 
 def freeze_value(value: Any) -> Any:
@@ -432,6 +429,4 @@ def freeze_value(value: Any) -> Any:
 
 def copy_value(value: Any) -> Any:
     """Return a copy of a value, with mutable tables and lists."""
-    if isinstance(value, dict):
-        return {name: copy_value(item) for name, item in value.items()}
-    return [copy_value(item) for item in value] if isinstance(value, list) else value
+    return map_leaves(lambda leaf: leaf, value)

@@ -16,7 +16,7 @@ from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any, AnyStr, TypeVar
 
     Key = TypeVar("Key")
@@ -98,6 +98,15 @@ def list_items(value: object) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, dict):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
+
+
+def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value in new tables and lists, each other value at any depth replaced."""
+    if isinstance(value, dict):
+        return {name: map_leaves(change, item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [map_leaves(change, item) for item in value]
+    return change(value)
 
 
 class PausedCollection:
