@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.axes import find_undeclared_values
 from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.catalog.written_condition import (
     LANGUAGE,
@@ -27,7 +28,6 @@ from npuprof.model import (
     TomlTable,
     did_you_mean,
 )
-from npuprof.store.axes import find_undeclared_values
 from npuprof.store.layout import find_glob_fault, find_globs_fault
 
 if TYPE_CHECKING:
