@@ -505,6 +505,11 @@ class NpuprofError(Exception):
         return f"NpuprofError({str(self)!r})"
 
 
+def select_errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that are errors."""
+    return [finding for finding in findings if finding.severity == "error"]
+
+
 def build_error(
     code: str,
     message: str,

@@ -14,7 +14,15 @@ from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record, TomlTable
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Path,
+    Record,
+    TomlTable,
+    select_errors,
+)
 from npuprof.renderers.flattened import build_tables, format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
@@ -150,8 +158,7 @@ def _make_change(box: TomlTable, change: Change) -> None:
 
 def list_errors(error: NpuprofError) -> tuple[Finding, ...]:
     """Return the errors that prevent a combination from being run, without warnings."""
-    errors = tuple(finding for finding in error.findings if finding.severity == "error")
-    return errors or error.findings
+    return tuple(select_errors(error.findings)) or error.findings
 
 
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:
