@@ -454,7 +454,7 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
         raise build_error(
             "NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0])
         )
-    top = find_repository_top(os.path.realpath(".")) or "."
+    top = find_repository_top(".") or "."
     for folder in map(os.path.dirname, files):
         # a missing folder elsewhere may be a typo
         if folder and is_below(folder, top):

@@ -344,7 +344,7 @@ def _read_plainly(text: bytes) -> bytes:
 
 
 def _find_repository(home: Folder) -> Repository | None:
-    if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
+    if not find_repository_top(home.root) and "GIT_DIR" not in os.environ:
         return None
     try:
         return home.repository

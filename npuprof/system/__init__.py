@@ -166,7 +166,11 @@ def find_user_folder(kind: str) -> str:
 
 
 def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or nothing."""
+    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or nothing.
+
+    Links are resolved.
+    """
+    folder = os.path.realpath(folder)
     while not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
