@@ -107,15 +107,9 @@ def wrap_in_leaves(value: Any, origin: Origin) -> Any:
 def trace_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf`` that has its own place in the document."""
     if isinstance(value, dict):
-        return {
-            name: trace_leaves(item, origin._replace(path=(*origin.path, name)))
-            for name, item in value.items()
-        }
+        return {name: trace_leaves(item, origin.locate_below(name)) for name, item in value.items()}
     if isinstance(value, list):
-        return [
-            trace_leaves(item, origin._replace(path=(*origin.path, index)))
-            for index, item in enumerate(value)
-        ]
+        return [trace_leaves(item, origin.locate_below(index)) for index, item in enumerate(value)]
     return Leaf(value, origin)
 
 

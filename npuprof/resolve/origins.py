@@ -39,9 +39,7 @@ def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
         written = isinstance(
             event.step.value, str
         )  # all parts of a string have the place of the string
-        origin = (
-            event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
-        )
+        origin = event.origin if written else event.origin.locate_below(*place)
         inside = {
             (origin.revision, origin.file, path)
             for path in ([origin.path] if written else _list_paths(value, origin.path))
