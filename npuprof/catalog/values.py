@@ -12,7 +12,7 @@ from operator import add
 
 from npuprof import catalog
 from npuprof.model import Origin, Path, TomlTable
-from npuprof.system import map_leaves
+from npuprof.system import is_list_of, map_leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def format_exported_text(name: str, value: Any) -> str | None:
 def _sort_unordered_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _sort_unordered_lists(item) for name, item in value.items()}
-    if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+    if is_list_of((str, int), value):
         return sorted(_join_sets([], value), key=lambda i: (str(type(i)), i))
     return value
 

@@ -29,6 +29,7 @@ from npuprof.model import (
     did_you_mean,
 )
 from npuprof.store.layout import find_glob_fault, find_globs_fault
+from npuprof.system import is_list_of
 
 if TYPE_CHECKING:
     #: Records a fault: message, location, hint, and reason.
@@ -135,9 +136,9 @@ class ProjectKey(Record):
 
 def _is_of_kind(kind: str, value: object) -> bool:
     if kind == "a list of texts":
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        return is_list_of(str, value)
     if kind == "a list of tables":
-        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+        return is_list_of(dict, value)
     if kind == "a number":
         return type(value) is int or (isinstance(value, float) and math.isfinite(value))
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])

@@ -16,7 +16,7 @@ from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, AnyStr, TypeVar
 
     Key = TypeVar("Key")
@@ -98,6 +98,16 @@ def list_items(value: object) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, dict):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
+
+
+def drop_empty(fields: Mapping[Key, Value]) -> dict[Key, Value]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def is_list_of(kind: type | tuple[type, ...], value: object) -> bool:
+    """Return whether a value is a list whose items are all of a type."""
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
 def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:

@@ -26,6 +26,7 @@ from npuprof.model import (
 from npuprof.renderers.flattened import build_tables, format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
+from npuprof.system import is_list_of
 
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
@@ -127,7 +128,7 @@ def _list_parts(value: Any, tail: Path) -> Iterator[_Part]:
     if isinstance(value, dict) and value:
         for name, item in value.items():
             yield from _list_parts(item, (*tail, name))
-    elif isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value):
+    elif value and is_list_of((str, int), value):
         # repr tells 1 from True, which are one key of a dict
         for item in {repr(item): item for item in value}.values():
             yield _Part(tail, item, True)
