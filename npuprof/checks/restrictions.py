@@ -120,7 +120,7 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
             late.append(release)
     if not late:
         return None
-    span = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
+    span = releases.describe_span(late)
     what = f"{option.name} cannot be written for the target {target} in CANN {span}"
     why = (
         "The adapter of that release has no "
@@ -343,9 +343,7 @@ def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str)
         early = [name for name in scope.releases if releases.is_earlier(name, release)]
         if (early or not scope.releases) and not re.fullmatch(pattern, text):
             span = (
-                f"CANN {early[0] if len(early) == 1 else f'{early[0]} to {early[-1]}'}"
-                if early
-                else f"releases before {release}"
+                f"CANN {releases.describe_span(early)}" if early else f"releases before {release}"
             )
             what = f"{key} = {format_short_value(text)} is not complete for {span}"
             yield Fault(
