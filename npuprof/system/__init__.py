@@ -110,6 +110,15 @@ def is_list_of(kind: type | tuple[type, ...], value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
+def list_leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    """Return what the tables and lists of a value contain at any depth, each with its path."""
+    if isinstance(value, (dict, list)):
+        return [
+            leaf for name, item in list_items(value) for leaf in list_leaves(item, (*path, name))
+        ]
+    return [(path, value)]
+
+
 def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
     """Return a value in new tables and lists, each other value at any depth replaced."""
     if isinstance(value, dict):
