@@ -184,6 +184,43 @@ def test_a_script_without_a_certain_conflict_has_no_finding(text: str) -> None:
     assert not {code for code in list_script_codes(text) if code.startswith("NP3")}
 
 
+MTP = """vllm serve /m -pp 2 --speculative-config '{"method": "mtp"}'\n"""
+SLEEPING = "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True\nvllm serve /m"
+BROKEN_ON_NPUS = {"NP3183"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(MTP, BROKEN_ON_NPUS, id="no device named"),
+        pytest.param(f"export CUDA_VISIBLE_DEVICES=0,1\n{MTP}", set(), id="CUDA"),
+        pytest.param(f"export NCCL_DEBUG=INFO\n{MTP}", set(), id="NCCL"),
+        pytest.param(f"export VLLM_ROCM_USE_AITER=1\n# needs ROCm 7\n{MTP}", set(), id="ROCm"),
+        pytest.param(f"# two nodes with 8 H100 each\n{MTP}", set(), id="a chip of NVIDIA"),
+        pytest.param(f"# 8 GPUs each\n{MTP}", set(), id="GPUs"),
+        pytest.param(
+            f"export GPU_MEMORY=0.9\n# cudagraph_mode is FULL\n{MTP}",
+            BROKEN_ON_NPUS,
+            id="names of settings with GPU in them",
+        ),
+        pytest.param(
+            f"export NCCL_DEBUG=INFO HCCL_BUFFSIZE=200\n{MTP}", BROKEN_ON_NPUS, id="both libraries"
+        ),
+        pytest.param(f"# GPUs or NPUs\n{MTP}", BROKEN_ON_NPUS, id="both devices"),
+        pytest.param(
+            f"# no GPUs: Ascend 910B\n{MTP}", BROKEN_ON_NPUS, id="Ascend in place of GPUs"
+        ),
+        pytest.param(
+            f"export CUDA_VISIBLE_DEVICES=0\n{SLEEPING} --enable-sleep-mode\n",
+            {"NP3117"},
+            id="a variable that is read on NPUs only",
+        ),
+    ],
+)
+def test_rules_of_vllm_ascend_do_not_apply_to_gpus(text: str, expected: set[str]) -> None:
+    assert {code for code in list_script_codes(text) if code.startswith("NP3")} == expected
+
+
 @pytest.mark.parametrize(
     ("text", "versions", "expected"),
     [

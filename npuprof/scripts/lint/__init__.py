@@ -60,6 +60,9 @@ _PROGRAMS = re.compile(rf"\.py\b|\b(?:python[\d.]*|{STARTERS})\b")
 #: What shows that a file runs on NPUs, or also on CUDA.
 _NPUS = re.compile(r"\btorch_npu\b|transfer_to_npu|vllm-ascend")
 _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGNORECASE)
+#: What shows that a file starts programs on GPUs, unless it also names NPUs.
+_GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
+_ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
@@ -161,7 +164,11 @@ def _check_launch(
 ) -> Iterator[Finding]:
     """Yield the findings about one launch: about all its settings together, and about each."""
     for view in configure_launch(imported.file, launch, requested):
-        yield from _sift_findings(view, (item.finding for item in judge_together(view, team)))
+        for finding in _sift_findings(view, (item.finding for item in judge_together(view, team))):
+            reads = catalog.list_rule_reads().get(finding.code, ("",))
+            is_of_vllm = all(key.startswith("vllm.") for key in reads)
+            if not is_of_vllm or not _is_for_gpus(imported.text):
+                yield finding
     by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
@@ -232,6 +239,11 @@ def _sift_findings(view: ScriptView, findings: Iterable[Finding]) -> Iterator[Fi
         if finding.code == RECOMMENDED:
             finding = finding._replace(severity="info")
         yield finding
+
+
+def _is_for_gpus(text: str) -> bool:
+    """Return whether a file starts vLLM on GPUs, where vLLM-Ascend does not limit it."""
+    return bool(_GPUS.search(text)) and not _ASCEND.search(text)
 
 
 def _is_same_device(view: ScriptView) -> bool:
