@@ -167,8 +167,9 @@ def _check_launch(
         for finding in _sift_findings(view, (item.finding for item in judge_together(view, team))):
             reads = catalog.list_rule_reads().get(finding.code, ("",))
             is_of_vllm = all(key.startswith("vllm.") for key in reads)
-            if not is_of_vllm or not _is_for_gpus(imported.text):
-                yield finding
+            if is_of_vllm and _GPUS.search(imported.text) and not _ASCEND.search(imported.text):
+                continue  # vLLM-Ascend limits no GPUs
+            yield finding
     by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
@@ -239,11 +240,6 @@ def _sift_findings(view: ScriptView, findings: Iterable[Finding]) -> Iterator[Fi
         if finding.code == RECOMMENDED:
             finding = finding._replace(severity="info")
         yield finding
-
-
-def _is_for_gpus(text: str) -> bool:
-    """Return whether a file starts vLLM on GPUs, where vLLM-Ascend does not limit it."""
-    return bool(_GPUS.search(text)) and not _ASCEND.search(text)
 
 
 def _is_same_device(view: ScriptView) -> bool:
