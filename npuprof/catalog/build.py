@@ -136,10 +136,7 @@ def _read_sections(
     }
     for name, files in frameworks.items():
         if name in described:
-            sections[name] = {
-                key: {**record, **_find_generated(files, "settings", key)}
-                for key, record in files.get("settings", {}).items()
-            }
+            sections[name] = _list_rows(files, "settings", "settings")
     for release in releases:
         for section in ("env", "atc", "estimator"):
             records = sections[section]
@@ -313,10 +310,24 @@ def _merge_rows(records: TomlTable, name: str) -> TomlTable:
 def _list_variables(frameworks: dict[str, TomlTable]) -> TomlTable:
     """Return the variables of all frameworks, each with the first framework that reads it."""
     return {
-        name: {**record, **_find_generated(files, "env", name), "framework": framework}
+        name: {**record, "framework": framework}
         for framework, files in frameworks.items()
-        for name, record in files.get("variables", {}).items()
+        for name, record in _list_rows(files, "variables", "env").items()
     }
+
+
+def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
+    """Return the rows by hand of a framework, and those that ``[generated]`` completes."""
+    rows = {
+        name: {**row, **_find_generated(files, kind, name)}
+        for name, row in files.get(stem, {}).items()
+    }
+    for key, found in files.get("upstream", {}).items():
+        section, _, name = key.partition(".")
+        if section == kind and (common := files["framework"].get("generated", {}).get(kind)):
+            summary = common["summary"].replace("NAME", name.partition(".")[0])
+            rows[name] = {**common, "summary": summary, **found, **rows.get(name, {})}
+    return rows
 
 
 def _find_generated(files: TomlTable, kind: str, name: str) -> TomlTable:
@@ -337,6 +348,9 @@ def _index_framework(record: TomlTable) -> TomlTable:
     }
     return {
         "documented": record.get("documented", False),
+        "runs_on": {
+            name: row["runs_on"] for name, row in record["releases"].items() if "runs_on" in row
+        },
         "releases": {
             name: key for name in record["releases"] if (key := parse_framework_version(name))
         },

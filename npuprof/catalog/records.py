@@ -437,13 +437,15 @@ class Axis(Record):
     ``parse`` returns the sort key of a version.
 
     ``packages`` have a separate numbering: each has a sort key and its release. ``documented`` is
-    set if the first releases of variables are known from documentation only.
+    set if the first releases of variables are known from documentation only. ``runs_on`` has the
+    releases of other frameworks that a release is made for, by framework.
     """
 
     parse: Callable[[str], Key | None]
     releases: dict[str, Key]
     packages: dict[str, tuple[Key, str]] = {}
     documented: bool = False
+    runs_on: dict[str, dict[str, str]] = {}
 
     def parse_reads(self, text: str, outside: str = ".") -> str:
         """Return a set of ranges (``0.9.1..0.11.0, 0.13.0rc2..``) as one letter for each release.
