@@ -56,21 +56,17 @@ def _list_fields(
             yield from _list_fields(classes, key, row["class"], (*inside, name))
 
 
-def make_rows(records: dict[str, Row], write_ranges: Ranges, source: Row) -> dict[str, Row]:
+def make_rows(records: dict[str, Row], write_ranges: Ranges, unknown: str) -> dict[str, Row]:
     """Return the rows of ``upstream.toml`` from the records by release, oldest first.
 
-    A row describes the newest release that has it. ``source`` has the file of each kind of key.
+    A row describes the newest release that has it. ``unknown`` precedes the ranges of all.
     """
     found: dict[str, dict[str, Row]] = {}
     for release, record in records.items():
         for key, form in list_forms(record):
             found.setdefault(key, {})[release] = form
     return {
-        key: {
-            "reads": write_ranges(set(forms)),
-            **_describe(forms, write_ranges),
-            "source": source[key.partition(".")[0]],
-        }
+        key: {"reads": unknown + write_ranges(set(forms)), **_describe(forms, write_ranges)}
         for key, forms in sorted(found.items())
     }
 

@@ -54,8 +54,8 @@ class Upstream:
     """Where the sources of a framework are: ``[upstream]`` and the refs of ``framework.toml``.
 
     ``later``: releases before the first one here exist, too, without sources. ``options`` are the
-    refs that ``npuprof/catalog/options`` is compared with. ``recorded`` has the file of each kind of
-    rows that come from records. ``runs_on`` has a pattern for the release of another framework in
+    refs that ``npuprof/catalog/options`` is compared with. Rows of ``recorded`` ones come
+    from records. ``runs_on`` has a pattern for the release of another framework in
     the ``Dockerfile``, ``bases`` the known releases that match it.
     """
 
@@ -69,7 +69,7 @@ class Upstream:
     releases: dict[str, list[str]] = field(default_factory=dict)
     later: bool = False
     options: list[str] = field(default_factory=list)
-    recorded: dict[str, str] = field(default_factory=dict)
+    recorded: bool = False
     runs_on: dict[str, str] = field(default_factory=dict)
     bases: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -87,7 +87,7 @@ class Upstream:
             later="releases" in own,
             options=own.get("options", []),
             package=own.get("package", ""),
-            recorded=own.get("recorded", {}),
+            recorded=own.get("recorded", False),
             runs_on=own.get("runs_on", {}),
             bases={name: row.get("runs_on", {}) for name, row in listed.items()},
             patterns={kind: own[kind] for kind in ("tags", "branches") if kind in own},
@@ -359,10 +359,9 @@ def make_recorded_rows(
     before = names[: names.index(next(iter(records)))]
 
     def write(reading: set[str]) -> str:
-        text = write_ranges(names, set(records), reading, False)
-        return f"..{before[-1]}?, {text}" if before else text
+        return write_ranges(names, set(records), reading, False)
 
-    return recorded.make_rows(records, write, upstream.recorded)
+    return recorded.make_rows(records, write, f"..{before[-1]}?, " if before else "")
 
 
 def write_rows(rows: dict[str, dict[str, Any]]) -> str:
@@ -429,7 +428,7 @@ def list_differences(
     read = {key for key, row in rows.items() if row["reads"].endswith("..")}
     for key in sorted((set(own) & kept.keys()) - read):
         if kept[key]["reads"].endswith(".."):
-            lines.append(f"! {key}: {kept[key]['source']} no longer reads it")
+            lines.append(f"! {key}: {kept[key].get('source', 'vllm')} no longer reads it")
     return lines
 
 
@@ -466,6 +465,7 @@ def main(words: list[str]) -> int:
     ignored = load_ignored(given.framework)
     if upstream.recorded:
         rows = make_recorded_rows(upstream, given.framework, given.packages)
+        rows = {key: row for key, row in rows.items() if key.removeprefix("env.") not in others}
         own |= rows.keys()  # rows without one by hand are complete
     else:
         found = collect(upstream, checkouts, given.packages)

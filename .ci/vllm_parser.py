@@ -161,20 +161,21 @@ class Classes:
         node = self.nodes.get(name)
         return node is not None and any(isinstance(each, ast.AnnAssign) for each in node.body)
 
-    def list_values(self, name: str) -> list[str]:
-        """Return the names of an enum that pydantic accepts, or its texts; empty for others."""
+    def list_values(self, name: str) -> list[str | int]:
+        """Return the texts of an enum, or its names and numbers; empty for other classes."""
         node = self.nodes.get(name)
         if node is None or not any("Enum" in ast.unparse(base) for base in node.bases):
             return []
-        found = []
+        found: list[str | int] = []
         for item in node.body:
             if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name):
+                value = None
                 with suppress(ValueError):
                     value = ast.literal_eval(item.value)
-                    found.append(value if isinstance(value, str) else item.targets[0].id)
-                    continue
-                found.append(item.targets[0].id)
-        return [each for each in found if not each.startswith("_")]
+                found.append(value if isinstance(value, str) else item.targets[0].id)
+                if isinstance(value, int):
+                    found.append(value)
+        return found
 
     def describe_type(self, node: ast.expr) -> list[dict[str, Any]]:
         """Return the alternatives of a type: kinds, with choices, items or the class."""
@@ -197,7 +198,8 @@ class Classes:
         if name in ("list", "tuple", "set", "Sequence"):
             return [{"kind": "list"}]
         if values := self.list_values(name):
-            return [{"kind": "str", "choices": values}]
+            kind = "str" if all(isinstance(value, str) for value in values) else "any"
+            return [{"kind": kind, "choices": values}]
         return [{"kind": "json", "class": name}] if self.is_class(name) else [{"kind": "any"}]
 
     def _describe_subscript(self, base: str, inner: ast.expr) -> list[dict[str, Any]]:
