@@ -28,7 +28,7 @@ def load_record(framework: str, release: str, packages: Path | None) -> Row | No
     path = _CI / "upstream" / framework / f"{release}.json"
     folder = packages / release if packages else None
     if folder and folder.is_dir():
-        result = subprocess.run(
+        result = subprocess.run(  # noqa: S603 - our own script
             [sys.executable, _RECORDER, folder], stdout=subprocess.PIPE, text=True, check=True
         )
         path.parent.mkdir(exist_ok=True)

@@ -26,10 +26,22 @@ from unittest.mock import patch
 
 CATALOGUE = Path(__file__).resolve().parent.parent / "npuprof" / "catalog"
 #: What a Python must have to build the parser; neither torch nor transformers.
-PACKAGES = (
-    "pydantic regex packaging numpy psutil fastapi pyyaml msgspec cloudpickle tqdm requests "
-    "cachetools blake3 mkdocs-gen-files"
-).split()
+PACKAGES = [
+    "pydantic",
+    "regex",
+    "packaging",
+    "numpy",
+    "psutil",
+    "fastapi",
+    "pyyaml",
+    "msgspec",
+    "cloudpickle",
+    "tqdm",
+    "requests",
+    "cachetools",
+    "blake3",
+    "mkdocs-gen-files",
+]
 #: Kinds by the name of the function that converts the text of an argument.
 _KINDS = {
     "human_readable_int": "size",
@@ -101,7 +113,7 @@ def describe_action(action: argparse.Action) -> dict[str, Any]:
         row |= {"optional": True} if optional else {}
     else:
         row["kind"] = "str"
-    if isinstance(action, argparse._AppendAction):
+    if isinstance(action, argparse._AppendAction):  # noqa: SLF001 - public nowhere
         row["repeated"] = True
     if action.nargs not in (None, 0):
         row["nargs"] = action.nargs
@@ -296,9 +308,9 @@ def record_arguments(folder: Path, classes: Classes) -> dict[str, dict[str, Any]
     """Return the rows of all arguments by their name without dashes."""
     origins = find_origins(folder)
     rows: dict[str, dict[str, Any]] = {}
-    for action in build_parser(folder)._actions:
+    for action in build_parser(folder)._actions:  # noqa: SLF001 - public nowhere
         flags = [each for each in action.option_strings if each.startswith("--")]
-        if not flags or isinstance(action, argparse._HelpAction):
+        if not flags or "--help" in flags:
             continue
         row = describe_action(action)
         owner, name = next((origins[each] for each in flags if each in origins), ("", ""))
@@ -349,7 +361,7 @@ def probe(read: Callable[[], Any], name: str, text: str) -> Any:
     with patch.dict(os.environ, {name: text}):
         try:
             return read()
-        except Exception:  # noqa: BLE001 - any error ends the server
+        except Exception:
             return "fails"
 
 

@@ -62,7 +62,8 @@ class Section(Record):
     what it does with two settings that exclude each other, unless they have an ``otherwise``.
     ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
     is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
-    text too. ``unchecked`` values are passed through. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
+    text too. ``unchecked`` values are passed through. ``launch`` is how scripts start the program:
+    the fields of ``programs.Program``.
     """
 
     name: str

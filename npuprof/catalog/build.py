@@ -318,16 +318,25 @@ def _list_variables(frameworks: dict[str, TomlTable]) -> TomlTable:
 
 def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
     """Return the rows by hand of a framework, and those that ``[generated]`` completes."""
-    rows = {
-        name: {**row, **_find_generated(files, kind, name)}
-        for name, row in files.get(stem, {}).items()
+    by_hand = files.get(stem, {})
+    common = files["framework"].get("generated", {}).get(kind)
+    if not common:
+        return {
+            name: {**row, **_find_generated(files, kind, name)} for name, row in by_hand.items()
+        }
+    prefix = f"{kind}."
+    found = {
+        k.removeprefix(prefix): r for k, r in files["upstream"].items() if k.startswith(prefix)
     }
-    for key, found in files.get("upstream", {}).items():
-        section, _, name = key.partition(".")
-        if section == kind and (common := files["framework"].get("generated", {}).get(kind)):
-            summary = common["summary"].replace("NAME", name.partition(".")[0])
-            rows[name] = {**common, "summary": summary, **found, **rows.get(name, {})}
-    return rows
+    return {
+        name: {
+            **common,
+            "summary": common["summary"].replace("NAME", name.partition(".")[0]),
+            **found.get(name, {}),
+            **by_hand.get(name, {}),
+        }
+        for name in {**by_hand, **found}
+    }
 
 
 def _find_generated(files: TomlTable, kind: str, name: str) -> TomlTable:
