@@ -20,7 +20,7 @@ Ranges = Callable[[set[str]], str]
 
 _CI = Path(__file__).resolve().parent
 _RECORDER = _CI / "vllm_parser.py"
-_KEPT = ("optional", "repeated", "items", "any_case", "parsed_as", "deprecated")
+_KEPT = ("optional", "repeated", "items", "parsed_as")
 
 
 def load_record(framework: str, release: str, packages: Path | None) -> Row | None:
@@ -66,9 +66,25 @@ def make_rows(records: dict[str, Row], write_ranges: Ranges, unknown: str) -> di
         for key, form in list_forms(record):
             found.setdefault(key, {})[release] = form
     return {
-        key: {"reads": unknown + write_ranges(set(forms)), **_describe(forms, write_ranges)}
+        key: {
+            "reads": unknown + write_ranges(set(forms)),
+            **(_describe if key.startswith("settings.") else _describe_variable)(
+                forms, write_ranges
+            ),
+        }
         for key, forms in sorted(found.items())
     }
+
+
+def _describe_variable(forms: dict[str, Row], write_ranges: Ranges) -> Row:
+    """Return the row of a variable: kind, all choices with their reader, and the newest default."""
+    newest = list(forms.values())[-1]
+    row = {name: newest[name] for name in ("kind", "parsed_as", "default") if name in newest}
+    if choices := _describe_choices(forms, write_ranges).get("choices"):
+        is_folded = newest.get("any_case", False)
+        reader = "env_with_choices in any case" if is_folded else "env_with_choices"
+        row |= {"choices": choices, "reader": reader}
+    return row
 
 
 def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:

@@ -121,8 +121,6 @@ def describe_action(action: argparse.Action) -> dict[str, Any]:
         row["choices"] = [str(each) for each in action.choices]
     if action.default is not argparse.SUPPRESS and (value := simplify(action.default)) is not None:
         row["default"] = value
-    if getattr(action, "deprecated", False):
-        row["deprecated"] = True
     return row
 
 
@@ -146,11 +144,11 @@ class Classes:
         for node in body:
             if isinstance(node, ast.ClassDef):
                 self.nodes.setdefault(node.name, node)
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                if isinstance(node.value, ast.Subscript | ast.BinOp):
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript | ast.BinOp):
+                if isinstance(node.targets[0], ast.Name):
                     self.aliases.setdefault(node.targets[0].id, node.value)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if "TypeAlias" in ast.unparse(node.annotation) and node.value:
+                if node.value and "TypeAlias" in ast.unparse(node.annotation):
                     self.aliases.setdefault(node.target.id, node.value)
 
     def list_fields(self, name: str) -> Iterator[ast.AnnAssign]:
@@ -371,7 +369,9 @@ def describe_variable(name: str, read: Callable[[], Any], ways: dict[str, Any]) 
     closed = inspect.getclosurevars(read).nonlocals if inspect.isfunction(read) else {}
     row: dict[str, Any] = {"kind": "str"}
     choices = closed.get("choices")
-    if isinstance(choices, list | tuple) and not isinstance(answers["1"], list | set):
+    if isinstance(choices, list | tuple) and not isinstance(
+        probe(read, name, choices[0]), list | set
+    ):
         row["choices"] = list(choices)
         row |= {} if closed.get("case_sensitive", True) else {"any_case": True}
     elif type(answers["7"]) is int:

@@ -254,9 +254,12 @@ def _date_record(section: str, record: TomlTable, axes: dict[str, Axis]) -> Toml
         # a release outside of what documentation lists may read the setting all the same
         is_certain = not axis.documented or reads == "never"
         dated["states"] = axis.parse_reads(reads, "." if is_certain else "?")
-    for field in ("deprecated", "no_effect"):
+    for field in ("deprecated", "no_effect", "unlimited"):
         if field in record:
             dated[field] = axis.parse_reads(record[field])
+    for field in ("flag_reads", "choice_reads"):
+        if field in record:
+            dated[field] = {key: axis.parse_reads(text) for key, text in record[field].items()}
     if surfaces := dated.pop("reads_on", {}):
         dated["surface_states"] = {
             surface: axis.parse_reads(reads) for surface, reads in surfaces.items()
