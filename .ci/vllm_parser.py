@@ -55,6 +55,8 @@ PROBES = (
     "0", "1", "7", "-1", "true", "True", "TRUE", "false", "False", "on", "off", "yes", "no", "y",
     "t", "f", "word",
 )  # fmt: skip
+#: Defaults that differ from machine to machine or from start to start.
+_MACHINE = re.compile(r"^/|[0-9a-f]{32}")
 _BOUNDS = ("gt", "ge", "lt", "le")
 
 
@@ -145,11 +147,10 @@ class Classes:
             if isinstance(node, ast.ClassDef):
                 self.nodes.setdefault(node.name, node)
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript | ast.BinOp):
-                if isinstance(node.targets[0], ast.Name):
-                    self.aliases.setdefault(node.targets[0].id, node.value)
+                self.aliases.setdefault(ast.unparse(node.targets[0]), node.value)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if node.value and "TypeAlias" in ast.unparse(node.annotation):
-                    self.aliases.setdefault(node.target.id, node.value)
+                is_alias = "TypeAlias" in ast.unparse(node.annotation)
+                self.aliases |= {node.target.id: node.value} if is_alias and node.value else {}
 
     def list_fields(self, name: str) -> Iterator[ast.AnnAssign]:
         """Yield the fields of a class and of those it extends."""
@@ -387,7 +388,7 @@ def describe_variable(name: str, read: Callable[[], Any], ways: dict[str, Any]) 
         default = read()
         if row["kind"] == "bool":
             row["default"] = str(int(default))
-        elif isinstance(default, str | int | float) and not str(default).startswith("/"):
+        elif isinstance(default, str | int | float) and not _MACHINE.search(str(default)):
             row |= {"default": str(default)} if default != "" else {}
     return row
 
