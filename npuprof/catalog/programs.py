@@ -38,7 +38,7 @@ class Program(Record):
     @cached_property
     def flags(self) -> dict[str, tuple[str, bool]]:
         """The argument of each flag of any release, and whether the flag switches it on."""
-        flags = {}
+        flags: dict[str, tuple[str, bool]] = {}
         for name in load_sections()[self.section].names:
             if "." not in name and (record := find_setting(self.section, name)):
                 flags |= dict.fromkeys((f"--{name}", *record.aliases), (name, True))

@@ -8,12 +8,13 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.catalog.programs import find_program
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
 from npuprof.checks.rules import check_rules
 from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, limit_severity
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import LIKELY, Context, Finding, Place
 from npuprof.report.text import format_count
@@ -294,9 +295,13 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
     value = None if setting.reason else setting.value
+    key, program = setting.key, find_program(setting.surface)
+    if program and setting.name.startswith("--") and setting.name in program.flags:
+        # another flag of an argument, which not all releases have
+        key = format_full_key(program.section, setting.name[2:])
     return [
         fault
-        for fault in scope.find_scope_faults(view.scope, setting.key, value)
+        for fault in scope.find_scope_faults(view.scope, key, value)
         if not _is_inapplicable(setting, fault)
         and not scope.is_fault_excused(view.settings, setting.key, fault)
     ]

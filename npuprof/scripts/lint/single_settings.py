@@ -213,7 +213,7 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
 def _find_short_name_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
     """Return a note about a flag of which only the beginning is written."""
     written = setting.name
-    if not written.startswith("--") or written in program.flags:
+    if not written.startswith("-") or written in program.flags:
         return []
     full = next(flag for flag in program.flags if flag.startswith(written))
     why = "A release with another argument that begins like it stops."

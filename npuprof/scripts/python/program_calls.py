@@ -23,8 +23,7 @@ from npuprof.scripts.python.loops import (
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.reading.program_arguments import drop_null
-from npuprof.scripts.script_records import Converted, ScriptValue
+from npuprof.scripts.script_records import Converted, ScriptValue, drop_null
 
 
 class _Table(Record):

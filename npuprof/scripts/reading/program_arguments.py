@@ -24,6 +24,7 @@ from npuprof.scripts.script_records import (
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
+    drop_null,
 )
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
@@ -141,6 +142,8 @@ def _read_command_line(
         settings.append(_build_argument(path, program, first, program.positional, [first]))
     while remaining:
         argument = remaining.pop()
+        if argument.text.partition("=")[0] in ("-h", "--help"):
+            continue
         given = _read_flag(program, argument)
         record = catalog.find_setting(program.section, given.name)
         values = given.values or _take_values(record, given, remaining)
@@ -148,9 +151,7 @@ def _read_command_line(
             setting = _build_argument(path, program, argument, given.name, values, given.path)
             dotted.setdefault(given.written, []).append(setting)
         elif values and (given.name in program.tables or _is_json(record, values[0])):
-            settings += _read_table_argument(
-                path, program, given.name, values[0], source, argument
-            )
+            settings += _read_table_argument(path, program, given.name, values[0], source, argument)
         else:
             setting = _build_argument(path, program, argument, given.name, values)
             if record is not None and given.written != f"--{record.name}":
@@ -202,13 +203,10 @@ def _read_flag(program: Program, argument: Word) -> _Flag:
     if letter not in program.flags:
         return _Flag()
     # the value follows the letter: -O3, -n2
-    place = argument.line, argument.column + 2
-    return _Flag(program.flags[letter][0], (), letter, True, values or [Word(*place, (flag[2:],))])
+    return _Flag(program.flags[letter][0], (), letter, True, [argument.cut_prefix(2)])
 
 
-def _take_values(
-    record: catalog.Setting | None, given: _Flag, remaining: list[Word]
-) -> list[Word]:
+def _take_values(record: catalog.Setting | None, given: _Flag, remaining: list[Word]) -> list[Word]:
     """Return the values after a flag, which are removed from the remaining arguments."""
     most = len(remaining) if record and record.kind == "list" and not given.path else 1
     if not given.name or (record and record.kind == "bool" and not _is_truth(remaining)):
@@ -351,13 +349,6 @@ def _read_dotted_value(path: str, inner: tuple[str, ...], text: str) -> Any:
     return _read_size(text) if tree is None else drop_null(build_value(tree))
 
 
-def drop_null(value: Any) -> Any:
-    """Return a value without the keys of its tables that are null: they say nothing."""
-    if isinstance(value, dict):
-        return {key: drop_null(item) for key, item in value.items() if item is not None}
-    return [drop_null(item) for item in value] if isinstance(value, list) else value
-
-
 def _read_table_argument(
     path: str, program: Program, name: str, argument: Word, source: str, flag: Word
 ) -> Iterator[ScriptSetting]:
@@ -429,13 +420,9 @@ def _list_table_leaves(section: str, outer: tuple[str, ...], table: Node) -> Ite
 def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
     """Yield the settings in a value: those in a table, or the value itself.
 
-    A table is one setting if the section has it as a setting, or is not judged.
+    A table is one setting if the section has it as a setting.
     """
-    if (
-        node.pairs
-        and not catalog.load_sections()[section].is_passed_through
-        and catalog.find_setting(section, ".".join(names)) is None
-    ):
+    if node.pairs and catalog.find_setting(section, ".".join(names)) is None:
         yield from _list_table_leaves(section, names, node)
     else:
         yield Leaf(section, names, key, node)
@@ -477,15 +464,15 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
     """Yield the settings of a file as those of the arguments into which the program turns it."""
     words: list[Word] = []
     for key, node in table.pairs or ():
-        flag = f"--{program.spell_argument(str(key.value))}"
-        name, is_on = program.find_flag(flag) or (flag[2:], True)
+        written = program.spell_argument(str(key.value))
+        name, is_on = program.find_flag(f"--{written}") or (written, True)
         section = program.tables.get(name)
         if section and node.pairs is not None:
             yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
         elif node.is_null or (node.value is False and is_on):
             yield from _read_leaves(path, program, [Leaf(program.section, (name,), key, node)])
         elif node.value is not False:
-            words.append(Word(key.line, key.column, (flag,)))
+            words.append(Word(key.line, key.column, (f"--{key.value}",)))
             items = node.items or [node]
             texts = [] if node.value is True else map(_spell_value, items)
             words += [Word(node.line, node.column, (text,)) for text in texts]
