@@ -231,7 +231,7 @@ def test_the_beginning_of_a_name_is_a_note(line: str, text: str) -> None:
 )
 def test_a_full_name_is_no_note(line: str) -> None:
     found = check_script(import_script("a.sh", f"vllm serve m {line}\n".encode()), Context())
-    assert [finding.code for finding in found] == []
+    assert "NP216" not in [finding.code for finding in found]
 
 
 @pytest.mark.parametrize(
