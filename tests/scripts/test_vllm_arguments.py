@@ -71,7 +71,9 @@ def test_each_flag_of_each_release_gives_the_value_of_its_argument(release: str)
                 lines = {flag: not is_off, flag.replace("_", "-"): not is_off}
             else:
                 text, value = sample(row)
-                lines = dict.fromkeys((shlex.join([flag, text]), shlex.join([f"{flag}={text}"])), value)
+                lines = dict.fromkeys(
+                    (shlex.join([flag, text]), shlex.join([f"{flag}={text}"])), value
+                )
             for line, expected in lines.items():
                 found = read_line(line)
                 assert found == {"model": "m", name: expected}, (flag, line)

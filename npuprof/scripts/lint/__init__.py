@@ -107,11 +107,7 @@ def check_script(
     # the age of an ineffective setting does not matter
     lost_settings = {(finding.where, finding.key) for finding in lost}
     # a release that is not named, or newer than all known ones, may have further names
-    uncertain = {
-        axis
-        for axis in (releases.CANN, *releases.list_frameworks())
-        if axis in dict(context.newer) or not context.find_value(axis)
-    }
+    uncertain = {releases.CANN, *releases.list_frameworks()} - _list_known_axes(context)
     findings = [
         finding
         if limit_severity(finding.code, finding.severity, finding.key, uncertain)
@@ -128,6 +124,25 @@ def check_script(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
+
+
+def _list_known_axes(context: Context) -> set[str]:
+    """Return the axes with a known release: a named one, or one that it runs on."""
+    known = set()
+    for axis in (releases.CANN, *releases.list_frameworks()):
+        named = context.find_value(axis)
+        if not named or axis in dict(context.newer):
+            continue
+        known.add(axis)
+        bases = releases.load_axis(axis).runs_on.get(releases.find_release(named, axis) or "", {})
+        for base, release in bases.items():
+            section = catalog.load_sections()[base]
+            first = section.find(section.names[0])
+            letters = zip(releases.load_releases(base), first.states if first else "", strict=False)
+            # the arguments of other releases are not recorded
+            if (release, "Y") in letters:
+                known.add(base)
+    return known
 
 
 def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
