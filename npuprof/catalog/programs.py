@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 
-from npuprof.catalog import load_sections
+from npuprof.catalog import find_setting, load_sections
 from npuprof.model import Record
 
 
 class Program(Record):
     """A program with a ``[launch]`` table in the ``section.toml`` of its framework.
 
-    ``starts`` are the words that start it, such as ``vllm serve``; the last one may be the
-    beginning of a module, with a dot at its end. ``calls`` are Python callables with their module
-    that take the arguments as keywords. Names of arguments have dashes, unless the program is
-    ``underscored``; scripts may write either. ``positional`` is the argument without a flag,
-    ``short`` are flags with one dash, ``several`` arguments with more than one value, ``secret``
-    arguments whose values are left out. ``config`` is the argument that names a file of arguments,
-    ``marks`` are arguments of no other program: a file with two of them is such a file. ``tables``
-    are arguments whose value is a table with the keys of another section.
+    ``starts`` are the words that start it, such as ``vllm serve``. ``calls`` are Python callables
+    with their module that take the arguments as keywords. Names of arguments have dashes, unless
+    the program is ``underscored``; scripts may write either. ``positional`` is the argument without
+    a flag, ``secret`` are arguments whose values are left out. ``config`` is the argument that
+    names a file of arguments, ``marks`` are arguments of no other program: a file with two of them
+    is such a file. ``tables`` are arguments whose value is a table with the keys of another
+    section.
     """
 
     section: str
@@ -27,8 +26,6 @@ class Program(Record):
     calls: tuple[str, ...] = ()
     underscored: bool = False
     positional: str = ""
-    short: dict[str, str] = {}
-    several: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     config: str = ""
     marks: tuple[str, ...] = ()
@@ -37,6 +34,23 @@ class Program(Record):
     def spell_argument(self, text: str) -> str:
         """Return the name of an argument as its section has it."""
         return text.replace("-", "_") if self.underscored else text.replace("_", "-")
+
+    @cached_property
+    def flags(self) -> dict[str, tuple[str, bool]]:
+        """The argument of each flag of any release, and whether the flag switches it on."""
+        flags: dict[str, tuple[str, bool]] = {}
+        for name in load_sections()[self.section].names:
+            if "." not in name and (record := find_setting(self.section, name)):
+                flags |= dict.fromkeys((f"--{name}", *record.aliases), (name, True))
+                flags |= dict.fromkeys(record.negations, (name, False))
+        return flags
+
+    def find_flag(self, written: str) -> tuple[str, bool] | None:
+        """Return what ``flags`` has for a flag, or for all that begin like it, as argparse does."""
+        if written in self.flags:
+            return self.flags[written]
+        found = {known for flag, known in self.flags.items() if flag.startswith(written)}
+        return found.pop() if len(found) == 1 else None
 
 
 @cache

@@ -209,11 +209,8 @@ NOTHING = _Nothing()
 
 @lru_cache(1024)  # the settings of a file are looked up for each rule
 def _split_key(key: str) -> tuple[str, ...]:
-    """Return a key and its path inside, without the ``no-`` of an argument that is off."""
-    section, *names = split_dotted_key(key) or (key,)
-    if find_program(section) and names:
-        names[:1] = names[0].removeprefix("no-").split(".")
-    return section, *names
+    """Return a key and its path inside."""
+    return tuple(split_dotted_key(key) or (key,))
 
 
 def _is_around(path: tuple[str, ...], other: tuple[str, ...]) -> bool:

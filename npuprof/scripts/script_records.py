@@ -232,6 +232,13 @@ def remove_script_folder(value: Any) -> tuple[Any, bool]:
     return value, False
 
 
+def drop_null(value: Any) -> Any:
+    """Return a value without the keys of its tables that are null: they say nothing."""
+    if isinstance(value, dict):
+        return {key: drop_null(item) for key, item in value.items() if item is not None}
+    return [drop_null(item) for item in value] if isinstance(value, list) else value
+
+
 OtherRecord = TypeVar("OtherRecord", bound=Record)
 OwnRecord = TypeVar("OwnRecord", bound=LocatedRecord)
 

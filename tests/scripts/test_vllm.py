@@ -116,9 +116,9 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
         "tensor-parallel-size": 4,
         "data-parallel-size": 2,
         "served-model-name": ["a", "b"],
-        "no-enable-prefix-caching": True,
+        "enable-prefix-caching": False,
         "gpu-memory-utilization": 0.9,
-        "speculative-config": '{"method": "mtp"}',
+        "speculative-config": {"method": "mtp"},
     }
     assert [(note.setting.name, note.setting.line, note.why) for note in draft.notes] == [
         ("model", 1, "depends on $MODEL"),

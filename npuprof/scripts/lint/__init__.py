@@ -8,12 +8,13 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.catalog.programs import find_program
 from npuprof.checks import scope
 from npuprof.checks.judging import judge_together
 from npuprof.checks.rules import check_rules
 from npuprof.checks.variables import find_misspelt_faults, find_option_faults
 from npuprof.checks.view import Fault, limit_severity
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import LIKELY, Context, Finding, Place
 from npuprof.report.text import format_count
@@ -106,11 +107,7 @@ def check_script(
     # the age of an ineffective setting does not matter
     lost_settings = {(finding.where, finding.key) for finding in lost}
     # a release that is not named, or newer than all known ones, may have further names
-    uncertain = {
-        axis
-        for axis in (releases.CANN, *releases.list_frameworks())
-        if axis in dict(context.newer) or not context.find_value(axis)
-    }
+    uncertain = {releases.CANN, *releases.list_frameworks()} - _list_known_axes(context)
     findings = [
         finding
         if limit_severity(finding.code, finding.severity, finding.key, uncertain)
@@ -127,6 +124,25 @@ def check_script(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
+
+
+def _list_known_axes(context: Context) -> set[str]:
+    """Return the axes with a known release: a named one, or one that it runs on."""
+    known = set()
+    for axis in (releases.CANN, *releases.list_frameworks()):
+        named = context.find_value(axis)
+        if not named or axis in dict(context.newer):
+            continue
+        known.add(axis)
+        bases = releases.load_axis(axis).runs_on.get(releases.find_release(named, axis) or "", {})
+        for base, release in bases.items():
+            section = catalog.load_sections()[base]
+            first = section.find(section.names[0])
+            letters = zip(releases.load_releases(base), first.states if first else "", strict=False)
+            # the arguments of other releases are not recorded
+            if (release, "Y") in letters:
+                known.add(base)
+    return known
 
 
 def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
@@ -294,9 +310,13 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
     value = None if setting.reason else setting.value
+    key, program = setting.key, find_program(setting.surface)
+    if program and setting.name.startswith("--") and setting.name in program.flags:
+        # another flag of an argument, which not all releases have
+        key = format_full_key(program.section, setting.name[2:])
     return [
         fault
-        for fault in scope.find_scope_faults(view.scope, setting.key, value)
+        for fault in scope.find_scope_faults(view.scope, key, value)
         if not _is_inapplicable(setting, fault)
         and not scope.is_fault_excused(view.settings, setting.key, fault)
     ]

@@ -200,11 +200,24 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
     if setting.reason or not setting.key:
         return []
     faults = find_framework_faults(*split_section_and_name(setting.key), setting.value)
-    # the program converts a value that has an equivalent of the right type
+    # The program converts a value in JSON or Python that has an equivalent of the right type. The
+    # text of an argument, which has no type, is converted already.
     return [
-        fault._replace(**LIKELY) if fault.code == "NP202" and fault.fix else fault
-        for fault in faults
+        fault._replace(**LIKELY)
+        if fault.code == "NP202" and fault.fix and (setting.assigned.kind or fault.tail)
+        else fault
+        for fault in (*faults, *_find_short_name_faults(setting, program))
     ]
+
+
+def _find_short_name_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
+    """Return a note about a flag of which only the beginning is written."""
+    written = setting.name
+    if not written.startswith("-") or written in program.flags:
+        return []
+    full = next(flag for flag in program.flags if flag.startswith(written))
+    why = "A release with another argument that begins like it stops."
+    return [Fault("NP216", f"{written} is short for {full}", why, f"write {full}", severity="info")]
 
 
 #: Finders by surface; all others are arguments of programs, or ATC flags.

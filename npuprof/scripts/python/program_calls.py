@@ -23,7 +23,7 @@ from npuprof.scripts.python.loops import (
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.script_records import Converted, ScriptValue
+from npuprof.scripts.script_records import Converted, ScriptValue, drop_null
 
 
 class _Table(Record):
@@ -82,7 +82,7 @@ def _read_argument(
 
 
 def _convert(value: Any) -> Converted:
-    return value, "" if value is not None else "None says nothing"
+    return drop_null(value), "" if value is not None else "None says nothing"
 
 
 def _read_table(

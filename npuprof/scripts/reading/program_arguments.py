@@ -5,8 +5,10 @@ If the value of one is a table, the table's keys belong to another section.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -16,7 +18,14 @@ from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
-from npuprof.scripts.script_records import Position, ScriptLocation, ScriptSetting, ScriptValue
+from npuprof.scripts.script_records import (
+    UNSET,
+    Position,
+    ScriptLocation,
+    ScriptSetting,
+    ScriptValue,
+    drop_null,
+)
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
 from npuprof.system import group_pairs
@@ -25,6 +34,7 @@ from npuprof.system import group_pairs
 NO_TABLE = "is not a JSON object"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLAG = re.compile("--|-[A-Za-z]")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
 
 
@@ -103,14 +113,9 @@ def find_start(arguments: Sequence[Word]) -> tuple[Program, Sequence[Word]] | No
     for at, text in enumerate(texts, 1):
         for start, program in list_starts().get(text.rpartition("/")[2], ()):
             end = at + len(start)
-            if end <= len(texts) and all(map(_matches_start, texts[at:end], start)):
+            if texts[at:end] == start:
                 return program, arguments[end:]
     return None
-
-
-def _matches_start(text: str, start: str) -> bool:
-    """Return whether a text is an argument of a start, or a module below it."""
-    return text.startswith(start) if start.endswith(".") else text == start
 
 
 def read_arguments(
@@ -127,39 +132,147 @@ def read_arguments(
 
 def _read_command_line(
     path: str, program: Program, arguments: Sequence[Word], source: str
-) -> Iterator[ScriptSetting]:
+) -> list[ScriptSetting]:
     remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
+    settings: list[ScriptSetting] = []
+    dotted: dict[str, list[ScriptSetting]] = {}
+    appended: dict[str, ScriptSetting] = {}
     if program.positional and remaining and not remaining[-1].text.startswith("-"):
         first = remaining.pop()
-        yield _build_argument(path, program, first, program.positional, [first])
+        settings.append(_build_argument(path, program, first, program.positional, [first]))
     while remaining:
         argument = remaining.pop()
-        flag, equals, _ = argument.text.partition("=")
-        head, dot, rest = flag.removeprefix("--").partition(".")
-        head = program.spell_argument(head)
-        is_full = flag.startswith("--") and isinstance(argument.parts[0], str)
-        name = program.short.get(flag) or (f"{head}{dot}{rest}" if is_full else "")
-        values = []
-        if name and equals:
-            values = [argument.value]
-        elif name:
-            most = len(remaining) if name in program.several else 1
-            # a value may begin with one dash, as a negative number does
-            while remaining and len(values) < most and not _FLAG.match(remaining[-1].text):
-                values.append(remaining.pop())
-        if name in program.tables and values:
-            yield from _read_table_argument(path, program, name, values[0], source)
+        if argument.text.partition("=")[0] in ("-h", "--help"):
             continue
-        setting = _build_argument(path, program, argument, name, values)
-        if head in program.tables and rest:
-            setting = setting._replace(key=f"{program.tables[head]}.{rest}", name=rest)
-        yield setting
+        given = _read_flag(program, argument)
+        record = catalog.find_setting(program.section, given.name)
+        values = given.values or _take_values(record, given, remaining)
+        if given.path:
+            setting = _build_argument(path, program, argument, given.name, values, given.path)
+            dotted.setdefault(given.written, []).append(setting)
+        elif values and (given.name in program.tables or _is_json(record, values[0])):
+            settings += _read_table_argument(path, program, given.name, values[0], source, argument)
+        else:
+            setting = _build_argument(path, program, argument, given.name, values)
+            if record is not None and given.written != f"--{record.name}":
+                setting = setting._replace(name=given.written)
+            if not given.is_on and setting.value is True:
+                setting = setting.with_value(value=False)
+            if record is not None and record.repeated and not setting.reason:
+                before = appended.get(setting.key)
+                if before is not None:
+                    before.value.append(setting.value)
+                    continue
+                setting = setting.with_value(value=[setting.value])
+                appended[setting.key] = setting
+            settings.append(setting)
+    # vLLM joins them and adds them last
+    for parts in dotted.values():
+        settings = _add_dotted(program, settings, parts)
+    return settings
+
+
+class _Flag(Record):
+    """A flag: the name of its argument, the path after it, and its value if it has one.
+
+    ``written`` is the flag with dashes, without path and value. The name is empty for a word that
+    is no flag, or an unknown short one.
+    """
+
+    name: str = ""
+    path: tuple[str, ...] = ()
+    written: str = ""
+    is_on: bool = True
+    values: list[Word] = []
+
+
+def _read_flag(program: Program, argument: Word) -> _Flag:
+    flag, equals, _ = argument.text.partition("=")
+    if not _FLAG.match(flag) or not isinstance(argument.parts[0], str):
+        return _Flag()
+    head, _, rest = flag.partition(".")
+    if head.startswith("--"):
+        head = f"--{program.spell_argument(head[2:])}"
+    values = [argument.value] if equals else []
+    path = tuple(rest.split(".")) if rest else ()
+    if (known := program.find_flag(head)) is not None:
+        return _Flag(known[0], path, head, known[1], values)
+    if head.startswith("--"):
+        return _Flag(head[2:], path, head, True, values)
+    letter = flag[:2]
+    if letter not in program.flags:
+        return _Flag()
+    # the value follows the letter: -O3, -n2
+    return _Flag(program.flags[letter][0], (), letter, True, [argument.cut_prefix(2)])
+
+
+def _take_values(record: catalog.Setting | None, given: _Flag, remaining: list[Word]) -> list[Word]:
+    """Return the values after a flag, which are removed from the remaining arguments."""
+    most = len(remaining) if record and record.kind == "list" and not given.path else 1
+    if not given.name or (record and record.kind == "bool" and not _is_truth(remaining)):
+        most = 0
+    values: list[Word] = []
+    # a value may begin with one dash, as a negative number does
+    while remaining and len(values) < most and not _FLAG.match(remaining[-1].text):
+        values.append(remaining.pop())
+    return values
+
+
+def _is_truth(remaining: list[Word]) -> bool:
+    """Return whether the next word is meant for a switch, although a switch takes none."""
+    return bool(remaining) and remaining[-1].text.lower() in ("true", "false")
+
+
+def _is_json(record: catalog.Setting | None, value: Word) -> bool:
+    """Return whether the program reads an argument's text as JSON."""
+    if record is None or record.kind != "json" or value.open_part:
+        return False
+    is_text = "str" in record.kinds and not value.text.lstrip().startswith("{")
+    return not is_text and read_value(record, value.text) is not None
+
+
+def _add_dotted(
+    program: Program, settings: list[ScriptSetting], parts: list[ScriptSetting]
+) -> list[ScriptSetting]:
+    """Return settings with those of ``--NAME.KEY``: one table in place of an earlier one.
+
+    They stay apart if a value is unknown, or belongs to another section.
+    """
+    section, names = parts[0].key, parts[0].name.split(".")
+    key = format_full_key(program.section, names[0])
+    if not section.startswith(f"{key}.") or any(part.reason for part in parts):
+        return [*settings, *parts]
+    table: dict[str, Any] = {}
+    for part in parts:
+        _merge(table, part.name.split(".")[1:], part.value)
+    setting = parts[0]._replace(key=key, name=names[0]).with_value(value=table, written=table)
+    return [*(before for before in settings if before.key != key), setting]
+
+
+def _merge(table: dict[str, Any], names: Sequence[str], value: Any) -> None:
+    """Set the value at a path in a table; tables are merged and lists joined."""
+    name, *rest = names
+    before = table.get(name)
+    if rest:
+        inner = table[name] = before if isinstance(before, dict) else {}
+        _merge(inner, rest, value)
+    elif isinstance(value, dict) and isinstance(before, dict):
+        for inner_name, item in value.items():
+            _merge(before, [inner_name], item)
+    else:
+        is_joined = isinstance(value, list) and isinstance(before, list)
+        table[name] = [*before, *value] if is_joined else value  # type: ignore[misc]
 
 
 def _build_argument(
-    path: str, program: Program, argument: Word, name: str, values: list[Word]
+    path: str,
+    program: Program,
+    argument: Word,
+    name: str,
+    values: list[Word],
+    inner: tuple[str, ...] = (),
 ) -> ScriptSetting:
-    """Return an argument as a setting; a flag alone is true."""
+    """Return an argument, or a key in its table, as a setting; a flag alone is true."""
     count_steps(SETTING_STEPS)
     texts = values if name else [*values, argument]
     open_part = next((text.open_part for text in texts if text.open_part), "")
@@ -173,34 +286,76 @@ def _build_argument(
     else:
         reason = ""
         record = catalog.find_setting(program.section, name)
-        is_switch = record is not None and record.kind == "bool"
-        items = [_read_value(text.text, is_switch) for text in values]
-        # the value of --NAME.KEY is JSON, or else a text
-        if "." in name and values and (tree := parse_json(path, values[0].text, [])):
-            items = [build_value(tree)]
-        value = items if len(items) > 1 else items[0] if items else True
-    assigned = ScriptValue(value, reason, type(value).__name__, value)
+        if inner and values:
+            value = _read_dotted_value(path, inner, values[0].text)
+        elif record is not None and record.kind == "list":
+            value = [read_value(record, text.text) for text in values]
+        else:
+            value = read_value(record, values[0].text) if values else True
+        if value is None and not reason:
+            reason = UNSET
+    assigned = ScriptValue(value, reason, written=value)
     # if the file is in the tree, its settings replace this one
     if name and name == program.config and isinstance(value, str):
         assigned = ScriptValue(None, "names a file that is not in the tree", "", value)
     location = ScriptLocation(path, argument.line, argument.column)
-    key = format_full_key(program.section, name) if name else ""
-    return ScriptSetting(location, program.section, key, name or argument.text, assigned)
+    section = program.tables.get(name, "") if inner else ""
+    names = ((name,) if not section else ()) + tuple(part.removesuffix("+") for part in inner)
+    key = ".".join(map(format_key_segment, (section or program.section, *names)))
+    if not name:
+        return ScriptSetting(location, program.section, "", argument.text, assigned)
+    return ScriptSetting(location, program.section, key, ".".join(names), assigned)
 
 
-def _read_value(text: str, is_switch: bool) -> Any:
-    """Return the value of an argument's text: a number, true or false of a switch, or the text."""
-    if is_switch and text in ("true", "false"):
-        return text == "true"
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+def read_value(record: catalog.Setting | None, text: str) -> Any:
+    """Return the value that the program makes of an argument's text, else the text.
+
+    None is unset. A text of an unknown argument may be a number.
+    """
+    if record is None:
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        return float(text) if _DECIMAL.fullmatch(text) else text
+    if record.optional and text in ("", "None"):
+        return None
+    kind = record.items or record.kind
+    if kind == "int" and record.parsed_as == "size":
+        return -1 if record.minimum == -1 and text.lower() == "auto" else _read_size(text)
+    with suppress(ValueError):
+        if kind in ("int", "float"):
+            return int(text) if kind == "int" else float(text)
+    return text
+
+
+def _read_size(text: str) -> Any:
+    """Return a number, such as 32k or 32K, as a text has it, else the text."""
+    with suppress(ValueError):
+        if not (match := _SIZE.fullmatch(text.strip())):
+            return int(text)
+        number, unit = match.groups()
+        power = "kmgt".index(unit.lower()) + 1
+        return int(float(number) * 1000**power) if unit.islower() else int(number) * 1024**power
+    return text
+
+
+def _read_dotted_value(path: str, inner: tuple[str, ...], text: str) -> Any:
+    """Return the value of ``--NAME.KEY``: JSON, a number with a unit, or else a text.
+
+    ``KEY+`` takes texts separated by commas.
+    """
+    if inner[-1].endswith("+"):
+        return text.split(",")
+    tree = parse_json(path, text, [])
+    return _read_size(text) if tree is None else drop_null(build_value(tree))
 
 
 def _read_table_argument(
-    path: str, program: Program, name: str, argument: Word, source: str
+    path: str, program: Program, name: str, argument: Word, source: str, flag: Word
 ) -> Iterator[ScriptSetting]:
-    """Yield the keys in an argument's JSON, or the argument if it is no plain JSON."""
+    """Yield the keys in an argument's JSON, or the argument if it is no plain JSON.
+
+    The JSON is one setting, at its flag, if its keys are of no other section.
+    """
     raw = source[slice(*argument.span)]
     # escapes in the text of the file move the columns
     is_verbatim = argument.text in raw
@@ -214,6 +369,13 @@ def _read_table_argument(
             return argument.line, argument.column
         return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
+    if tree is not None and name not in program.tables:
+        value = drop_null(build_value(tree))
+        read = ScriptValue(value, UNSET if tree.is_null else "", type(value).__name__)
+        place = ScriptLocation(path, flag.line, flag.column)
+        key = format_full_key(program.section, name)
+        yield ScriptSetting(place, program.section, key, name, read)
+        return
     if tree is not None and (tree.pairs is not None or tree.is_null):
         leaves = _list_table_leaves(program.tables[name], (), tree)
         yield from _read_leaves(path, program, leaves, locate)
@@ -258,13 +420,9 @@ def _list_table_leaves(section: str, outer: tuple[str, ...], table: Node) -> Ite
 def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
     """Yield the settings in a value: those in a table, or the value itself.
 
-    A table is one setting if the section has it as a setting, or is not judged.
+    A table is one setting if the section has it as a setting.
     """
-    if (
-        node.pairs
-        and not catalog.load_sections()[section].is_passed_through
-        and catalog.find_setting(section, ".".join(names)) is None
-    ):
+    if node.pairs and catalog.find_setting(section, ".".join(names)) is None:
         yield from _list_table_leaves(section, names, node)
     else:
         yield Leaf(section, names, key, node)
@@ -303,46 +461,26 @@ def read_file_table(path: str, program: Program, table: Node) -> Iterator[Script
 
 
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
-    for name, key, node in _list_flags(program, table):
-        section = program.tables.get(name)
-        if section is None:
-            yield from _read_leaves(
-                path, program, _list_leaves(program.section, (name,), key, node)
-            )
-        elif node.pairs is not None:
-            yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
-        elif not node.is_null:
-            argument = Word(node.line, node.column, (str(node.value),))
-            yield from _read_table_argument(path, program, name, argument, "")
-
-
-def _list_flags(program: Program, table: Node) -> list[tuple[str, Node, Node]]:
-    """Return name, key and value of each argument in a file.
-
-    As the program makes flags of the keys, ``no-NAME: true`` is false, and ``NAME=VALUE: true`` is
-    the value, of which a repeated argument has several.
-    """
-    found: list[tuple[str, Node, Node]] = []
-    lists: dict[str, list[Node]] = {}
+    """Yield the settings of a file as those of the arguments into which the program turns it."""
+    words: list[Word] = []
     for key, node in table.pairs or ():
-        flag, equals, text = str(key.value).partition("=")
-        name = program.spell_argument(flag)
-        record = catalog.find_setting(program.section, name.removeprefix("no-"))
-        if node.value is True and record and f"--{name}" in record.negations:
-            name, node = record.name, Node(node.line, node.column, False)
-        elif node.value is True and equals:
-            is_text = record is None or record.kind == "str"
-            node = Node(key.line, key.column, text if is_text else _read_value(text, False))
-            if record and record.repeated:
-                lists.setdefault(name, []).append(node)
-                if len(lists[name]) > 1:
-                    continue
-                node = Node(key.line, key.column)
-                node.items = lists[name]
-        elif record and record.kind == "json" and str(node.value).startswith("["):
-            node = parse_json("", node.value, []) or node
-        found.append((name, key, node))
-    return found
+        written = program.spell_argument(str(key.value))
+        name, is_on = program.find_flag(f"--{written}") or (written, True)
+        section = program.tables.get(name)
+        if section and node.pairs is not None:
+            yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
+        elif node.is_null or (node.value is False and is_on):
+            yield from _read_leaves(path, program, [Leaf(program.section, (name,), key, node)])
+        elif node.value is not False:
+            words.append(Word(key.line, key.column, (f"--{key.value}",)))
+            items = node.items or [node]
+            texts = [] if node.value is True else map(_spell_value, items)
+            words += [Word(node.line, node.column, (text,)) for text in texts]
+    yield from _read_command_line(path, program, words, "")
+
+
+def _spell_value(node: Node) -> str:
+    return str(node.value) if node.is_plain else json.dumps(build_value(node), default=str)
 
 
 def follow_files(
