@@ -262,7 +262,7 @@ def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) ->
     """
     if (
         node.pairs
-        and not catalog.load_sections()[section].is_passed_through
+        and not catalog.load_sections()[section].launch
         and catalog.find_setting(section, ".".join(names)) is None
     ):
         yield from _list_table_leaves(section, names, node)
