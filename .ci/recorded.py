@@ -100,7 +100,7 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     row |= _describe_choices(forms, write_ranges)
     row |= _describe_flags(forms, write_ranges)
     row |= {name: newest[name] for name in _KEPT if name in newest}
-    if "class" in newest:
+    if all("class" in form for form in forms.values()):
         row["closed"] = True
     if newest.get("nargs") == "?":
         row["bare"] = True

@@ -60,6 +60,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             )
         ]
     record = catalog.find_setting(section, dotted)
+    above = catalog.find_setting(section, dotted.rpartition(".")[0])
+    if record is None and above is not None and not above.closed:
+        return []  # a table with other keys than the known ones
     if record is None and not described.is_passed_through:
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
     if record is None or described.launch:
