@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
-from npuprof.catalog import values
+from npuprof.catalog import releases, values
 from npuprof.catalog.programs import spell_key
 from npuprof.checks.meaning import (
     UNKNOWN,
@@ -329,7 +329,7 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
         name = dotted if home.dotted else leaf
         if home.launch or sections[section].launch:
             name = name.replace("_", "-") if home.launch else name.replace("-", "_")
-        if home.name in (section, "estimator", "atc"):
+        if home.name in (section, "estimator", "atc") or releases.is_past(home.find(name)):
             continue
         if home.find(name) is not None or catalog.list_settings_below(home.name, name):
             hint = (

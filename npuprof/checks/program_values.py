@@ -65,15 +65,16 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
 
 
 def find_choice(record: catalog.Setting, value: Any) -> Any:
-    """Return the choice that a value is, None if it is none; fields have some in any case."""
-    if "." not in record.name:
-        return next((choice for choice in record.choices if str(choice) == str(value)), None)
-    text = _fold(value)
-    return next((choice for choice in record.choices if _fold(choice) == text), None)
+    """Return the choice that a value is, None if it is none.
 
+    Enums and the backends of kernels are read in any letter case.
+    """
 
-def _fold(value: Any) -> str:
-    return str(value).lower().replace("-", "_")
+    def fold(text: Any) -> str:
+        is_folded = record.kind == "any" or record.name.endswith(("_backend", "-backend"))
+        return str(text).lower().replace("-", "_") if is_folded else str(text)
+
+    return next((choice for choice in record.choices if fold(choice) == fold(value)), None)
 
 
 def find_value_states(record: catalog.Setting, value: Any) -> str:
@@ -146,9 +147,7 @@ def _build_type_fault(
     if kinds == (record.kind,) and not isinstance(value, (dict, list)):
         guess = meaning.guess_plain_value(value, record.kind)
     guess = meaning.verify_guess(guess, lambda each: find_program_value_faults(key, record, each))
-    hint, fix = meaning.suggest_value(
-        key.partition(".")[2], guess, f"write {expected}", value
-    )
+    hint, fix = meaning.suggest_value(key.partition(".")[2], guess, f"write {expected}", value)
     what = f"{key} takes {expected}, not {meaning.describe_value_kind(value)}"
     return Fault("NP202", what, "", hint, fix=fix)
 
