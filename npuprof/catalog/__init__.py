@@ -155,7 +155,10 @@ def _unpack_record(name: str, part: str, inner: str = "") -> Any:
 def find_record(section: str, name: str) -> Entry | None:
     """Return the record of a section by that name, or another flag of it; None if unknown."""
     fields = _unpack_record(name, section) if section in load_sections() else None
-    if not fields and (name := _index_flags(section).get(f"--{name}", "")):
+    if not fields and (flags := _index_flags(section)):
+        head, dot, rest = name.partition(".")
+        name = f"{head.replace('_', '-')}{dot}{rest}"
+        name = flags.get(f"--{name}", name)
         fields = _unpack_record(name, section)
     if not fields:
         return None

@@ -235,7 +235,7 @@ def _find_flag_faults(
     section, name = keys.split_section_and_name(key)
     positive = f"{section}.{record.name}"
     is_set, other = _find_value(view, positive)
-    if path or name == record.name or not is_set:
+    if path or not is_set or f"--{name}" not in (*record.aliases, *record.negations):
         return
     meant = not value if f"--{name}" in record.negations else value
     if meant != other:

@@ -55,7 +55,9 @@ def limit_severity(code: str, severity: str, key: str, uncertain: Container[str]
     """
     if severity != "error" or not uncertain:
         return severity
-    if code in VALUE_CODES and catalog.is_argument(key):
+    if catalog.is_argument(key) and (
+        code in VALUE_CODES or (code in RELEASE_CODES and catalog.find_key_record(key))
+    ):
         return "warning" if releases.find_name_axis(key) in uncertain else severity
     if code not in RELEASE_CODES:
         return severity

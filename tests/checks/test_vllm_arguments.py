@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.catalog import releases
+import npuprof
 from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
@@ -93,9 +93,9 @@ def find_errors(path, value, release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release):
+def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release: str) -> None:
     record = json.loads((RECORDS / f"{release}.json").read_text("utf-8"))
-    counts = Counter()
+    counts = Counter[object]()
     wrong = []
     for path, row in list_rows(record):
         if path == ("additional-config",):
@@ -107,6 +107,73 @@ def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release):
                 wrong.append(f"{'.'.join(path)} = {value!r}: {errors[0].message}")
             elif not is_accepted and not errors:
                 counts["missed"] += 1
-                print("missed", path, value)
     assert not wrong, "\n".join(wrong)
-    print(counts)
+    assert counts[True] > 800
+    assert counts[False] - counts["missed"] > 0.99 * counts[False] > 500
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "hint"),
+    [
+        pytest.param("prot = 8000", "NP212", "did you mean 'port'?", id="unknown"),
+        pytest.param("tp = 2", "NP212", "write tensor-parallel-size", id="short name"),
+        pytest.param("enable-shared-expert-dp = true", "NP212", "[vllm_ascend]", id="elsewhere"),
+        pytest.param('max-model-len = "32q"', "NP202", "a whole number", id="size"),
+        pytest.param("gpu-memory-utilization = 92", "NP203", "at most 1", id="range"),
+        pytest.param(
+            'speculative-config.num_speculative_tokens = "three"', "NP202", "", id="field"
+        ),
+        pytest.param(
+            '"speculative-config.num_speculative_tokens" = "three"', "NP202", "", id="dotted"
+        ),
+        pytest.param(
+            """speculative-config = '{"methd": "ngram"}'""", "NP212", "method", id="JSON text"
+        ),
+        pytest.param("kv-cache-dtype = 'nvfp4_ds_mla'", "NP404", "", id="choice of later releases"),
+        pytest.param("no-enable-prefix-caching = 'yes'", "NP202", "= true", id="negation"),
+        pytest.param(
+            "no-enable-prefix-caching = true\nenable-prefix-caching = true",
+            "NP213",
+            "unset one",
+            id="conflict",
+        ),
+    ],
+)
+def test_a_fault_of_an_argument_is_an_error_unless_the_release_is_unknown(
+    line: str, code: str, hint: str
+) -> None:
+    preset = f"[vllm]\n{line}\n"
+    (found,) = npuprof.check(npuprof.loads(preset, versions={"vllm_ascend": "0.23.0rc1"}))
+    assert (found.code, found.severity) == (code, "error")
+    assert hint in found.hint
+    for framework in ({"vllm_ascend": "0.11.0"}, {"vllm": "0.60.0"}, {"vllm_ascend": "0.60.0"}):
+        others = npuprof.check(npuprof.loads(preset, versions=framework))
+        assert code == "NP213" or not [each for each in others if each.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'max-model-len = "32k"',
+        'max-model-len = "auto"',
+        'port = "8000"',
+        'quantization = "None"',
+        'compilation-config = { cudagraph_mode = "full_decode_only" }',
+        """kv-transfer-config = '{"kv_role": "kv_both", "kv_port": "20001"}'""",
+        'attention-config.backend = "FLASH_ATTN"',
+        "no-enable-prefix-caching = true\nenable-prefix-caching = false",
+        'served-model-name = "name"',
+        'hf-overrides = { any = "key" }',
+    ],
+)
+def test_what_vllm_converts_is_clean(line: str) -> None:
+    framework = {"vllm": "0.23.0"}
+    found = npuprof.check(npuprof.loads(f"[vllm]\n{line}\n", versions=framework))
+    assert [each for each in found if each.severity == "error"] == []
+
+
+def test_a_value_that_vllm_ascend_overrides_is_a_warning_that_names_the_winner() -> None:
+    (found,) = npuprof.check(npuprof.loads("[vllm]\ndisable-cascade-attn = true\n"))
+    assert (found.code, found.severity) == ("NP502", "warning")
+    assert found.why == "vLLM-Ascend sets it to false."
+    assert npuprof.check(npuprof.loads("[vllm]\ndisable-cascade-attn = false\n")) == []
