@@ -100,7 +100,7 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     row |= _describe_choices(forms, write_ranges)
     row |= _describe_flags(forms, write_ranges)
     row |= {name: newest[name] for name in _KEPT if name in newest}
-    if "class" in newest:
+    if all("class" in form for form in forms.values()):
         row["closed"] = True
     if newest.get("nargs") == "?":
         row["bare"] = True
@@ -138,7 +138,12 @@ def _describe_range(form: Row) -> Row:
 
 def _describe_choices(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     """Return the choices of all releases, with the releases of those that not all have."""
-    limited = {release: form["choices"] for release, form in forms.items() if "choices" in form}
+    limited = {
+        release: form["choices"]
+        for release, form in forms.items()
+        # an enum of classes is chosen by names, which are not recorded
+        if "choices" in form and not any("." in str(value) for value in form["choices"])
+    }
     choices = list(
         dict.fromkeys(value for values in reversed(limited.values()) for value in values)
     )

@@ -62,8 +62,7 @@ class Section(Record):
     what it does with two settings that exclude each other, unless they have an ``otherwise``.
     ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
     is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
-    text too. ``unchecked`` values are passed through. ``launch`` is how scripts start the program:
-    the fields of ``programs.Program``.
+    text too. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
     """
 
     name: str
@@ -77,7 +76,6 @@ class Section(Record):
     conflict: str = ""
     tables: dict[str, str] = {}
     option_call: str = ""
-    unchecked: bool = False
     launch: TomlTable = {}
 
     @cached_property
@@ -106,8 +104,8 @@ class Section(Record):
 
     @property
     def is_passed_through(self) -> bool:
-        """Whether its values are not judged: the catalogue has no entries, or no checks yet."""
-        return self.unchecked or not self.names
+        """Whether its values are not judged: the catalogue has no entries."""
+        return not self.names
 
     def find(self, name: str) -> Entry | None:
         """Return the record of an entry, or None."""
@@ -159,8 +157,13 @@ def _unpack_record(name: str, part: str, inner: str = "") -> Any:
 
 @cache
 def find_record(section: str, name: str) -> Entry | None:
-    """Return the record of a section by that name, or None."""
+    """Return the record of a section by that name, or another flag of it; None if unknown."""
     fields = _unpack_record(name, section) if section in load_sections() else None
+    if not fields and (flags := _index_flags(section)):
+        head, dot, rest = name.partition(".")
+        name = f"{head.replace('_', '-')}{dot}{rest}"
+        name = flags.get(f"--{name}", name)
+        fields = _unpack_record(name, section)
     if not fields:
         return None
     record = object.__new__(KINDS.get(section, Setting))
@@ -171,6 +174,23 @@ def find_record(section: str, name: str) -> Entry | None:
 def _find_entry_of(kind: type[Kind], section: str, name: str) -> Kind | None:
     record = find_record(section, name)
     return record if isinstance(record, kind) else None
+
+
+@cache
+def _index_flags(section: str) -> dict[str, str]:
+    """Return the argument of a program for each alias and negation."""
+    if section not in load_sections() or not load_sections()[section].launch:
+        return {}
+    return {
+        flag: setting.name
+        for setting in list_records(Setting, section)
+        for flag in (*setting.aliases, *setting.negations)
+    }
+
+
+def find_flag_name(section: str, flag: str) -> str:
+    """Return the argument of a program by another flag of it, such as ``-tp``; or nothing."""
+    return _index_flags(section).get(flag, "")
 
 
 @cache
@@ -197,6 +217,12 @@ def find_argument(name: str) -> Argument | None:
     return _find_entry_of(Argument, "estimator", name)
 
 
+def is_argument(key: str) -> bool:
+    """Return whether a key is an argument of a program."""
+    section = keys.split_section_and_name(key)[0]
+    return section in load_sections() and bool(load_sections()[section].launch)
+
+
 def is_passed_through(key: str) -> bool:
     """Return whether the settings of a key's section are passed through."""
     section = keys.split_section_and_name(key)[0]
@@ -212,14 +238,19 @@ def find_setting(section: str, name: str) -> Setting | None:
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield the settings in a value with their paths below ``name``.
 
-    They are the leaves of its tables, and tables that are values themselves. An empty table of a
-    group has none.
+    They are the leaves of its tables, also of those in JSON, and tables that are values themselves.
+    An empty table of a group has none.
     """
+    described, record = load_sections()[section], find_setting(section, name)
+    if described.launch and record and record.closed and isinstance(value, str):
+        value = _read_table(value)
+    below = list_settings_below(section, name)
     if (
         not isinstance(value, dict)
-        or not (value or list_settings_below(section, name))
-        or load_sections()[section].is_passed_through
-        or find_setting(section, name)
+        or not (value or below)
+        or described.is_passed_through
+        or (described.launch and not below)
+        or (record and not (described.launch and len(below) > 1))
     ):
         yield (), value
         return
@@ -227,6 +258,19 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
         yield from (
             ((key, *path), leaf) for path, leaf in list_settings(section, f"{name}.{key}", item)
         )
+
+
+def _read_table(text: str) -> Any:
+    """Return the table in a JSON text, without what is null; another text unchanged."""
+    import json
+
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(table, dict):
+        return text
+    return {name: item for name, item in table.items() if item is not None}
 
 
 def list_settings_below(section: str, name: str) -> list[Setting]:

@@ -218,7 +218,7 @@ def _build_section(section: catalog.Section) -> Schema:
     """
     if section.name == "env":
         return _build_env_schema(section.description)
-    if section.is_passed_through:
+    if section.launch:  # an argument may have several types
         names = {"propertyNames": {"type": "string", "pattern": "^[^_]*$"}}
         return {"type": "object", "description": section.description, **names}
     schema: Schema = {**table_schema({}), "description": section.description}

@@ -181,6 +181,40 @@ def list_covered_releases(requested: str | None, spec: str | None) -> tuple[str,
     return find_judged_releases(spec) or () if spec else ()
 
 
+def find_covered(axis: str, versions: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """Return the selected releases of an axis, else those that selected ones of others run on."""
+    selected = dict(versions)
+    if selected.get(axis):
+        return selected[axis]
+    bases = {
+        load_axis(other).runs_on.get(name, {}).get(axis)
+        for other, names in selected.items()
+        for name in names
+    }
+    return tuple(name for name in load_releases(axis) if name in bases)
+
+
+def find_uncertain_axes(
+    newer: tuple[str, ...], versions: Iterable[tuple[str, tuple[str, ...]]]
+) -> tuple[str, ...]:
+    """Return the axes of programs whose arguments are unknown in a selected release.
+
+    That is one without a record, or one that a release newer than all known ones runs on.
+    """
+    found = []
+    for section in load_sections().values():
+        if not section.launch or section.axis in newer:
+            continue
+        axis, named = section.axis, dict(versions)
+        bases = {base for row in newer for each in load_axis(row).runs_on.values() for base in each}
+        first = section.find(section.names[0])
+        letters = dict(zip(load_releases(axis), first.states if first else "", strict=False))
+        covered = find_covered(axis, versions)
+        if (axis in bases and not named.get(axis)) or any(letters[name] == "?" for name in covered):
+            found.append(axis)
+    return tuple(found)
+
+
 def resolve_default(
     option: Option, scenario: str | None, covered: tuple[str, ...], family: str | None
 ) -> Any:

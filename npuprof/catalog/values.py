@@ -63,7 +63,7 @@ def find_structure(key: str) -> Structure | None:
     if option is not None and option.structure:
         return load_form(option.structure)
     # an argument of a program: a table is exported as JSON text
-    return load_form("argument") if catalog.is_passed_through(key) else None
+    return load_form("argument") if catalog.is_argument(key) else None
 
 
 def is_unordered(key: str) -> bool:
@@ -295,7 +295,7 @@ def build_older_canonical_value(key: str, value: Any) -> Any:
     if key.startswith("env."):
         structure = find_structure(key) if isinstance(value, dict) else None
         return (structure and format_structured_value(structure, value)) or value
-    return value if catalog.is_passed_through(key) else build_canonical_value(key, value)
+    return value if catalog.is_argument(key) else build_canonical_value(key, value)
 
 
 def format_exported_text(name: str, value: Any) -> str | None:

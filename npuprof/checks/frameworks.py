@@ -1,6 +1,6 @@
 """Faults of framework settings: [torch_npu], [vllm_ascend] and [vllm].
 
-Arguments of [vllm] are passed through.
+Arguments of programs, such as [vllm], have values of their own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
-from npuprof.catalog import values
+from npuprof.catalog import releases, values
 from npuprof.catalog.programs import spell_key
 from npuprof.checks.meaning import (
     UNKNOWN,
@@ -19,6 +19,7 @@ from npuprof.checks.meaning import (
     read_truth,
 )
 from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
+from npuprof.checks.program_values import find_program_value_faults
 from npuprof.checks.rules import describe_partners
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
@@ -58,17 +59,29 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
                 f"move its keys below [{table}]",
             )
         ]
-    if described.is_passed_through:
-        if not is_no_number(value) and not hasattr(value, "isoformat"):
-            return find_nul_faults(key, value, "")
-        what = (
-            f"{key} takes text, a number, true, false, a list or a table, not "
-            f"{describe_value_kind(value)}"
-        )
-        return [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
     record = catalog.find_setting(section, dotted)
-    if record is None:
+    above = catalog.find_setting(section, dotted.rpartition(".")[0])
+    if record is None and above is not None and not above.closed:
+        return []  # a table with other keys than the known ones
+    if record is None and not described.is_passed_through:
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
+    if record is None or described.launch:
+        if is_no_number(value) or hasattr(value, "isoformat"):
+            what = (
+                f"{key} takes text, a number, true, false, a list or a table, not "
+                f"{describe_value_kind(value)}"
+            )
+            faults = [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
+        else:
+            faults = find_nul_faults(key, value, "")
+        if record is not None and not faults:
+            faults = find_program_value_faults(key, record, value)
+        return [
+            fault._replace(
+                tail=(*path, *fault.tail), why=fault.why or f"{described.title} stops at it."
+            )
+            for fault in faults
+        ]
     if record.kind in ("json", "list"):
         expected = "a table" if record.kind == "json" else "a list"
         faults = []
@@ -99,7 +112,11 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
             record = catalog.find_setting(section, ".".join((name, *path)))
             if record is None:
                 continue
-            for partner, fault in _find_pair_faults(view, section, record, value):
+            faults = [
+                *_find_flag_faults(view, key, path, record, value),
+                *_find_pair_faults(view, section, record, value),
+            ]
+            for partner, fault in faults:
                 pair = frozenset((f"{section}.{record.name}", partner))
                 other = _parse_key(partner)
                 if pair not in pairs and about((key, other[0])):
@@ -211,6 +228,22 @@ def _find_pair_faults(
             yield partner, Fault("NP214", what, hint=hint)
 
 
+def _find_flag_faults(
+    view: View, key: str, path: Path, record: catalog.Setting, value: Any
+) -> Iterator[tuple[str, Fault]]:
+    """Yield that an argument is set by another flag too, such as its negation."""
+    section, name = keys.split_section_and_name(key)
+    positive = f"{section}.{record.name}"
+    is_set, other = _find_value(view, positive)
+    if path or not is_set or f"--{name}" not in (*record.aliases, *record.negations):
+        return
+    meant = not value if f"--{name}" in record.negations else value
+    if meant != other:
+        what = f"{key} and {positive} conflict"
+        why = catalog.load_sections()[section].conflict
+        yield positive, Fault("NP213", what, why, "unset one of the two", severity="error")
+
+
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
     """Return whether a setting of a preset is set, and its value."""
     return values.find_setting_value(view.settings, *_parse_key(key))
@@ -294,12 +327,18 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
     leaf = dotted.rpartition(".")[2]
     for home in sections.values():
         name = dotted if home.dotted else leaf
-        if home.name not in (section, "estimator", "atc") and home.find(name) is not None:
+        if home.launch or sections[section].launch:
+            name = name.replace("_", "-") if home.launch else name.replace("-", "_")
+        if home.name in (section, "estimator", "atc") or releases.is_past(home.find(name)):
+            continue
+        if home.find(name) is not None or catalog.list_settings_below(home.name, name):
             hint = (
                 f"{name} belongs below [{home.name}]; on a command line it is "
                 f"{home.format_key(name)}"
             )
             return Fault("NP212", what, why, hint)
+    if full := catalog.find_flag_name(section, f"-{dotted.lstrip('-')}"):
+        return Fault("NP212", what, why, f"write {full}", fix=Fix(None, full))
     known = sections[section].names
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")

@@ -60,8 +60,20 @@ def build_lifetime(key: str, record: catalog.Entry) -> Lifetime:
     if isinstance(record, catalog.Variable):
         return lifetime._replace(variable=name, framework=record.framework)
     if isinstance(record, catalog.Setting):
+        if name != record.name:  # another flag of an argument
+            states = record.flag_reads.get(f"--{name}", record.states)
+            lifetime = lifetime._replace(states=intersect_states(record.states, states))
         return lifetime._replace(unread="others fail at it or ignore it")
     return lifetime
+
+
+def intersect_states(letters: str, others: str) -> str:
+    """Return the releases of both, ``?`` where the first are unknown."""
+    # "." sorts before "Y"
+    return "".join(
+        letter if letter == "?" else min(letter, other)
+        for letter, other in zip(letters or others, others, strict=True)
+    )
 
 
 def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:

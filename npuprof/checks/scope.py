@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from npuprof import catalog
 from npuprof.catalog import Option, condition, releases, targets
 from npuprof.checks import lifetimes
+from npuprof.checks.program_values import find_value_states
 from npuprof.checks.restrictions import (
     encode_flag_value,
     find_family_faults,
@@ -505,7 +506,7 @@ def _find_family_support_faults(
 
 def _list_covered(scope: Scope, axis: str) -> tuple[str, ...]:
     """Return the selected releases of an axis, none if none is named."""
-    return scope.releases if axis == releases.CANN else dict(scope.versions).get(axis, ())
+    return scope.releases if axis == releases.CANN else releases.find_covered(axis, scope.versions)
 
 
 def _find_framework_scope_faults(
@@ -519,12 +520,21 @@ def _find_framework_scope_faults(
             continue
         key = f"{section}.{dotted}"
         lifetime = lifetimes.build_lifetime(key, record)
+        reading = find_value_states(record, item)
         if since := record.choices_since.get(str(item), ""):
             reading = releases.load_axis(lifetime.axis).parse_reads(f"{since}..")
-            # "." sorts before "Y": read where both the setting and its value are
-            states = "".join(map(min, reading, lifetime.states or reading))
+        if reading:  # read where both the setting and its value are
+            states = lifetimes.intersect_states(lifetime.states, reading)
             subject = f"{key} = {format_short_value(item)}"
             lifetime = lifetime._replace(subject=subject, states=states)
         covered = _list_covered(scope, lifetime.axis)
-        for fault in lifetimes.find_lifetime_faults(lifetime, covered):
+        faults = list(lifetimes.find_lifetime_faults(lifetime, covered))
+        if catalog.is_argument(key):  # without a record, all arguments of a release are unknown
+            faults = [fault for fault in faults if fault.code != "NP405"]
+        winner = record.npu_resets
+        if not faults and winner is not None and str(item) not in (str(winner), "None"):
+            what = f"{key} = {format_short_value(item)} has no effect on NPUs"
+            why = f"vLLM-Ascend sets it to {format_short_value(winner)}."
+            faults.append(Fault("NP502", what, why, "unset it"))
+        for fault in faults:
             yield fault._replace(tail=path)

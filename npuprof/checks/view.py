@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 #: Codes of unknown options, variables, arguments, flags, settings and attributes, and of unread
 #: ones.
 RELEASE_CODES = frozenset(("NP201", "NP206", "NP208", "NP209", "NP212", "NP404", "NP812"))
+#: Codes of values; which ones a program takes differs from release to release.
+VALUE_CODES = frozenset(("NP202", "NP203"))
 
 
 def limit_severity(code: str, severity: str, key: str, uncertain: Container[str]) -> str:
@@ -51,7 +53,13 @@ def limit_severity(code: str, severity: str, key: str, uncertain: Container[str]
     A recorded misspelling is one in any release. ``uncertain`` are the axes whose release is
     unknown.
     """
-    if severity != "error" or not uncertain or code not in RELEASE_CODES:
+    if severity != "error" or not uncertain:
+        return severity
+    if catalog.is_argument(key) and (
+        code in VALUE_CODES or (code in RELEASE_CODES and catalog.find_key_record(key))
+    ):
+        return "warning" if releases.find_name_axis(key) in uncertain else severity
+    if code not in RELEASE_CODES:
         return severity
     if code == "NP206":
         from npuprof.catalog.execution import list_misspelt_names
@@ -124,7 +132,7 @@ class Scope(Record):
     """The subject of a check: scenario, CANN releases, product families and surface.
 
     ``versions`` are the framework releases to check for, ``newer`` the axes whose release is newer
-    than all known ones, ``declared`` the team's variables. Many configs share a scope.
+    than all known ones, or unknown, ``declared`` the team's variables. Many configs share a scope.
     """
 
     scenario: str | None
@@ -262,7 +270,10 @@ class View:
             self.scope = _build_region_scope(
                 region.scenario, region.releases, region.products, region.surface, region.versions
             )
-        if newer := config.list_newer_axes():
+        newer = config.list_newer_axes()
+        if any(map(catalog.is_argument, self.names)):
+            newer += releases.find_uncertain_axes(newer, self.scope.versions)
+        if newer:
             self.scope = self.scope._replace(newer=newer)
         if surface:
             self.scope = self.scope._replace(surface=surface)

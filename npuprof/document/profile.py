@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from npuprof.document import Document, keys
 from npuprof.model import (
+    FRAMEWORK_SECTIONS,
     LIST_OPS,
     SCENARIOS,
     SECTIONS,
@@ -510,7 +511,7 @@ class _Reader:
                 block = values.get(section)
                 if isinstance(block, dict):
                     found += [
-                        Step(op, keys.format_full_key(section, name), value, (*path, section, name))
+                        self._build_value_step(op, section, name, value, (*path, section, name))
                         for name, value in block.items()
                     ]
                 elif block is not None and path:
@@ -521,6 +522,15 @@ class _Reader:
                         f"write {section} = {{ ... }}",
                     )
         return tuple(found)
+
+    def _build_value_step(self, op: str, section: str, name: str, value: Any, path: Path) -> Step:
+        """Return the step of a key; a quoted one with dots is a key of the table that it names."""
+        tail: list[str] = []
+        if section in FRAMEWORK_SECTIONS and all(parts := name.split(".")):
+            name, *tail = parts
+        for part in reversed(tail):
+            value = {part: value}
+        return Step(op, keys.format_full_key(section, name), value, path)
 
     def overrides(self) -> tuple[Override, ...]:
         blocks = self.document.data.get("override", [])

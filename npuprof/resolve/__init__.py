@@ -408,7 +408,7 @@ def take_over_spellings(
 
 def _find_structured_key(key: str, form: int) -> str:
     """Return the key of a setting if its text has a structured form in a digest form."""
-    return "" if form < FORM and catalog.is_passed_through(key) else key
+    return "" if form < FORM and catalog.is_argument(key) else key
 
 
 def apply_unset_step(

@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from npuprof.catalog import is_passed_through
+from npuprof.catalog import is_argument
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.output import track_items
 from npuprof.resolve import Resolver
@@ -324,5 +324,5 @@ def list_former_configs(config: Config) -> list[Config]:
             found.lineage, found.name, found.claims, found.changes
         )
         for found in configs
-        if any(map(is_passed_through, found.settings))
+        if any(map(is_argument, found.settings))
     ]

@@ -189,7 +189,10 @@ nested = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-argument_names = texts.filter(lambda name: name.replace("_", "-") != "additional-config")
+# a quoted name with dots is a key of a table
+argument_names = texts.filter(
+    lambda name: name.replace("_", "-") != "additional-config" and "." not in name
+)
 
 
 def _read_plainly(name: str, value: Any) -> tuple[str, Any]:

@@ -83,7 +83,7 @@ def test_a_preset_digest_counts_the_number_of_a_variable_as_its_text() -> None:
 
 
 BASE = """[vllm]
-compilation-config = '{"mode": 3, "sizes": [1]}'
+hf-overrides = '{"mode": 3, "sizes": [1]}'
 """
 
 
@@ -91,15 +91,15 @@ compilation-config = '{"mode": 3, "sizes": [1]}'
     ("child", "value"),
     [
         pytest.param(
-            "vllm.compilation-config.x = 1", {"mode": 3, "sizes": [1], "x": 1}, id="table"
+            "vllm.hf-overrides.x = 1", {"mode": 3, "sizes": [1], "x": 1}, id="table"
         ),
         pytest.param(
-            "append.vllm.compilation-config.sizes = [2]", {"mode": 3, "sizes": [1, 2]}, id="append"
+            "append.vllm.hf-overrides.sizes = [2]", {"mode": 3, "sizes": [1, 2]}, id="append"
         ),
         pytest.param(
-            'profile.unset = ["vllm.compilation-config.mode"]', {"sizes": [1]}, id="unset"
+            'profile.unset = ["vllm.hf-overrides.mode"]', {"sizes": [1]}, id="unset"
         ),
-        pytest.param("""vllm.compilation-config = '{"x": 1}'""", '{"x": 1}', id="another text"),
+        pytest.param("""vllm.hf-overrides = '{"x": 1}'""", '{"x": 1}', id="another text"),
         pytest.param("vllm.port = 1", '{"mode": 3, "sizes": [1]}', id="untouched"),
     ],
 )
@@ -107,10 +107,10 @@ def test_a_json_argument_is_changed_as_its_table(tmp_path: Path, child: str, val
     text = f"profile.extends = ['base']\n{child}\n"
     store = npuprof.open_store(build_store(tmp_path, {"base": BASE, "child": text}))
     config = store.resolve("child")
-    assert config["vllm.compilation-config"] == value
-    assert config.origins("vllm.compilation-config")
+    assert config["vllm.hf-overrides"] == value
+    assert config.origins("vllm.hf-overrides")
     rendered = npuprof.render(config, "vllm")["config.yaml"]
-    line = next(line for line in rendered.splitlines() if line.startswith("compilation-config"))
+    line = next(line for line in rendered.splitlines() if line.startswith("hf-overrides"))
     written = line.partition(": ")[2]
     assert (written[0] == '"') is isinstance(value, str)  # a text is written as the text
 
@@ -305,7 +305,7 @@ def test_other_spellings_are_errors_that_fix_corrects_everywhere(store: Store, r
             ["+gpu-memory-utilization = 0.8"],
             id="set",
         ),
-        pytest.param(("set", "p", "vllm.new_one=1"), ["+new-one = 1"], id="set a new one"),
+        pytest.param(("set", "p", "vllm.max_num_seqs=1"), ["+max-num-seqs = 1"], id="set a new one"),
         pytest.param(("set", "p", "vllm.lora_modules+=c=d"), [], id="append"),
         pytest.param(("unset", "p", "vllm.gpu_memory_utilization"), [], id="unset"),
         pytest.param(("migrate", "p", "--cann", "9.0.0"), [], id="migrate"),

@@ -1,0 +1,172 @@
+"""Faults of the values of a program's arguments, and of the fields in their JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from npuprof import catalog
+from npuprof.checks import meaning
+from npuprof.checks.view import Fault
+from npuprof.document.keys import format_short_value
+from npuprof.model import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_WORDS = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "json": "a table",
+    "list": "a list",
+}
+#: The texts that pydantic takes for true or false.
+_TRUTHS = frozenset(("0", "1", "f", "n", "no", "off", "false", "t", "y", "yes", "on", "true"))
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt])|(\d+)([KMGT])")
+
+
+def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> list[Fault]:
+    """Return the type, choice and range faults of an argument, or of a field in its JSON.
+
+    An argument is text for its program, a field has the types of JSON, as pydantic converts them.
+    """
+    is_field = "." in record.name
+    if record.optional and not is_field and value in ("", "None"):
+        return []
+    if record.bare and value is True:
+        return []
+    kinds = record.kinds or (record.kind,)
+    items = [value]
+    if record.repeated or "list" in kinds:
+        if isinstance(value, list):
+            kinds, items = tuple(record.items.split("|")) if record.items else kinds, value
+        elif not is_field:
+            kinds = tuple(record.items.split("|"))
+    for item in items:
+        read = next(
+            (
+                found
+                for kind in kinds
+                if (found := _read(kind, record, item, is_field)) is not meaning.UNKNOWN
+            ),
+            meaning.UNKNOWN,
+        )
+        if read is meaning.UNKNOWN:
+            return [_build_type_fault(key, record, kinds, item)]
+        if record.choices and not record.unlimited and find_choice(record, item) is None:
+            return [meaning.build_choice_fault(key, item, record)]
+        if span := _describe_missed_range(record, read):
+            what = f"{key} = {format_short_value(item)} is out of range"
+            return [Fault("NP203", what, hint=f"write a number {span}")]
+    return []
+
+
+def find_choice(record: catalog.Setting, value: Any) -> Any:
+    """Return the choice that a value is, None if it is none.
+
+    Enums and the backends of kernels are read in any letter case.
+    """
+
+    def fold(text: Any) -> str:
+        is_folded = record.kind == "any" or record.name.endswith(("_backend", "-backend"))
+        return str(text).lower().replace("-", "_") if is_folded else str(text)
+
+    return next((choice for choice in record.choices if fold(choice) == fold(value)), None)
+
+
+def find_value_states(record: catalog.Setting, value: Any) -> str:
+    """Return the ``states`` of a choice, or of a value where any is accepted; empty for all."""
+    if not record.choices:
+        return ""
+    states = record.choice_reads.get(str(find_choice(record, value)), "")
+    if not record.unlimited or (not states and find_choice(record, value) is not None):
+        return states
+    # "." sorts before "Y"
+    return "".join(map(max, record.unlimited, states or record.unlimited))
+
+
+def _read(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any:
+    """Return a value as the program reads it, ``UNKNOWN`` if it is none of a kind."""
+    if kind == "any":
+        return value
+    if kind == "json":
+        is_table = isinstance(value, dict) or (not is_field and _is_json(record, value))
+        return value if is_table else meaning.UNKNOWN
+    if kind == "list":
+        return value if isinstance(value, list) else meaning.UNKNOWN
+    if isinstance(value, (dict, list)):
+        return meaning.UNKNOWN
+    if kind == "bool":
+        is_truth = isinstance(value, bool) or (is_field and str(value).lower() in _TRUTHS)
+        return value if is_truth else meaning.UNKNOWN
+    if kind == "str":
+        is_text = isinstance(value, str) or not (is_field or isinstance(value, bool))
+        return value if is_text else meaning.UNKNOWN
+    return _read_number(kind, record, value, is_field)
+
+
+def _read_number(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any:
+    if isinstance(value, bool):
+        return int(value) if is_field else meaning.UNKNOWN
+    text = str(value).strip()
+    if record.parsed_as == "size":
+        if text == "auto" and record.minimum == -1:
+            return -1
+        if size := _SIZE.fullmatch(text):
+            decimal, unit, binary, binary_unit = size.groups()
+            power = " kmgt".index((unit or binary_unit).lower())
+            return float(decimal or binary) * (1000 if unit else 1024) ** power
+    try:
+        if kind == "int" and not is_field:
+            return int(text)
+        number = float(text)
+    except ValueError:
+        return meaning.UNKNOWN
+    return number if kind == "float" or number.is_integer() else meaning.UNKNOWN
+
+
+def _is_json(record: catalog.Setting, value: Any) -> bool:
+    """Return whether an argument takes a value as JSON; some take any other text too."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return not record.closed and isinstance(value, (str, list))
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parsed, dict) or not record.closed
+
+
+def _build_type_fault(
+    key: str, record: catalog.Setting, kinds: tuple[str, ...], value: Any
+) -> Fault:
+    expected = " or ".join(_WORDS[kind] for kind in kinds)
+    guess = meaning.UNKNOWN
+    if kinds == (record.kind,) and not isinstance(value, (dict, list)):
+        guess = meaning.guess_plain_value(value, record.kind)
+    guess = meaning.verify_guess(guess, lambda each: find_program_value_faults(key, record, each))
+    hint, fix = meaning.suggest_value(key.partition(".")[2], guess, f"write {expected}", value)
+    what = f"{key} takes {expected}, not {meaning.describe_value_kind(value)}"
+    return Fault("NP202", what, "", hint, fix=fix)
+
+
+def _describe_missed_range(record: catalog.Setting, value: Any) -> str:
+    """Return the range of a number that is outside of it; or nothing."""
+    if isinstance(value, (str, bool, dict, list)) or not isinstance(value, (int, float)):
+        return ""
+    low, high = record.minimum, record.maximum
+    is_inside = (
+        (low is None or value >= low)
+        and (high is None or value <= high)
+        and value not in (record.above, record.below)
+    )
+    if is_inside or math.isnan(value):
+        return ""
+    words = []
+    if low is not None:
+        words.append(f"{'above' if low == record.above else 'of at least'} {low}")
+    if high is not None:
+        words.append(f"{'below' if high == record.below else 'of at most'} {high}")
+    return " and ".join(words)

@@ -1,0 +1,179 @@
+"""Arguments of vLLM in presets: what its parser and its classes accept per release, is clean."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import npuprof
+from npuprof.checks.frameworks import find_framework_faults
+from npuprof.checks.scope import find_scope_faults
+from npuprof.checks.view import Scope
+
+RECORDS = Path(__file__).parent.parent.parent / ".ci" / "upstream" / "vllm"
+RELEASES = sorted(path.stem for path in RECORDS.glob("*.json"))
+GOOD = {
+    "bool": [True, False],
+    "str": ["word"],
+    "json": [{}, '{"key": 1}'],
+    "list": [[]],
+    "any": ["word", 1],
+}
+BAD = {
+    "bool": ["maybe", [1], {"a": 1}],
+    "int": ["lots", 1.5, [1], {"a": 1}],
+    "float": ["lots", {"a": 1}],
+    "size": ["lots", "3q", True],
+    "str": [{"a": 1}],
+    "list": [{"a": 1}],
+}
+
+
+def list_rows(record):
+    """Yield the arguments of a release and the fields of their JSON, each with its path."""
+
+    def list_fields(path, name, inside):
+        for field, row in record["classes"].get(name, {}).items():
+            yield (*path, field), row
+            if "class" in row and row["class"] not in inside:
+                yield from list_fields((*path, field), row["class"], (*inside, name))
+
+    for name, row in record["arguments"].items():
+        yield (name,), row
+        if "class" in row:
+            yield from list_fields((name,), row["class"], ())
+
+
+def list_values(path, row):
+    """Yield values with whether the release accepts them, by its own kind, choices and bounds."""
+    kind, is_field = row["kind"], len(path) > 1
+    if "|" in kind or "nargs" in row or row.get("repeated"):
+        item = "word" if kind == "str" else 1
+        if "choices" in row:
+            item = row["choices"][0]
+        yield [item] if kind != "json" else {}, row.get("nargs") in ("+", "*")
+        return
+    if choices := [] if "." in str(row.get("choices", "")) else row.get("choices", []):
+        yield from ((choice, True) for choice in choices)
+        yield "no-such-choice", False
+        return
+    if kind in ("int", "size", "float"):
+        low = row.get("ge", row["gt"] + (1 if kind != "float" else 0.01) if "gt" in row else None)
+        high = row.get("le", row["lt"] - (1 if kind != "float" else 0.01) if "lt" in row else None)
+        inside = [each for each in (low, high) if each is not None] or [1, 8]
+        yield from ((value, True) for value in inside)
+        yield str(inside[0]), True
+        if low is not None:
+            yield row.get("ge", row.get("gt", 0) + 1) - 1, "gt" in row and "ge" not in row and False
+        if high is not None:
+            yield row.get("le", row.get("lt", 0)) + 1, False
+        if kind == "size":
+            yield from (("32k", True), ("2K", True))
+    elif kind == "json" and (is_field or "class" in row):
+        yield {}, True
+    else:
+        yield from ((value, True) for value in GOOD[kind])
+    if row.get("optional") and not is_field:
+        yield "None", True
+    yield from ((value, False) for value in BAD.get(kind, ()) if not (kind == "str" and is_field))
+
+
+def find_errors(path, value, release):
+    """Return the errors of an argument, or of a field in its JSON, at a release."""
+    name, *inside = path
+    for part in reversed(inside):
+        value = {part: value}
+    there = Scope(None, (), (), versions=(("vllm", (release,)),))
+    faults = [
+        *find_framework_faults("vllm", name, value),
+        *find_scope_faults(there, f"vllm.{name}", value),
+    ]
+    return [fault for fault in faults if fault.severity == "error"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release: str) -> None:
+    record = json.loads((RECORDS / f"{release}.json").read_text("utf-8"))
+    counts = Counter[object]()
+    wrong = []
+    for path, row in list_rows(record):
+        if path == ("additional-config",):
+            continue
+        for value, is_accepted in list_values(path, row):
+            errors = find_errors(path, value, release)
+            counts[is_accepted] += 1
+            if is_accepted and errors:
+                wrong.append(f"{'.'.join(path)} = {value!r}: {errors[0].message}")
+            elif not is_accepted and not errors:
+                counts["missed"] += 1
+    assert not wrong, "\n".join(wrong)
+    assert counts[True] > 800
+    assert counts[False] - counts["missed"] > 0.99 * counts[False] > 500
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "hint"),
+    [
+        pytest.param("prot = 8000", "NP212", "did you mean 'port'?", id="unknown"),
+        pytest.param("tp = 2", "NP212", "write tensor-parallel-size", id="short name"),
+        pytest.param("enable-shared-expert-dp = true", "NP212", "[vllm_ascend]", id="elsewhere"),
+        pytest.param('max-model-len = "32q"', "NP202", "a whole number", id="size"),
+        pytest.param("gpu-memory-utilization = 92", "NP203", "at most 1", id="range"),
+        pytest.param(
+            'speculative-config.num_speculative_tokens = "three"', "NP202", "", id="field"
+        ),
+        pytest.param(
+            '"speculative-config.num_speculative_tokens" = "three"', "NP202", "", id="dotted"
+        ),
+        pytest.param(
+            """speculative-config = '{"methd": "ngram"}'""", "NP212", "method", id="JSON text"
+        ),
+        pytest.param("kv-cache-dtype = 'nvfp4_ds_mla'", "NP404", "", id="choice of later releases"),
+        pytest.param("no-enable-prefix-caching = 'yes'", "NP202", "= true", id="negation"),
+        pytest.param(
+            "no-enable-prefix-caching = true\nenable-prefix-caching = true",
+            "NP213",
+            "unset one",
+            id="conflict",
+        ),
+    ],
+)
+def test_a_fault_of_an_argument_is_an_error_unless_the_release_is_unknown(
+    line: str, code: str, hint: str
+) -> None:
+    preset = f"[vllm]\n{line}\n"
+    (found,) = npuprof.check(npuprof.loads(preset, versions={"vllm_ascend": "0.23.0rc1"}))
+    assert (found.code, found.severity) == (code, "error")
+    assert hint in found.hint
+    for framework in ({"vllm_ascend": "0.11.0"}, {"vllm": "0.60.0"}, {"vllm_ascend": "0.60.0"}):
+        others = npuprof.check(npuprof.loads(preset, versions=framework))
+        assert code == "NP213" or not [each for each in others if each.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'max-model-len = "32k"',
+        'max-model-len = "auto"',
+        'port = "8000"',
+        'quantization = "None"',
+        'compilation-config = { cudagraph_mode = "full_decode_only" }',
+        """kv-transfer-config = '{"kv_role": "kv_both", "kv_port": "20001"}'""",
+        'attention-config.backend = "FLASH_ATTN"',
+        "no-enable-prefix-caching = true\nenable-prefix-caching = false",
+        'served-model-name = "name"',
+        'hf-overrides = { any = "key" }',
+    ],
+)
+def test_what_vllm_converts_is_clean(line: str) -> None:
+    framework = {"vllm": "0.23.0"}
+    found = npuprof.check(npuprof.loads(f"[vllm]\n{line}\n", versions=framework))
+    assert [each for each in found if each.severity == "error"] == []
+
+
+def test_a_value_that_vllm_ascend_overrides_is_a_warning_that_names_the_winner() -> None:
+    (found,) = npuprof.check(npuprof.loads("[vllm]\ndisable-cascade-attn = true\n"))
+    assert (found.code, found.severity) == ("NP502", "warning")
+    assert found.why == "vLLM-Ascend sets it to false."
+    assert npuprof.check(npuprof.loads("[vllm]\ndisable-cascade-attn = false\n")) == []
