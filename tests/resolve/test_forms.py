@@ -90,15 +90,11 @@ hf-overrides = '{"mode": 3, "sizes": [1]}'
 @pytest.mark.parametrize(
     ("child", "value"),
     [
-        pytest.param(
-            "vllm.hf-overrides.x = 1", {"mode": 3, "sizes": [1], "x": 1}, id="table"
-        ),
+        pytest.param("vllm.hf-overrides.x = 1", {"mode": 3, "sizes": [1], "x": 1}, id="table"),
         pytest.param(
             "append.vllm.hf-overrides.sizes = [2]", {"mode": 3, "sizes": [1, 2]}, id="append"
         ),
-        pytest.param(
-            'profile.unset = ["vllm.hf-overrides.mode"]', {"sizes": [1]}, id="unset"
-        ),
+        pytest.param('profile.unset = ["vllm.hf-overrides.mode"]', {"sizes": [1]}, id="unset"),
         pytest.param("""vllm.hf-overrides = '{"x": 1}'""", '{"x": 1}', id="another text"),
         pytest.param("vllm.port = 1", '{"mode": 3, "sizes": [1]}', id="untouched"),
     ],
@@ -305,7 +301,9 @@ def test_other_spellings_are_errors_that_fix_corrects_everywhere(store: Store, r
             ["+gpu-memory-utilization = 0.8"],
             id="set",
         ),
-        pytest.param(("set", "p", "vllm.max_num_seqs=1"), ["+max-num-seqs = 1"], id="set a new one"),
+        pytest.param(
+            ("set", "p", "vllm.max_num_seqs=1"), ["+max-num-seqs = 1"], id="set a new one"
+        ),
         pytest.param(("set", "p", "vllm.lora_modules+=c=d"), [], id="append"),
         pytest.param(("unset", "p", "vllm.gpu_memory_utilization"), [], id="unset"),
         pytest.param(("migrate", "p", "--cann", "9.0.0"), [], id="migrate"),
