@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
-from npuprof.catalog.programs import spell_key
+from npuprof.catalog.programs import find_program, spell_key
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -143,6 +143,13 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
     for key, tail, path in written:
         right = spell_key(key)
         section, name = keys.split_section_and_name(right)
+        program = find_program(section)
+        meant, is_on = (program.flags.get(f"--{name}") if program else None) or (name, True)
+        if meant != name:
+            right = f"{section}.{meant}"
+            hint = f"write {meant}" if is_on else f"write {meant} with the opposite value"
+            yield _build_spelling_finding(profile, key, right, hint, path, tail)
+            continue
         if right in ("", key) or name in catalog.load_sections()[section].tables:
             continue
         fix: Fix | None = Fix(None, name)
@@ -152,15 +159,20 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
         hint = f"write {name}"
         if (*path[:-1], name) in paths:
             fix, hint = None, f"{name} is set too: remove one of them"
-        yield Finding(
-            "NP215",
-            f"{key} is another spelling of {right}",
-            "Parents and child presets would set one argument under two names.",
-            hint,
-            profile.origin(*path),
-            keys.format_key_path(key, tail),
-            fix=fix,
-        )
+        yield _build_spelling_finding(profile, key, right, hint, path, tail)._replace(fix=fix)
+
+
+def _build_spelling_finding(
+    profile: Profile, key: str, right: str, hint: str, path: Path, tail: Path
+) -> Finding:
+    return Finding(
+        "NP215",
+        f"{key} is another spelling of {right}",
+        "Parents and child presets would set one argument under two names.",
+        hint,
+        profile.origin(*path),
+        keys.format_key_path(key, tail),
+    )
 
 
 def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:

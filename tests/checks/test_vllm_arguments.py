@@ -161,7 +161,6 @@ def test_a_fault_of_an_argument_is_an_error_unless_the_release_is_unknown(
         'compilation-config = { cudagraph_mode = "full_decode_only" }',
         """kv-transfer-config = '{"kv_role": "kv_both", "kv_port": "20001"}'""",
         'attention-config.backend = "FLASH_ATTN"',
-        "no-enable-prefix-caching = true\nenable-prefix-caching = false",
         'served-model-name = "name"',
         'hf-overrides = { any = "key" }',
     ],
@@ -170,6 +169,21 @@ def test_what_vllm_converts_is_clean(line: str) -> None:
     framework = {"vllm": "0.23.0"}
     found = npuprof.check(npuprof.loads(f"[vllm]\n{line}\n", versions=framework))
     assert [each for each in found if each.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("no-enable-prefix-caching = true", "write enable-prefix-caching with the opposite value"),
+        ("device-memory-utilization = 0.9", "write gpu-memory-utilization"),
+    ],
+)
+def test_an_argument_has_one_name_in_presets(line: str, hint: str) -> None:
+    """A child's value under another name would not replace its parent's."""
+    found = npuprof.check(npuprof.loads(f"[vllm]\n{line}\n", versions={"vllm": "0.33.0"}))
+    assert [(each.code, each.hint) for each in found if each.severity == "error"] == [
+        ("NP215", hint)
+    ]
 
 
 def test_a_value_that_vllm_ascend_overrides_is_a_warning_that_names_the_winner() -> None:
