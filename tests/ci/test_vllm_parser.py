@@ -81,10 +81,8 @@ def test_the_rows_are_those_of_the_records() -> None:
             "settings.enable-log-requests",
             {
                 "negations": ["--no-enable-log-requests", "--disable-log-requests"],
-                "flag_reads": {
-                    "--no-enable-log-requests": "0.18.0..0.30.0",
-                    "--disable-log-requests": "0.33.0..",
-                },
+                # the parser of 0.33.0 hides --no-enable-log-requests, and reads it
+                "flag_reads": {"--disable-log-requests": "0.33.0.."},
             },
             id="negation that newer releases spell differently",
         ),
