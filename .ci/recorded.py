@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +177,8 @@ def _describe_flags(forms: dict[str, Row], write_ranges: Ranges) -> Row:
             names[flag] = form["flags"][0].removeprefix("--")
     for flag, known in having.items():
         if flag.startswith("--no-"):  # later parsers accept it without listing it
-            known |= {*forms} - {*takewhile(lambda release: release not in known, forms)}
+            first = next(at for at, release in enumerate(forms) if release in known)
+            known.update([*forms][first:])
     row: Row = {}
     negations = [flag for flag in having if _is_negation(flag, names[flag])]
     aliases = [flag for flag in having if flag not in negations]

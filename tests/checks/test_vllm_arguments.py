@@ -130,13 +130,6 @@ def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release: s
             """speculative-config = '{"methd": "ngram"}'""", "NP212", "method", id="JSON text"
         ),
         pytest.param("kv-cache-dtype = 'nvfp4_ds_mla'", "NP404", "", id="choice of later releases"),
-        pytest.param("no-enable-prefix-caching = 'yes'", "NP202", "= true", id="negation"),
-        pytest.param(
-            "no-enable-prefix-caching = true\nenable-prefix-caching = true",
-            "NP213",
-            "unset one",
-            id="conflict",
-        ),
     ],
 )
 def test_a_fault_of_an_argument_is_an_error_unless_the_release_is_unknown(
