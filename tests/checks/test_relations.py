@@ -414,7 +414,7 @@ def test_an_argument_that_a_call_leaves_out_is_unset(more: str, expected: set[st
         pytest.param(
             "[vllm]\nno-enforce-eager = true\n[env]\nTASK_QUEUE_ENABLE = '2'\n",
             {},
-            {"NP3118"},
+            {"NP215", "NP3118"},
             id="flag that is switched off",
         ),
         pytest.param(
