@@ -266,3 +266,11 @@ def test_the_flags_are_those_of_the_catalogue() -> None:
     row = catalog.find_setting("vllm", "enable-prefix-caching")
     assert row is not None
     assert row.negations == ("--no-enable-prefix-caching", "--disable-prefix-caching")
+
+
+def test_a_word_to_be_replaced_in_a_manual_is_an_unknown_value() -> None:
+    """As in vllm-project/recipes moonshotai/Kimi-K2.5.md: a shell takes it for redirections."""
+    text = "```bash\nvllm serve m --port <http-port> \\\n  --served-model-name n\n```\n"
+    settings = {s.name: s for s in import_script("a.md", text.encode()).settings}
+    assert settings["port"].reason == "depends on $http_port_"
+    assert settings["served-model-name"].value in ("n", ["n"])

@@ -15,11 +15,18 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _PROMPT = re.compile(r"^[ \t]*[$#] (?=\S)", re.MULTILINE)
+#: A word to be replaced, which a shell would take for two redirections.
+_PLACEHOLDER = re.compile(r"(?<=[ \t])<(?P<name>[A-Za-z][\w-]*)>")
 _QUOTED = re.compile(r"^[ \t]*>", re.MULTILINE)
 
 
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
+
+
+def _refer(match: re.Match[str]) -> str:
+    """Return a reference, as long as the placeholder, to a variable that nobody sets."""
+    return f"${match['name'].replace('-', '_')}_"
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
@@ -28,6 +35,7 @@ def import_markdown(path: str, text: str) -> ImportedFile:
     for match in _BLOCK.finditer(text):
         # blanks keep the columns
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]
+        block = _PLACEHOLDER.sub(_refer, block)
         # blank lines keep the line numbers of the file
         line = text.count("\n", 0, match.start("text"))
         parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
