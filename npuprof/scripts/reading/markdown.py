@@ -16,7 +16,7 @@ _BLOCK = re.compile(
 )
 _PROMPT = re.compile(r"^[ \t]*[$#] (?=\S)", re.MULTILINE)
 #: A word to be replaced, which a shell would take for two redirections.
-_PLACEHOLDER = re.compile(r"(?<=[ \t])<(?P<name>[A-Za-z][\w-]*)>")
+_PLACEHOLDER = re.compile(r"(?<=[ \t])<(?P<name>[A-Za-z][\w-]*)>(?=\s)")
 _QUOTED = re.compile(r"^[ \t]*>", re.MULTILINE)
 
 

@@ -18,7 +18,9 @@ from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
+from npuprof.scripts.reading.variable_files import is_placeholder
 from npuprof.scripts.script_records import (
+    PLACEHOLDER,
     UNSET,
     Position,
     ScriptLocation,
@@ -383,6 +385,8 @@ def _read_table_argument(
     position = argument.line, argument.column
     if argument.open_part:
         reason = f"depends on {argument.open_part}"
+    elif is_placeholder(argument.text):
+        reason = PLACEHOLDER
     elif problems:
         _, _, message = problems[0].message.partition(": ")
         reason = f"{NO_TABLE}: {message}"
