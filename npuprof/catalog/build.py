@@ -97,6 +97,7 @@ def build_parts() -> TomlTable:
         if "pins" in files["framework"]
     }
     parts["pages"] = _read_toml_file("pages.toml")
+    parts["error_codes"] = _freeze_lists(_read_toml_file("error_codes.toml")["error"])
     others = _read_toml_file("variables.toml")
     parts["variables"] = {
         **_index_variables(others["variables"]),

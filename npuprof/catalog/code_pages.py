@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from npuprof.catalog import load_built_part
@@ -72,34 +71,6 @@ def _example_files(example: str | dict[str, str]) -> dict[str, str]:
 
 def _example_context(record: TomlTable, side: str) -> dict[str, str]:
     return {"product": record[f"{side}_product"]} if f"{side}_product" in record else {}
-
-
-#: The consecutive words of a message by which a text is recognised, and how many such runs a text
-#: has at least, unless it has all.
-_SHARED_WORDS = 6
-_SHARED_RUNS = 3
-
-
-def list_rules_with_message(text: str) -> list[str]:
-    """Return the codes of the rules whose program prints a text, such as a line of a log.
-
-    Letter case, punctuation and values around the fixed part of the message do not matter.
-    """
-    pasted = f" {_normalise(text)} "
-    counts = {}
-    for code, record in load_built_part("rule_texts")["rules"].items():
-        words = _normalise(record.get("message", "")).split()
-        last = max(len(words) - _SHARED_WORDS, 0)
-        runs = [" ".join(words[at : at + _SHARED_WORDS]) for at in range(last + 1)]
-        count = sum(bool(run) and f" {run} " in pasted for run in runs)
-        if count >= min(len(runs), _SHARED_RUNS):
-            counts[code] = count
-    return [code for code, count in counts.items() if count == max(counts.values())]
-
-
-def _normalise(text: str) -> str:
-    """Return the words of a text, in lower case."""
-    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def find_acceptance_fault(code: str) -> str:

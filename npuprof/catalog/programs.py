@@ -12,13 +12,13 @@ class Program(Record):
     """A program with a ``[launch]`` table in the ``section.toml`` of its framework.
 
     ``starts`` are the words that start it, such as ``vllm serve``; the last one may be the
-    beginning of a module, with a dot at its end. ``calls`` are Python callables that take the
-    arguments as keywords. Names of arguments have dashes, unless the program is ``underscored``;
-    scripts may write either. ``positional`` is the argument without a flag, ``short`` are flags
-    with one dash, ``several`` arguments with more than one value, ``secret`` arguments whose values
-    are left out. ``config`` is the argument that names a file of arguments, ``marks`` are arguments
-    of no other program: a file with two of them is such a file. ``tables`` are arguments whose
-    value is a table with the keys of another section.
+    beginning of a module, with a dot at its end. ``calls`` are Python callables with their module
+    that take the arguments as keywords. Names of arguments have dashes, unless the program is
+    ``underscored``; scripts may write either. ``positional`` is the argument without a flag,
+    ``short`` are flags with one dash, ``several`` arguments with more than one value, ``secret``
+    arguments whose values are left out. ``config`` is the argument that names a file of arguments,
+    ``marks`` are arguments of no other program: a file with two of them is such a file. ``tables``
+    are arguments whose value is a table with the keys of another section.
     """
 
     section: str

@@ -12,7 +12,7 @@ from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import TYPE_CHECKING, Fields, build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, Fields, NpuprofError, build_error, did_you_mean
 from npuprof.report import Answer
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class Option(Verb):
     prose = True
     takes_any_word = True  # an ATC flag is a key, not an option of npuprof
 
-    key = argument("KEY", "Option, environment variable, or ATC flag with its dashes", "key")
+    key = argument(
+        "KEY", "Option, environment variable, ATC flag with its dashes, or message", "key"
+    )
     format = FORMAT
     output = OUTPUT
 
@@ -52,12 +54,14 @@ class Option(Verb):
 
         Raises NpuprofError.
         """
-        if " " in self.key:
-            from npuprof.commands.options import build_list, list_settings_of_message
+        try:
+            section, record = _find_record(self.key)
+        except NpuprofError:
+            from npuprof.commands.options import find_settings_of_message
 
-            if rows := list_settings_of_message(self.key):
-                return build_list(rows)
-        section, record = _find_record(self.key)
+            if found := find_settings_of_message(self.key):
+                return found
+            raise
         name = record.name
         ruled = [
             rule

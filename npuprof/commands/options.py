@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from npuprof import catalog
 from npuprof.catalog import find_record_texts, products, releases
@@ -11,38 +10,70 @@ from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, flag, option, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.commands.rule import load_team_policy
+from npuprof.document import keys
 from npuprof.document.keys import format_full_key
-from npuprof.model import build_error, did_you_mean
+from npuprof.model import TYPE_CHECKING, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 
+if TYPE_CHECKING:
+    from typing import Any
 
-def build_list(rows: list[dict[str, str]]) -> Answer:
-    """Return a list of settings as text and JSON."""
+    from npuprof.catalog.messages import ErrorCode
+
+
+def _build_list(rows: list[dict[str, str]], errors: Sequence[ErrorCode] = ()) -> Answer:
+    """Return a list of settings, after the error codes that led to them, as text and JSON."""
+    table = Table([(row["name"], row["summary"]) for row in rows], header=("name", "what it does"))
+    pages = "\n".join(map(_format_error, errors))
+    shown = ("code", "meaning", "releases", "settings", "source")
+    fields = [{name: getattr(error, name) for name in shown} for error in errors]
     return Answer(
         {
-            "text": lambda: Table(
-                [(row["name"], row["summary"]) for row in rows], header=("name", "what it does")
+            "text": lambda: (
+                f"{pages}\n{table.format_plain()}".strip("\n") + "\n" if pages else table
             ),
-            "json": lambda: {"schema": "npuprof.options/1", "options": rows},
+            "json": lambda: {
+                "schema": "npuprof.options/1",
+                "options": rows,
+                **({"errors": fields} if fields else {}),
+            },
         }
     )
 
 
-def list_settings_of_message(text: str) -> list[dict[str, str]]:
-    """Return the settings of the rules whose program prints a text, each with its rule."""
-    from npuprof.catalog.code_pages import list_rules_with_message  # few queries are messages
+def _format_error(error: ErrorCode) -> str:
+    """Return meaning, releases and sources of an error code as lines."""
+    facts = {"releases": error.releases, "source": "; ".join(error.source)}
+    lines = [f"    {name}: {fact}\n" for name, fact in facts.items() if fact]
+    return f"{': '.join(filter(None, (error.code, error.meaning)))}\n\n{''.join(lines)}"
 
-    rows = []
-    for code in list_rules_with_message(text):
-        rule = catalog.find_rule(code)
-        for name in rule.options:
-            section = "options" if catalog.find_option(name) else "env"
-            if "." in name:
-                section = name.partition(".")[0]
-            summary = f"{code}: {rule.what}"
-            rows.append({"name": name, "section": section, "summary": summary})
-    return rows
+
+def _build_row(key: str, summary: str = "") -> dict[str, str]:
+    """Return the row of a full key; the default summary is its own."""
+    section, name = keys.split_section_and_name(key)
+    return {
+        "name": f"{catalog.load_sections()[section].prefix}{name}",
+        "section": section,
+        "summary": summary or find_record_texts(section, name).get("summary", ""),
+    }
+
+
+def find_settings_of_message(text: str) -> Answer | None:
+    """Return the settings that the message of a program leads to, None if there are none.
+
+    They are those of the rules and the error codes in it, else those that it names.
+    """
+    from npuprof.catalog import messages  # few queries are messages
+
+    rules = map(catalog.find_rule, messages.list_rules_with_message(text))
+    errors = messages.list_errors_with_message(text)
+    rows = [_build_row(key, f"{rule.code}: {rule.what}") for rule in rules for key in rule.options]
+    rows += [_build_row(key) for error in errors for key in error.settings]
+    if not rows and not errors:
+        rows = list(map(_build_row, messages.list_named_settings(text)))
+    by_name = {row["name"]: row for row in reversed(rows)}
+    return _build_list([*by_name.values()][::-1], errors) if rows or errors else None
 
 
 def _list_risks() -> list[str]:
@@ -78,7 +109,7 @@ class Options(Verb):
     group = "reference"
 
     query = optional_argument(
-        "QUERY", "Words to search for in names and summaries [default: list all entries]", "nothing"
+        "QUERY", "Words in names and summaries, or a message [default: list all entries]", "nothing"
     )
     deprecated = flag(
         "--deprecated", text="List only entries that are deprecated, removed or without effect"
@@ -132,9 +163,9 @@ class Options(Verb):
                 is_match = all(term in text for term in terms)
                 if is_match and all(accepts(section, name) for accepts in filters):
                     rows.append({"name": shown, "section": section, "summary": summary})
-        if not rows and self.query is not None and not filters:
-            rows = list_settings_of_message(self.query)
         if not rows:
+            if self.query and not filters and (found := find_settings_of_message(self.query)):
+                return found
             known = {
                 part: None for name in catalog.record_names() for part in (name, *name.split("_"))
             }
@@ -146,7 +177,7 @@ class Options(Verb):
                 else f"nothing in the catalogue matches {self.query!r}"
             )
             raise build_error("NP201", what, "", hint)
-        return build_list(rows)
+        return _build_list(rows)
 
     def _build_filters(self) -> list[Callable[[str, str], bool]]:
         """Return the filters. Raises NpuprofError for an unknown release, product or risk."""

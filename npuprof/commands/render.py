@@ -205,6 +205,8 @@ class Render(ResolvingVerb):
         self, outputs: Outputs, rendered: list[OutputFiles], over: list[str]
     ) -> Answer:
         """Return the files that are not up to date, by preset."""
+        from npuprof.renderers.outputs import describe_problems
+
         if self.check != _ANY:
             chosen = os.path.relpath(os.path.realpath(str(self.check)), outputs.base)
             rendered = [entry for entry in rendered if chosen in (entry.output.path, entry.code)]
@@ -218,8 +220,7 @@ class Render(ResolvingVerb):
             (entry.output.describe(), entry) for entry in wrong
         ).items():
             lines.append(f"{name}:\n")
-            for entry in entries:
-                lines += [f"  {line}\n" for line in entry.describe_problems(outputs.folder)]
+            lines += [f"  {line}\n" for line in describe_problems(entries, outputs.folder)]
         force = any(entry.needs_force for entry in wrong)
         notes = [f"not up to date: {len(wrong)} of {format_count(len(rendered), 'output')}"]
         if wrong:

@@ -76,8 +76,8 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
         for pair in survey.pairs
         if everything and not pair.is_touched
     ]
-    outputs = [f"outputs: {', '.join(map(escape_controls, survey.outputs))}"]
-    blocks += [headlines, unchanged, outputs if survey.outputs else []]
+    outputs = [f"output {escape_controls(output)}" for output in survey.outputs]
+    blocks += [headlines, unchanged, outputs]
     blocks.append([format_survey_totals(survey)])
     return "\n".join("".join(f"{line}\n" for line in block) for block in blocks if block)
 

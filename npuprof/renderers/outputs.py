@@ -20,6 +20,7 @@ from npuprof.renderers.stamp import (
     read_listed_sidecars,
 )
 from npuprof.renderers.trusting import COMPARED
+from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
 from npuprof.store.checked import CheckedStore
@@ -49,25 +50,27 @@ class OutputFiles(Record):
     states: dict[str, State]
 
     @property
-    def problems(self) -> dict[str, list[str]]:
-        """The files that are not current, by their worst problem."""
-        return group_pairs(
+    def problems(self) -> list[tuple[str, str]]:
+        """The worst problem of each file that is not current, with its path."""
+        return [
             (next(name for name in PROBLEMS if getattr(state, name)), path)
             for path, state in self.states.items()
             if not state.current
-        )
-
-    def describe_problems(self, folder: str = "") -> list[str]:
-        """Return each problem with its files, whose paths are relative to the folder."""
-        return [
-            f"{PROBLEMS[name]}: {', '.join(os.path.join(folder, path) for path in paths)}"
-            for name, paths in self.problems.items()
         ]
 
     @property
     def needs_force(self) -> bool:
         """Whether a file is overwritten only with ``--force``."""
-        return not self.problems.keys().isdisjoint(("foreign", "edited"))
+        return any(state.foreign or state.edited for state in self.states.values())
+
+
+def describe_problems(entries: Iterable[OutputFiles], folder: str = "") -> list[str]:
+    """Return each problem with its files, whose paths are relative to the folder."""
+    files = group_pairs(pair for entry in entries for pair in entry.problems)
+    return [
+        f"{PROBLEMS[name]}: {', '.join(os.path.join(folder, path) for path in paths)}"
+        for name, paths in files.items()
+    ]
 
 
 def compare_with_files(
@@ -192,10 +195,11 @@ def _find_output_faults(store: CheckedStore) -> Iterator[Finding]:
     )
     yield from findings
     why = "Whoever uses its files does not get the values of the presets."
-    for entry in entries:
-        output = entry.output
-        if problems := "; ".join(entry.describe_problems()):
-            what = f"the output {output.path} of {output.describe()} is not up to date; {problems}"
-            hint = f"npuprof render --all{' --force' if entry.needs_force else ''}"
-            names = (output.spec,)
-            yield build_finding("NP713", what, why, hint, output.origin, "output", names)
+    for spec, wrong in group_pairs(
+        (entry.output.spec, entry) for entry in entries if entry.problems
+    ).items():
+        problems = "; ".join(describe_problems(wrong))
+        what = f"not up to date: {format_count(len(wrong), 'output')} of {spec}; {problems}"
+        force = any(entry.needs_force for entry in wrong)
+        hint = f"npuprof render --all{' --force' if force else ''}"
+        yield build_finding("NP713", what, why, hint, wrong[0].output.origin, "output", (spec,))

@@ -61,11 +61,12 @@ def write_all_rendered(placed: Sequence[Placed]) -> list[str]:
         planned = []
         findings: list[Finding] = []
         with lock_folders(os.path.dirname(name) or "." for name in names):
-            for entry in placed:
+            # the code file before those beside it, in the answer
+            for entry in reversed(placed):
                 try:
                     planned += _plan_files(entry.code, entry.below, entry.rendered, entry.force)
                 except NpuprofError as error:
-                    findings += error.findings
+                    findings = [*error.findings, *findings]
             if findings:
                 raise NpuprofError(findings)
             writing.write_planned_files(planned)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from npuprof.commands.options import list_settings_of_message
 from npuprof.model import Context
 from npuprof.scripts import lint
 from npuprof.scripts.reading import import_script
@@ -289,35 +288,6 @@ def test_a_finding_names_the_places_of_all_its_settings() -> None:
     (found,) = findings(text)
     assert found.line == 2
     assert found.why.endswith("env.PYTORCH_NPU_ALLOC_CONF is set in line 5.")
-
-
-# -- from a message to the settings ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        (
-            "RuntimeError: Do not support TASK_QUEUE_ENABLE = 2 during NPU graph capture, please "
-            "export TASK_QUEUE_ENABLE=1/0.\n[ERROR] 2026-04-01 (PID:12) ERR00007 PTA not support",
-            {"env.TASK_QUEUE_ENABLE", "vllm.compilation-config", "vllm.enforce-eager"},
-        ),
-        (
-            "assert 'expandable_segments:True' not in conf\nAssertionError: Expandable segments "
-            "are not compatible with memory pool. Please track https://github.com/pytorch",
-            {"vllm.enable-sleep-mode", "env.PYTORCH_NPU_ALLOC_CONF"},
-        ),
-        (
-            "only set hccl_intra_roce_enable, and the val is zero, pls set HCCL_INTRA_PCIE_ENABLE",
-            {"env.HCCL_INTRA_ROCE_ENABLE", "env.HCCL_INTRA_PCIE_ENABLE"},
-        ),
-        ("The watchdog timeout is less than or equal to the HCCL execution timeout", set()),
-        ("RuntimeError: please set it to a value greater than 1, or disable it", set()),
-        ("vLLM-Ascend stops at the start", set()),
-    ],
-)
-def test_a_message_of_a_program_leads_to_its_settings(text: str, settings: set[str]) -> None:
-    assert {row["name"] for row in list_settings_of_message(text)} == settings
 
 
 # -- upstream --------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def test_an_edit_shows_exactly_the_outputs_that_it_changes(
         for finding in json.loads(run("check", "--format", "json").out)["findings"]
         if finding["code"] == "NP713"
     ]
-    assert {*re.findall(r"the output (\S+)", str(found))} == expected
+    assert {*re.findall(r"(deploy/[^,\s]+)/config\.yaml", str(found))} == expected
     head = fleet.commit()
     compared = json.loads(run("diff", "--rev", f"{base}..{head}", "--format", "json").out)
     assert {name.partition(" ")[0] for name in compared.get("outputs", ())} == expected
@@ -166,7 +166,7 @@ def test_an_edit_shows_exactly_the_outputs_that_it_changes(
     review = run("review")
     page = (tmp_path / "summary.md").read_text()
     assert {*re.findall(r"(deploy/[\w-]+/[\w-]+) \(", page)} == expected
-    assert {*re.findall(r"the output (\S+)", review.out)} == expected
+    assert {*re.findall(r"(deploy/[^,\s]+)/config\.yaml", review.out)} == expected
     assert run("render", "--all").code == 0
     assert run("render", "--all", "--check").code == 0
 
@@ -499,7 +499,7 @@ def test_a_composition_of_an_output_is_listed_and_compared(run: Run) -> None:
     assert [row["name"] for row in rows] == ["decode", "serving", "serving+decode"]
     edit("profiles/decode.toml", "64", "65")
     expect(run("diff", "serving+decode"), 0, "vllm.max-num-seqs 64 → 65")
-    expect(run("diff"), 0, "outputs: deploy/decode (serving+decode for atlas-a3)")
+    expect(run("diff"), 0, "output deploy/decode (serving+decode for atlas-a3)")
     page = run("diff", "--format", "html").out
     assert "<p>outputs: deploy/decode (serving+decode for atlas-a3)</p>" in page
     assert "<p>outputs" not in run("diff", "--format", "html", "--rev", "HEAD..HEAD").out

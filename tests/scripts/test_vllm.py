@@ -163,6 +163,74 @@ def test_what_is_not_constant_is_listed_with_the_reason(name: str, text: str, re
     assert faults(name, text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments", "reasons"),
+    [
+        (
+            "from vllm import LLM\nLLM('m', tensor_parallel_size=2, hf_token='x')",
+            {"model": "m", "tensor-parallel-size": 2},
+            ["is a secret"],
+        ),
+        (
+            "import vllm\nmore = {'max_num_seqs': 4, 'seed': None}\nvllm.LLM(model='m', **more)",
+            {"model": "m", "max-num-seqs": 4},
+            ["None says nothing"],
+        ),
+        (
+            "from vllm.engine.arg_utils import AsyncEngineArgs\n"
+            "AsyncEngineArgs(*names, enforce_eager=True, **load())",
+            {"enforce-eager": True},
+            ["depends on *names", "depends on the result of load()"],
+        ),
+        ("from lmdeploy import LLM\nLLM('m', tensor_parallel_size=2)", {}, []),
+        ("class LLM: ...\nLLM('m', tensor_parallel_size=2)", {}, []),
+    ],
+)
+def test_arguments_of_vllm_s_classes_are_those_of_the_command(
+    text: str, arguments: dict[str, Any], reasons: list[str]
+) -> None:
+    """As in vLLM's own examples of offline inference; other libraries have a class LLM too."""
+    settings = [setting for setting in read("a.py", text).settings if setting.surface == "vllm"]
+    given = {s.key.removeprefix("vllm."): s.value for s in settings if not s.reason}
+    assert given == arguments
+    assert [s.reason for s in settings if s.reason] == reasons
+
+
+def test_a_variable_and_an_argument_of_one_call_are_judged_together() -> None:
+    """vllm_ascend/device_allocator/camem.py stops at this pair."""
+    lines = ["import os", "from vllm import LLM", "os.environ['PYTORCH_NPU_ALLOC_CONF'] = {!r}"]
+    text = "\n".join([*lines, "LLM('m', enable_sleep_mode=True)"])
+    for value, codes in {
+        "expandable_segments:True": ["NP3117"],
+        "max_split_size_mb:64": [],
+    }.items():
+        found = check_script(read("a.py", text.format(value)), Context())
+        assert [finding.code for finding in found if finding.severity == "error"] == codes
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.sh", "export HCCL_IF_BASE_PORT=60000 MASTER_PORT=60003\npython a.py", True),
+        ("a.sh", "export HCCL_IF_BASE_PORT=60000 MASTER_PORT=60032\npython a.py", False),
+        ("a.sh", "export HCCL_IF_BASE_PORT=60000 MASTER_PORT=$PORT\npython a.py", False),
+        ("a.sh", "export MASTER_PORT=all OMP_NUM_THREADS=all\npython a.py", False),
+        (
+            "a.py",
+            "import os\nos.environ.update(HCCL_IF_BASE_PORT='60000', MASTER_PORT='60003')",
+            True,
+        ),
+    ],
+)
+def test_rules_know_variables_that_other_programs_read_too(
+    name: str, text: str, found: bool
+) -> None:
+    """hccl's manual says so about HCCL_IF_BASE_PORT; MASTER_PORT alone says nothing of NPUs."""
+    codes = [finding.code for finding in check_script(read(name, text), Context())]
+    assert codes == ["NP3210"] * found
+    assert "MASTER_PORT" not in imported(name, text).get("env", {}) if found else True
+
+
 @given(st.text(max_size=60))
 def test_any_text_of_additional_config_is_read_or_a_finding(text: str) -> None:
     found = check_script(

@@ -75,7 +75,8 @@ def check_script(
     imported: ImportedFile, context: Context, team: Sequence[TeamRule] = ()
 ) -> list[Finding]:
     """Return the findings about a file's settings, in line order; ``team`` are team rules."""
-    launches = [launch for launch in list_launches(imported) if launch.surface != "config"]
+    joined = list_launches(_join_shared_variables(imported))
+    launches = [launch for launch in joined if launch.surface != "config"]
     findings = [
         *imported.problems,
         *find_call_faults(imported, context),
@@ -122,6 +123,21 @@ def check_script(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
+
+
+def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
+    """Return a file with the variables that other programs read too among its settings.
+
+    Only if it sets one of Ascend's: rules are about both.
+    """
+    if not any(setting.surface == "env" for setting in imported.settings):
+        return imported
+    shared = [
+        setting.with_value(value=setting.assigned.written, reason="")
+        for setting in imported.other_variables
+        if catalog.find_variable(setting.name) and isinstance(setting.assigned.written, str)
+    ]
+    return imported._replace(settings=(*imported.settings, *shared))
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:

@@ -9,14 +9,21 @@ import ast
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.programs import load_programs
+from npuprof.catalog.programs import Program, load_programs
 from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Record
+from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.expressions import name_callee
-from npuprof.scripts.python.loops import follow_name, list_table_parts
+from npuprof.scripts.python.loops import (
+    Scoped,
+    follow_name,
+    iterate_keywords,
+    list_table_parts,
+)
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.script_records import Converted
+from npuprof.scripts.script_records import Converted, ScriptValue
 
 
 class _Table(Record):
@@ -43,20 +50,35 @@ def _list_tables() -> dict[str, _Table]:
 
 _TABLES = _list_tables()
 _CALLS = {call: program for program in load_programs() for call in program.calls}
+_NAMES = {call.rpartition(".")[2] for call in _CALLS}
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    program = _CALLS.get(name_callee(call))
-    for keyword in call.keywords:
-        name = keyword.arg or ""
-        if table := _TABLES.get(name):
+    is_named = name_callee(call) in _NAMES
+    program = _CALLS.get(resolve_function_name(call.func, scope)) if is_named else None
+    if program is not None and program.positional:
+        for value in call.args[:1]:
+            _read_argument(visitor, call, program, value, program.positional, (value, scope))
+    for argument in iterate_keywords(call, scope):
+        if table := _TABLES.get(argument.name):
             owner = f"{table.surface}@{call.lineno}"
-            _read_table(visitor, table._replace(owner=owner), keyword.value, scope, ())
-        elif program is not None and name:
-            key = format_full_key(program.section, program.spell_argument(name))
-            owner = f"{program.section}@{call.lineno}"
-            value = visitor.read_value(keyword.value, scope, _convert)
-            visitor.add_setting(keyword, program.section, key, name, value, scope=owner)
+            owned = table._replace(owner=owner)
+            _read_table(visitor, owned, argument.value, argument.scope, ())
+        elif program is not None:
+            given = argument.value, argument.scope
+            _read_argument(visitor, call, program, argument.keyword, argument.name, given)
+
+
+def _read_argument(
+    visitor: Visitor, call: ast.Call, program: Program, node: Located, name: str, value: Scoped
+) -> None:
+    """Report an argument; one without a name makes all that are missing unknown."""
+    key = format_full_key(program.section, program.spell_argument(name)) if name else ""
+    is_secret = program.spell_argument(name) in program.secret
+    read = ScriptValue(reason="is a secret") if is_secret else None
+    read = read or visitor.read_value(*value, _convert)
+    owner = f"{program.section}@{call.lineno}"
+    visitor.add_setting(node, program.section, key, name, read, scope=owner)
 
 
 def _convert(value: Any) -> Converted:
@@ -113,4 +135,4 @@ def _report_unknown(visitor: Visitor, table: _Table, node: ast.expr, reason: str
 
 
 #: Reads the arguments of programs.
-SURFACE = Surface((*_TABLES, *_CALLS), _read_call)
+SURFACE = Surface((*_TABLES, *(f"{name}(" for name in _NAMES)), _read_call)

@@ -81,12 +81,13 @@ def build_variable_setting(
     """
     count_steps(SETTING_STEPS)
     key = find_variable_key(name)
-    if key is None:
-        key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
-        return ScriptSetting(
-            ScriptLocation(path, *at), OTHER, key, name, why, scope="<process>:export"
-        )
     open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
+    if key is None:
+        key, written = format_full_key("env", name), None if open_part else "".join(map(str, parts))
+        other = ScriptValue(reason=explain_other_variable(name), written=written)
+        return ScriptSetting(
+            ScriptLocation(path, *at), OTHER, key, name, other, scope="<process>:export"
+        )
     reason = reason or (f"depends on {open_part}" if open_part else "")
     text, relative = remove_script_folder("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
