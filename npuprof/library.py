@@ -364,9 +364,7 @@ def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
         resolver = config.resolver.for_context(config.context._replace(target=target))
         there = resolver.resolve_members(config.lineage, config.name, config.claims, config.changes)
     if checked:
-        findings = checks.check_before_export(there)
-        if any(finding.severity == "error" for finding in findings):
-            raise NpuprofError(findings)
+        checks.require_exportable(there)
     return there
 
 

@@ -263,6 +263,10 @@ class Origin(Record):
         """The column, from 1; 0 if there is no text."""
         return self.document.locate_path(self.path)[1]
 
+    def locate_below(self, *path: str | int) -> Origin:
+        """Return the origin of a part of the value: at a path below it."""
+        return self._replace(path=(*self.path, *path))
+
     def __repr__(self) -> str:
         return f"<Origin {self}, {self.layer} of {self.profile}>"
 
@@ -503,6 +507,11 @@ class NpuprofError(Exception):
 
     def __repr__(self) -> str:
         return f"NpuprofError({str(self)!r})"
+
+
+def select_errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that are errors."""
+    return [finding for finding in findings if finding.severity == "error"]
 
 
 def build_error(

@@ -7,7 +7,7 @@ numbering: a range over it selects the releases that have a package inside.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import groupby, takewhile
 from operator import itemgetter
@@ -208,7 +208,12 @@ def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
             runs[-1].append(name)
         elif runs[-1]:
             runs.append([])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs if run)
+    return ", ".join(describe_span(run) for run in runs if run)
+
+
+def describe_span(names: Sequence[str]) -> str:
+    """Return successive releases as text: ``8.0.0``, ``8.0.0 to 9.0.0``."""
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def describe_set(letters: str, axis: str, *, unknown: bool = False) -> str:
@@ -224,7 +229,7 @@ def describe_set(letters: str, axis: str, *, unknown: bool = False) -> str:
     for letter, group in groupby(zip(letters, known, strict=False), key=itemgetter(0)):
         run = [name for _, name in group]
         if letter == "Y" or (unknown and letter == "?"):
-            span = run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}"
+            span = describe_span(run)
             if len(run) > 1 and run[-1] == known[-1]:
                 span = f"{run[0]} on"
             parts.append(f"{span} (unknown)" if letter == "?" else span)

@@ -12,6 +12,7 @@ from operator import add
 
 from npuprof import catalog
 from npuprof.model import Origin, Path, TomlTable
+from npuprof.system import is_list_of, map_leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,25 +101,15 @@ def parse_structured_value(key: str, value: Any) -> Any:
 
 def wrap_in_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf``, all with the same origin."""
-    if isinstance(value, dict):
-        return {name: wrap_in_leaves(item, origin) for name, item in value.items()}
-    if isinstance(value, list):
-        return [wrap_in_leaves(item, origin) for item in value]
-    return Leaf(value, origin)
+    return map_leaves(lambda leaf: Leaf(leaf, origin), value)
 
 
 def trace_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf`` that has its own place in the document."""
     if isinstance(value, dict):
-        return {
-            name: trace_leaves(item, origin._replace(path=(*origin.path, name)))
-            for name, item in value.items()
-        }
+        return {name: trace_leaves(item, origin.locate_below(name)) for name, item in value.items()}
     if isinstance(value, list):
-        return [
-            trace_leaves(item, origin._replace(path=(*origin.path, index)))
-            for index, item in enumerate(value)
-        ]
+        return [trace_leaves(item, origin.locate_below(index)) for index, item in enumerate(value)]
     return Leaf(value, origin)
 
 
@@ -323,7 +314,7 @@ def format_exported_text(name: str, value: Any) -> str | None:
 def _sort_unordered_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _sort_unordered_lists(item) for name, item in value.items()}
-    if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+    if is_list_of((str, int), value):
         return sorted(_join_sets([], value), key=lambda i: (str(type(i)), i))
     return value
 
@@ -399,8 +390,8 @@ class FrozenDict(dict[str, "Any"]):
     def __copy__(self) -> TomlTable:
         return dict(self)
 
-    def __deepcopy__(self, memo: object) -> TomlTable:
-        return {name: copy_value(item) for name, item in self.items()}
+    def __deepcopy__(self, memo: object) -> Any:
+        return copy_value(self)
 
 
 class FrozenList(list["Any"]):
@@ -419,8 +410,8 @@ class FrozenList(list["Any"]):
     def __copy__(self) -> list[Any]:
         return list(self)
 
-    def __deepcopy__(self, memo: object) -> list[Any]:
-        return [copy_value(item) for item in self]
+    def __deepcopy__(self, memo: object) -> Any:
+        return copy_value(self)
 
 
 def freeze_value(value: Any) -> Any:
@@ -432,6 +423,4 @@ def freeze_value(value: Any) -> Any:
 
 def copy_value(value: Any) -> Any:
     """Return a copy of a value, with mutable tables and lists."""
-    if isinstance(value, dict):
-        return {name: copy_value(item) for name, item in value.items()}
-    return [copy_value(item) for item in value] if isinstance(value, list) else value
+    return map_leaves(lambda leaf: leaf, value)

@@ -19,7 +19,15 @@ from npuprof.checks.judging import (
     judge_view,
 )
 from npuprof.checks.view import View
-from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Record, renew_hints
+from npuprof.model import (
+    TYPE_CHECKING,
+    Context,
+    Finding,
+    NpuprofError,
+    Record,
+    renew_hints,
+    select_errors,
+)
 from npuprof.report import format_option
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
@@ -129,7 +137,7 @@ def require_exportable(config: Config) -> list[Finding]:
     Raises NpuprofError for errors and abstract presets.
     """
     findings = check_before_export(config)
-    if any(finding.severity == "error" for finding in findings):
+    if select_errors(findings):
         raise NpuprofError(findings)
     return findings
 

@@ -17,7 +17,7 @@ from npuprof.checks.view import (
     View,
     select_all,
 )
-from npuprof.model import TYPE_CHECKING, Finding
+from npuprof.model import TYPE_CHECKING, Finding, select_errors
 
 if TYPE_CHECKING:
     from typing import Any
@@ -109,7 +109,7 @@ def _check_unrequested_conversion(view: View, about: KeyFilter) -> Iterator[Find
     reads it.
     """
     conversion = judge_view(view.view_surface("atc"), False, about)
-    errors = [item.finding for item in conversion if item.finding.severity == "error"]
+    errors = select_errors(item.finding for item in conversion)
     if not errors:
         return
     reported = [item.finding for item in judge_view(view, False, about)]

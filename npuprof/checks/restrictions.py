@@ -15,7 +15,7 @@ from npuprof.catalog.values import read_choice
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import TYPE_CHECKING, Finding, Path, has_only_digits
-from npuprof.system import list_items
+from npuprof.system import list_leaves
 
 if TYPE_CHECKING:
     from typing import Any
@@ -120,7 +120,7 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
             late.append(release)
     if not late:
         return None
-    span = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
+    span = releases.describe_span(late)
     what = f"{option.name} cannot be written for the target {target} in CANN {span}"
     why = (
         "The adapter of that release has no "
@@ -191,7 +191,7 @@ def _find_unwritable_faults(
         )
     if surface in option.surface_range:
         low, high = option.surface_range[surface]
-        for path, number in list_leaves(option, value):
+        for path, number in list_option_leaves(option, value):
             if type(number) is int and not low <= number <= high:
                 what = f"{option.name} = {number} is out of range for {where}"
                 yield Fault("NP203", what, "", f"write {low} to {high}", path)
@@ -203,7 +203,7 @@ def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
     names = (
         value.replace(" ", "").split(",") if isinstance(value, str) else value
     )  # the engine trims each name
-    for path, name in list_leaves(option, names):
+    for path, name in list_option_leaves(option, names):
         if str(name).lower() not in known and re.fullmatch(option.pattern, str(name)):
             what = f"{option.name}: the manual does not list {format_short_value(name)}"
             why = "It names the operators that the option is supported for."
@@ -256,17 +256,9 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         )
 
 
-def list_leaves(option: Option, value: Any) -> list[tuple[Path, Any]]:
+def list_option_leaves(option: Option, value: Any) -> list[tuple[Path, Any]]:
     """Return the members of a value with their paths; a text in the option's form is parsed."""
-    return _list_leaves(values.parse_structured_value(option.name, value), ())
-
-
-def _list_leaves(value: Any, path: Path) -> list[tuple[Path, Any]]:
-    if isinstance(value, (dict, list)):
-        return [
-            leaf for name, item in list_items(value) for leaf in _list_leaves(item, (*path, name))
-        ]
-    return [(path, value)]
+    return list_leaves(values.parse_structured_value(option.name, value))
 
 
 def find_family_faults(scope: Scope, key: str, record: catalog.Entry, text: str) -> Iterator[Fault]:
@@ -343,9 +335,7 @@ def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str)
         early = [name for name in scope.releases if releases.is_earlier(name, release)]
         if (early or not scope.releases) and not re.fullmatch(pattern, text):
             span = (
-                f"CANN {early[0] if len(early) == 1 else f'{early[0]} to {early[-1]}'}"
-                if early
-                else f"releases before {release}"
+                f"CANN {releases.describe_span(early)}" if early else f"releases before {release}"
             )
             what = f"{key} = {format_short_value(text)} is not complete for {span}"
             yield Fault(

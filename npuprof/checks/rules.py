@@ -13,7 +13,7 @@ from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Finding, Path, Record
-from npuprof.system import join_boxes, lazy_pattern
+from npuprof.system import is_list_of, join_boxes, lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -250,7 +250,7 @@ def _resolve_rule_key(name: str) -> tuple[str, tuple[str, ...]]:
 def check_size_profiles(view: View) -> Iterator[Finding]:
     """Compare size profiles with the open dimensions of the shapes that they fill."""
     dims = values.parse_structured_value("dynamic_dims", view.settings.get("dynamic_dims"))
-    if not isinstance(dims, list) or not all(isinstance(sizes, list) for sizes in dims):
+    if not is_list_of(list, dims):
         return
     limits = catalog.find_option("dynamic_dims")
     assert limits is not None

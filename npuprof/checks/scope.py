@@ -14,7 +14,7 @@ from npuprof.checks.restrictions import (
     find_form_faults,
     find_surface_faults,
     find_twin_flag,
-    list_leaves,
+    list_option_leaves,
     list_surface_releases,
 )
 from npuprof.checks.view import Fault, Scope, SettingFault, View
@@ -405,7 +405,7 @@ def _find_value_product_faults(
     scope: Scope, option: Option, allowed: dict[str, tuple[str, ...]], value: Any
 ) -> Iterator[Fault]:
     """Yield the values, and parts of them, that a product family does not support."""
-    for path, item in list_leaves(option, value) if allowed and scope.families else ():
+    for path, item in list_option_leaves(option, value) if allowed and scope.families else ():
         works = allowed.get(str(item)) if isinstance(item, (str, int)) else None
         barred = [family for family in scope.families if family not in works] if works else []
         if works and barred:

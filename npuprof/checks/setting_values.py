@@ -14,7 +14,7 @@ from npuprof.checks.restrictions import (
     find_twin_flag,
     has_form_of_flag,
     is_taken_by_flag,
-    list_leaves,
+    list_option_leaves,
 )
 from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults
 from npuprof.document import keys
@@ -429,7 +429,7 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     found = [*form.caveats(names)] if form.caveats else []
     if option.names:
         found += caveats.find_name_caveats(option.names, names)
-    for path, item in list_leaves(option, names):
+    for path, item in list_option_leaves(option, names):
         if caveat := option.doubtful_values.get(str(item)):
             found.append(ValueFault(path, caveat, "write another"))
     if found:

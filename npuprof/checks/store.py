@@ -15,7 +15,16 @@ from npuprof.catalog import build_finding, is_passed_through
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import Verdict, check_config, check_values, fold_findings, judge_config
 from npuprof.checks.lifetimes import build_newer_findings
-from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import (
+    TYPE_CHECKING,
+    Context,
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    build_error,
+    select_errors,
+)
 from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.output import track_items
@@ -152,7 +161,7 @@ class StoreReport(Record):
         With any, no statement about all presets is possible.
         """
         # Presets, a wheel or an export could not read these copies.
-        unfit = sum(finding.severity == "error" for finding in self.copies)
+        unfit = len(select_errors(self.copies))
         return unfit + len(self.unreadable) + len(self.stray_names) + len(self.faults)
 
     @cached_property

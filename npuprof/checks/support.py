@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 
 from npuprof.checks import check_config, fold_findings, identify_finding
 from npuprof.checks.scope import MEANT_CODES
-from npuprof.model import TYPE_CHECKING, Context, Fields, Finding, NpuprofError, Record
+from npuprof.model import (
+    TYPE_CHECKING,
+    Context,
+    Fields,
+    Finding,
+    NpuprofError,
+    Record,
+    select_errors,
+)
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table
@@ -25,7 +33,7 @@ class Cell(Record):
     @property
     def errors(self) -> list[Finding]:
         """The errors."""
-        return [finding for finding in self.findings if finding.severity == "error"]
+        return select_errors(self.findings)
 
     @property
     def warnings(self) -> list[Finding]:

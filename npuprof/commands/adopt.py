@@ -12,7 +12,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import NewFile, format_difference, locate_new_file, require_free_name
-from npuprof.model import Fields, Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import Fields, Finding, NpuprofError, Place, Record, build_error, select_errors
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
@@ -134,7 +134,7 @@ class Adopt(Verb):
         report = _Report(proposal.texts, sources, adoption, other_notes, self.dry_run)
         problems += adoption.faults
         code = int(self.strict and bool(adoption.unchanged or other_notes))
-        if any(problem.severity == "error" for problem in problems):
+        if select_errors(problems):
             code = 2
         if self.format == "json":
             return Answer({"json": report.build_fields}, code=code, problems=tuple(problems))
@@ -217,7 +217,7 @@ def _find_rejected(
         try:
             require_exportable(injector.resolve_config(f"{below}{leaf.name}", {}))
         except NpuprofError as error:
-            faults = [fault for fault in error.findings if fault.severity == "error"]
+            faults = select_errors(error.findings)
             for draft in leaf.drafts:
                 rejected.setdefault(draft.file, []).extend(
                     _place_in_script(fault, draft) for fault in faults

@@ -12,7 +12,7 @@ from npuprof.edit.paths import find_at_path
 from npuprof.history import git_writing
 from npuprof.history.git_writing import ExpectedCommit
 from npuprof.history.proposed import load_last_commit, propose_commit
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError, select_errors
 from npuprof.report import Answer
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
@@ -178,8 +178,7 @@ class _Changes:
                 profiles=finding.profiles or (pair.name,)
             )
             for pair in found.pairs
-            for finding in pair.broken
-            if finding.severity == "error"
+            for finding in select_errors(pair.broken)
         ]
         if findings := [*self._find_edits(after), *errors]:
             what = "nothing was committed: the commit would have errors that the last one has not"

@@ -24,7 +24,7 @@ from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
-from npuprof.system import list_items
+from npuprof.system import list_leaves
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class _Explained:
             origin = authors[0] if authors else config.origin(key, tail)
             return [_describe_author(origin)] if origin else []
         winners = []
-        for path, leaf in _list_leaves(value, ()):
+        for path, leaf in list_leaves(value):
             location = keys.format_key_path("", path).lstrip(".") or "itself"
             author = _describe_author(leaf.origin)
             winners.append(f"{format_toml_value(leaf.value)} at {location}: {author}")
@@ -337,12 +337,6 @@ def _describe_commit(commit: Fields) -> str:
 def _describe_author(origin: Origin) -> str:
     layer = "" if origin.layer == "values" else f", {origin.layer}"
     return f"{origin.profile} ({origin}{layer})" if origin.profile != origin.file else str(origin)
-
-
-def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
-    if isinstance(value, values.Leaf):
-        return [(path, value)]
-    return [pair for name, item in list_items(value) for pair in _list_leaves(item, (*path, name))]
 
 
 def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:

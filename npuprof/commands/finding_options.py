@@ -16,6 +16,7 @@ from npuprof.model import (
     build_error,
     build_usage_error,
     did_you_mean,
+    select_errors,
 )
 from npuprof.report import Answer
 from npuprof.report import findings as written
@@ -116,7 +117,7 @@ class JudgingVerb(Verb):
         # findings of unread files would be missing in it, or be taken out
         if self.write_baseline and unread:
             what = f"{self.baseline} was not written: not everything could be read"
-            errors = [finding for finding in serious if finding.severity == "error"]
+            errors = select_errors(serious)
             raise NpuprofError([*errors, Finding("NP015", what, "", "fix the errors listed above")])
         if known.raw is None:
             if not self.write_baseline:

@@ -42,7 +42,7 @@ from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
-from npuprof.system import find_repository_top, group_pairs, is_below, writing
+from npuprof.system import drop_empty, find_repository_top, group_pairs, is_below, writing
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, PlannedWrite
 
@@ -283,7 +283,7 @@ class _Scripts:
                 reasons[script.file] = explain_nothing(
                     script, drafts, script.file in self._named, user
                 )
-        return {file: reason for file, reason in reasons.items() if reason}
+        return drop_empty(reasons)
 
     def _judge_presets(self) -> None:
         """Check the presets, and format those to write.
@@ -454,7 +454,7 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
         raise build_error(
             "NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0])
         )
-    top = find_repository_top(os.path.realpath(".")) or "."
+    top = find_repository_top(".") or "."
     for folder in map(os.path.dirname, files):
         # a missing folder elsewhere may be a typo
         if folder and is_below(folder, top):

@@ -121,7 +121,7 @@ class Init(Verb):
             f"{self._count_files(files)}; next{where} npuprof "
             f"list, npuprof show {sample}, npuprof git install"
         )
-        if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
+        if not self.dry_run and find_repository_top(self.folder):
             git = f"git -C {folder} add" if folder else "git add"
             tops = sorted({name.split("/")[0] for name in files})
             yield f"to commit these files: {git} {' '.join(tops)}"

@@ -197,7 +197,7 @@ def _describe_outdated_blocks(
 
     Empty without a repository.
     """
-    if not find_repository_top(os.path.realpath(home.root)):
+    if not find_repository_top(home.root):
         return ()
     from npuprof.scripts.block_renaming import describe_outdated_blocks
 

@@ -75,7 +75,7 @@ class Rename(StoreVerb):
             f", also in {format_count(len(writes) - 2, 'other file')}" if writes[2:] else ""
         )
         notes = [summary, *moved.list_notes()]
-        if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
+        if not self.dry_run and find_repository_top(home.root):
             notes.append("npuprof commit commits the presets; git sees the file as renamed")
         return Answer(
             f"{scripts.shown if scripts else ''}{moved.format_difference()}",
@@ -114,7 +114,7 @@ def _plan_scripts(
     moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]
 ) -> PlannedBlocks | None:
     """Return the new scripts of the repository; None if there is none. Raises NpuprofError."""
-    top = find_repository_top(os.path.realpath(moved.home.root))
+    top = find_repository_top(moved.home.root)
     if not top:
         return None
     before, after = (

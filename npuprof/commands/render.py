@@ -18,7 +18,7 @@ from npuprof.commands.resolving import (
     print_omitted_count,
     resolve_checked,
 )
-from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
+from npuprof.model import Finding, NpuprofError, build_error, build_usage_error, select_errors
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
 from npuprof.report import Answer, output
@@ -193,7 +193,7 @@ class Render(ResolvingVerb):
         )
         for entry in entries if self.strict else ():
             findings += entry.rendered.left_out
-        if any(finding.severity == "error" for finding in findings):
+        if select_errors(findings):
             raise NpuprofError(fold_findings(findings))
         print_findings(fold_findings(findings))
         if not entries:

@@ -181,15 +181,8 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
         sys.stdout.flush()
         sys.stderr.flush()
         # Python ignores these signals, and the command would inherit that.
-        before = {
-            number: signal.signal(number, signal.SIG_DFL)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ)
-        }
-        try:
+        with processes.handle_signals(signal.SIG_DFL, (signal.SIGPIPE, signal.SIGXFSZ)):
             processes.exec_user_command(command, environment)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
     except OSError as error:
         return _explain_start(command[0], error)
 

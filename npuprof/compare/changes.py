@@ -346,7 +346,7 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
             if step.tail == tail[: len(step.tail)]:
                 return event.origin
         elif values.find_value(setting, step.value, tail)[0]:
-            return event.origin._replace(path=(*event.origin.path, *tail))
+            return event.origin.locate_below(*tail)
     return None
 
 

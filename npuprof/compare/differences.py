@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Path, Record
+from npuprof.system import is_list_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -231,9 +232,8 @@ def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Fo
         return {name: _build_form(item, unordered, opened) for name, item in value.items()}
     if (
         unordered
-        and isinstance(value, list)
         # other values may be equal and have different texts, such as times in two zones
-        and all(isinstance(item, (str, int)) for item in value)
+        and is_list_of((str, int), value)
     ):
         return _Elements((repr(item), item) for item in value)
     if opened and isinstance(value, list):

@@ -8,7 +8,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
-from npuprof.model import SEVERITIES, TYPE_CHECKING, Origin, Record
+from npuprof.model import SEVERITIES, TYPE_CHECKING, Origin, Record, select_errors
 from npuprof.report.text import escape_controls, format_count
 from npuprof.system import group_pairs
 
@@ -141,7 +141,7 @@ def format_pair_headline(pair: Pair) -> str:
         parts.append("INVALID NOW" if was_valid else "invalid")
     elif was_valid is False and is_valid:
         parts.append("valid again")
-    elif any(finding.severity == "error" for finding in pair.broken):
+    elif select_errors(pair.broken):
         parts.append("more errors")
     return ", ".join(parts)
 

@@ -35,7 +35,7 @@ from npuprof.compare.spans import (
     shorten_text,
 )
 from npuprof.compare.survey import Survey
-from npuprof.model import Finding, Record
+from npuprof.model import Finding, Record, select_errors
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup, count_rest, escape_controls, format_count
 from npuprof.system import group_pairs
@@ -307,7 +307,7 @@ def rank_risk(risk: str) -> int:
 
 def is_broken(pair: Pair) -> bool:
     """Return whether a preset has new errors, or cannot be read."""
-    return pair.unread or any(finding.severity == "error" for finding in pair.broken)
+    return pair.unread or bool(select_errors(pair.broken))
 
 
 def format_head(survey: Survey, page: Page) -> str:
@@ -361,7 +361,7 @@ def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     """Return the new errors of presets."""
     faults = []
     for pair in filter(is_broken, pairs):
-        errors = [finding for finding in pair.broken if finding.severity == "error"]
+        errors = select_errors(pair.broken)
         if pair.unavailable:
             faults += [
                 _build_fault(finding, pair.name, page, "unknown here: ")

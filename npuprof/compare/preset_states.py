@@ -11,7 +11,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.override_scopes import compare_with_scopes
 from npuprof.compare.sides import StoreSide
 from npuprof.document import Document
-from npuprof.model import TRUST_CODES, TYPE_CHECKING, Finding, NpuprofError, Record
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, Finding, NpuprofError, Record, select_errors
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import UNAVAILABLE, advise_sync_of, lacks_source
@@ -57,9 +57,7 @@ class Pair(Record):
         """Whether it resolves differently, has another name or other errors."""
         came_and_went = (*self.broken, *self.fixed)
         return bool(
-            self.status not in ("unchanged", "unknown")
-            or self.was
-            or any(finding.severity == "error" for finding in came_and_went)
+            self.status not in ("unchanged", "unknown") or self.was or select_errors(came_and_went)
         )
 
 
@@ -181,7 +179,7 @@ class _Verdict(Record):
         """Whether it has no errors; None if it is missing or unknown."""
         if lacks_source(self.faults) or not (self.judged or self.faults):
             return None
-        return not any(fault.severity == "error" for fault in self.faults)
+        return not select_errors(self.faults)
 
     def identify_faults(self) -> list[tuple[str, str, str]]:
         """Return the code, key and message of each fault, without the name of the store.

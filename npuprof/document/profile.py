@@ -25,6 +25,7 @@ from npuprof.model import (
     renew_hints,
     suggest_name,
 )
+from npuprof.system import is_list_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -523,7 +524,7 @@ class _Reader:
 
     def overrides(self) -> tuple[Override, ...]:
         blocks = self.document.data.get("override", [])
-        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        if not is_list_of(dict, blocks):
             self.add_problem(
                 "NP007",
                 "'override' must be an array of tables",

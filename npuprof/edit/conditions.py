@@ -7,12 +7,12 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
+from npuprof.catalog.axes import find_undeclared_values
 from npuprof.checks import setting_values
 from npuprof.checks.meaning import UNKNOWN, guess_plain_value
 from npuprof.document import keys
 from npuprof.model import Axes, Finding, NpuprofError, build_error, did_you_mean
 from npuprof.resolve.config import Config
-from npuprof.store.axes import find_undeclared_values
 
 
 class Conditions:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults, select_new_findings
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, select_errors
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
 from npuprof.store import spec
@@ -64,7 +64,6 @@ def find_dependents(home: Folder, name: str) -> list[str]:
 
 
 def _find_errors(workspace: spec.Workspace, name: str) -> list[Finding]:
-    findings = find_faults(
-        lambda: workspace.resolver.resolve_profile(workspace.store.profile(name))
+    return select_errors(
+        find_faults(lambda: workspace.resolver.resolve_profile(workspace.store.profile(name)))
     )
-    return [finding for finding in findings if finding.severity == "error"]

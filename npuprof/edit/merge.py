@@ -29,6 +29,7 @@ from npuprof.edit.toml_statements import (
     split_lines,
 )
 from npuprof.model import LIST_OPS, SECTIONS, Path, Record, TomlTable
+from npuprof.system import is_list_of
 
 
 class Pair(Record):
@@ -136,7 +137,7 @@ def _mark_override_blocks(blocks: Any) -> list[str]:
 
     Empty for invalid blocks.
     """
-    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+    if not is_list_of(dict, blocks):
         return []
     counts: Counter[str] = Counter()
     marks = []

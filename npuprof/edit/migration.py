@@ -366,7 +366,7 @@ def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
         _, tree = rule.when
         if step.option in map(".".join, condition.collect_condition_paths(tree)):
             field = "when"
-    origin = rule.origin and rule.origin._replace(path=(*rule.origin.path, field))
+    origin = rule.origin and rule.origin.locate_below(field)
     return build_finding(
         "NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option
     )

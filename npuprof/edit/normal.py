@@ -15,6 +15,7 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.merge import find_setting_key
 from npuprof.model import LIST_OPS, TomlTable
+from npuprof.system import is_list_of
 
 
 def format_normal_form(data: TomlTable) -> str:
@@ -35,7 +36,7 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
     if key := find_setting_key(path):
         value = _sort_unordered_value(key, value)
     is_list = isinstance(value, list)
-    if path == ("override",) and is_list and all(isinstance(block, dict) for block in value):
+    if path == ("override",) and is_list_of(dict, value):
         for block in value:
             yield from _format_override(block)
     elif isinstance(value, dict) and value:

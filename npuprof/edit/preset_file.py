@@ -16,7 +16,7 @@ from npuprof.edit.changed import ChangedStore, find_faults, resolve_apart, selec
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.toml_statements import split_lines
-from npuprof.model import Finding, NpuprofError, Record, TomlTable, build_error
+from npuprof.model import Finding, NpuprofError, Record, TomlTable, build_error, select_errors
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
@@ -343,12 +343,12 @@ def judge_change(old: Profile | None, new: Profile) -> None:
 def require_no_new_errors(known: Iterable[Finding], findings: Iterable[Finding]) -> None:
     """Raise NpuprofError for errors that are not known, by identity, and print new warnings."""
     brought = select_new_findings(known, findings)
-    if any(finding.severity == "error" for finding in brought):
+    if errors := select_errors(brought):
         output.print_note(
             "nothing written: the change would add errors "
             "to the preset; --no-check writes it anyway"
         )
-        raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
+        raise NpuprofError(checks.fold_findings(errors))
     warnings = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
     if warnings:
         output.write_to_stderr(format_findings(warnings).rstrip("\n"))

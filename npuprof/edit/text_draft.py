@@ -20,6 +20,7 @@ from npuprof.edit.toml_statements import (
     starts_with_blank,
 )
 from npuprof.model import LIST_OPS, Path, TomlTable
+from npuprof.system import is_list_of
 
 _MAX_LINE_WIDTH = 123
 
@@ -69,7 +70,7 @@ class Draft:
         noted = len(self._missing)
         if isinstance(old, dict) and isinstance(new, dict):
             is_left = self._fit_table(path, old, new)
-        elif (*path, 0) in self._rows.at and _is_array_of_tables(new):
+        elif (*path, 0) in self._rows.at and is_list_of(dict, new):
             is_left = self._fit_blocks(path, old, new)
         else:
             self._cut_statements(path, old, replaced=new is not MISSING)
@@ -160,7 +161,7 @@ class Draft:
         if len(path) == 1 and path[0] in LIST_OPS and isinstance(value, dict):
             for name, item in value.items():
                 self._add_value((*path, name), item)
-        elif len(path) == 1 and value and _is_array_of_tables(value):
+        elif len(path) == 1 and value and is_list_of(dict, value):
             for number, item in enumerate(value):
                 self._add_value((*path, number), item)
         elif isinstance(path[-1], int):
@@ -274,7 +275,3 @@ class Draft:
 def _format_dotted_key(path: Path) -> str:
     """Return the names of a path as a TOML key, without the index of an array of tables."""
     return ".".join(keys.format_key_segment(part) for part in path if isinstance(part, str))
-
-
-def _is_array_of_tables(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)

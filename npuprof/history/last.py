@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
 from npuprof.model import NpuprofError, Path
@@ -37,7 +35,7 @@ def find_last_change(
     """
     workspace = spec.Workspace(store, config.context)
     try:
-        if not find_repository_top(os.path.abspath(workspace.store.root)):
+        if not find_repository_top(workspace.store.root):
             return None
         name, revision = workspace.split_single_spec(preset, "explain")
         repository = workspace.store.repository

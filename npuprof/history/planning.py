@@ -23,7 +23,7 @@ from npuprof.history.store_steps import (
     explain_project_changes,
     list_removed_presets,
 )
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import Context, Finding, NpuprofError, Record, select_errors
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec, strip_revision
@@ -163,7 +163,7 @@ def plan_composition(
 
 def list_errors(config: Config) -> list[Finding]:
     """Return the errors of a preset: with any, it is not released."""
-    return [finding for finding in check_config(config, notes=False) if finding.severity == "error"]
+    return select_errors(check_config(config, notes=False))
 
 
 def require_no_errors(errors: Sequence[Finding]) -> None:

@@ -11,6 +11,7 @@ from npuprof.model import SECTIONS, TYPE_CHECKING, TomlTable
 from npuprof.renderers import Rendered, Target, add_render_header
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
+from npuprof.system import drop_empty
 
 if TYPE_CHECKING:
     from typing import Any
@@ -43,11 +44,12 @@ def build_config_fields(config: Config) -> TomlTable:
 
 def collect_profile_head(config: Config) -> TomlTable:
     """Return ``[profile]`` of the flattened profile: its description and inherited keys."""
-    head = {
-        "description": config.description,
-        **{name: config.find_profile_value(name) for name in INHERITED_KEYS},
-    }
-    return {name: value for name, value in head.items() if value}
+    return drop_empty(
+        {
+            "description": config.description,
+            **{name: config.find_profile_value(name) for name in INHERITED_KEYS},
+        }
+    )
 
 
 def render_json(config: Config, inline: bool) -> Rendered:
@@ -58,7 +60,7 @@ def render_json(config: Config, inline: bool) -> Rendered:
 def render_toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
     tables = {"profile": collect_profile_head(config)}
-    tables.update({name: table for name, table in config.shared_sections.items() if table})
+    tables.update(drop_empty(config.shared_sections))
     body = format_tables(tables)
     return Rendered(body if inline else add_render_header(config, "toml", f"\n{body}"))
 
@@ -66,13 +68,13 @@ def render_toml(config: Config, inline: bool) -> Rendered:
 def build_tables(head: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, TomlTable]:
     """Return the tables of a preset with some settings, without empty ones."""
     tables: dict[str, TomlTable] = {
-        "profile": {name: value for name, value in head.items() if value},
+        "profile": drop_empty(head),
         **{section: {} for section in catalog.load_sections()},
     }
     for key, value in settings.items():
         section, name = keys.split_section_and_name(key)
         tables[section][name] = value
-    return {name: table for name, table in tables.items() if table}
+    return drop_empty(tables)
 
 
 def format_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:

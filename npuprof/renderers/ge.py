@@ -21,6 +21,7 @@ from npuprof.renderers.atc import encode_flag
 from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
 from npuprof.report.json_text import format_json_answer
 from npuprof.resolve.config import Config
+from npuprof.system import drop_empty
 
 _NO_KEY = "The graph engine has no key for it: only the TensorFlow adapter reads it."
 
@@ -50,7 +51,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
         levels[level][key] = text
     if lost:
         raise build_not_carried_error(config, lost, "ge")
-    fields = {ENGINE_OPTIONS: {level: options for level, options in levels.items() if options}}
+    fields = {ENGINE_OPTIONS: drop_empty(levels)}
     findings = []
     for name, key in engine_keys.items():
         findings += _find_hindrances(config, name, key)

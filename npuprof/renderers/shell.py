@@ -90,46 +90,24 @@ def _explain_pwsh_refusal(text: str) -> str:
     return "" if text else "PowerShell removes a variable that is set to an empty text"
 
 
-_EXPORT = "export {name}={value}"
-_UNSET = "unset {name}"
-_SAVE = '_NPUPROF_WAS_{name}="${{{name}+x${name}}}"'
-_RESTORE = (
-    '[ -z "${{_NPUPROF_WAS_{name}-}}" ] || '
-    '{name}="${{_NPUPROF_WAS_{name}#x}}"; unset _NPUPROF_WAS_{name}'
+_BASH = Shell(
+    "export {name}={value}",
+    "unset {name}",
+    quote_posix,
+    _accept_any_text,
+    'eval "$(npuprof env NAME --shell bash)"',
+    (".sh", ".bash"),
+    save='_NPUPROF_WAS_{name}="${{{name}+x${name}}}"',
+    restore=(
+        '[ -z "${{_NPUPROF_WAS_{name}-}}" ] || '
+        '{name}="${{_NPUPROF_WAS_{name}#x}}"; unset _NPUPROF_WAS_{name}'
+    ),
 )
 SHELLS: dict[str, Shell] = {
-    "bash": Shell(
-        _EXPORT,
-        _UNSET,
-        quote_posix,
-        _accept_any_text,
-        'eval "$(npuprof env NAME --shell bash)"',
-        (".sh", ".bash"),
-        (),
-        _SAVE,
-        _RESTORE,
-    ),
-    "zsh": Shell(
-        _EXPORT,
-        _UNSET,
-        quote_posix,
-        _accept_any_text,
-        'eval "$(npuprof env NAME --shell zsh)"',
-        (".zsh",),
-        (),
-        _SAVE,
-        _RESTORE,
-    ),
-    "sh": Shell(
-        _EXPORT,
-        _UNSET,
-        quote_posix,
-        _accept_any_text,
-        'eval "$(npuprof env NAME --shell sh)"',
-        (".ksh",),
-        ("dash",),
-        _SAVE,
-        _RESTORE,
+    "bash": _BASH,
+    "zsh": _BASH._replace(use='eval "$(npuprof env NAME --shell zsh)"', endings=(".zsh",)),
+    "sh": _BASH._replace(
+        use='eval "$(npuprof env NAME --shell sh)"', endings=(".ksh",), programs=("dash",)
     ),
     "fish": Shell(
         "set -gx {name} {value};",

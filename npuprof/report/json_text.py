@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npuprof.document.keys import is_no_number, is_visible
 from npuprof.model import TYPE_CHECKING
+from npuprof.system import map_leaves
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,7 +17,10 @@ def format_json_answer(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
     except ValueError:
-        return format_json_answer(_replace_infinite_numbers(value))
+        # TOML's text for infinity and NaN, since JSON has none
+        return format_json_answer(
+            map_leaves(lambda leaf: str(leaf) if is_no_number(leaf) else leaf, value)
+        )
     if text.isascii() and "\x7f" not in text:
         return text
     # Invisible characters and undecodable file name bytes are escaped; the values stay the same.
@@ -26,12 +30,3 @@ def format_json_answer(value: Any) -> str:
         if not is_visible(char)
     }
     return text.translate(hidden)
-
-
-def _replace_infinite_numbers(value: Any) -> Any:
-    """Return a value with infinity and NaN as TOML's text for them, since JSON has none."""
-    if isinstance(value, dict):
-        return {name: _replace_infinite_numbers(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replace_infinite_numbers(item) for item in value]
-    return str(value) if is_no_number(value) else value

@@ -489,7 +489,7 @@ class Config(Mapping[str, "Any"]):
         # the value is a table or list: the last step that wrote there decides
         for event in reversed(self.history(key)):
             if event.step.op != "unset" and values.find_value(key, event.step.value, tail)[0]:
-                return event.origin._replace(path=(*event.origin.path, *tail))
+                return event.origin.locate_below(*tail)
         return self.origin(key, tail[:-1]) if tail else None
 
     def origins(self, key: str) -> list[Origin]:

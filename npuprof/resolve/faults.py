@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof.catalog import releases
+from npuprof.catalog.axes import find_undeclared
 from npuprof.catalog.values import find_value
 from npuprof.document import keys
 from npuprof.document.profile import MATCH_KEYS, Profile
-from npuprof.model import Axes, Finding, Fix, Path, Step, suggest_name
+from npuprof.model import Axes, Finding, Path, Step, suggest_name
 
 _NO_ORDER = (
     "Later parents win, and every preset wins over its "
@@ -27,35 +28,28 @@ def find_unknown_names(profile: Profile, declared: Axes) -> Iterator[Finding]:
         elif table == "axes":
             known = tuple(declared)
         if name not in known:
-            yield _build_unknown_name_finding(profile, path, known, f"key {name!r} in {table}")
+            listed = ", ".join(known)
+            otherwise = f"known are {listed}" if known else "declare it in npuprof.toml: [axes]"
+            hint, fix = suggest_name(name, known, otherwise)
+            what = f"unknown key {name!r} in {table}"
+            why = "Unknown keys would otherwise be ignored silently."
+            yield _locate(Finding("NP006", what, why, hint, fix=fix), profile, path)
         if table == "versions" or name not in declared:
             continue
         _, values = find_value("", profile.document.data, path)
         for index, value in enumerate(values if isinstance(values, list) else [values]):
             place = (*path, index) if isinstance(values, list) else path
-            if isinstance(value, str) and value not in declared[name]:
-                what = f"value {value!r} of the axis {name!r}"
-                yield _build_unknown_name_finding(profile, place, declared[name], what, value)
+            if isinstance(value, str):
+                for finding in find_undeclared(name, value, declared):
+                    yield _locate(finding, profile, place)
 
 
-def _build_unknown_name_finding(
-    profile: Profile, path: Path, known: Sequence[str], what: str, value: str = ""
-) -> Finding:
-    otherwise = f"known are {', '.join(known)}" if known else "declare it in npuprof.toml: [axes]"
-    hint, fix = suggest_name(value or path[-1], known, otherwise)
-    if fix and value:
-        fix = Fix(fix.name)
-    why = "Unknown keys would otherwise be ignored silently."
-    shown = keys.format_key_path("", path).lstrip(".")
-    return Finding(
-        "NP006",
-        f"unknown {what}",
-        why,
-        hint,
-        profile.origin(*path),
-        shown,
-        (profile.name,),
-        fix=fix,
+def _locate(finding: Finding, profile: Profile, path: Path) -> Finding:
+    """Return a finding about a place in a profile."""
+    return finding._replace(
+        origin=profile.origin(*path),
+        key=keys.format_key_path("", path).lstrip("."),
+        profiles=(profile.name,),
     )
 
 

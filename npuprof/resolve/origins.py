@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.catalog import values
 from npuprof.model import LIST_OPS, Fields, Origin, Path, Step
 from npuprof.resolve.config import Config
-from npuprof.system import list_items
+from npuprof.system import list_items, map_leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
         written = isinstance(
             event.step.value, str
         )  # all parts of a string have the place of the string
-        origin = (
-            event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
-        )
+        origin = event.origin if written else event.origin.locate_below(*place)
         inside = {
             (origin.revision, origin.file, path)
             for path in ([origin.path] if written else _list_paths(value, origin.path))
@@ -128,11 +126,7 @@ def _list_paths(value: Any, path: Path) -> list[Path]:
 
 def strip_origins(value: Any) -> Any:
     """Return a traced value without its origins."""
-    if isinstance(value, values.Leaf):
-        return value.value
-    if isinstance(value, dict):
-        return {name: strip_origins(item) for name, item in value.items()}
-    return [strip_origins(item) for item in value] if isinstance(value, list) else value
+    return map_leaves(lambda leaf: leaf.value if isinstance(leaf, values.Leaf) else leaf, value)
 
 
 def build_origin_dict(origin: Origin) -> Fields:

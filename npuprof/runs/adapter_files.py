@@ -48,7 +48,7 @@ def find_installed() -> Iterator[Source]:
         for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)
         if os.path.isabs(folder)
     ]
-    top = find_repository_top(os.path.realpath(os.curdir))
+    top = find_repository_top(os.curdir)
     for folder in dict.fromkeys(
         [*(entry for entry in listed if not (top and is_below(entry, top))), *folders]
     ):

@@ -34,7 +34,7 @@ from npuprof.runs.log_values import (
 )
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.base import ComposedParts
-from npuprof.system import group_pairs
+from npuprof.system import drop_empty, group_pairs
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _guess(wire: Wire) -> Any:
 
 def _build_tables(run: ImportedRun, label: str) -> dict[str, TomlTable]:
     head = {"description": f"what was in force by {label}", "scenario": run.scenario}
-    return {"profile": {name: text for name, text in head.items() if text}, "options": run.settings}
+    return {"profile": drop_empty(head), "options": run.settings}
 
 
 def format_preset(run: ImportedRun, label: str) -> str:

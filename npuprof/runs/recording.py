@@ -33,7 +33,7 @@ from npuprof.runs.run_records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, e
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.stores import SourceStore
-from npuprof.system import find_repository_top
+from npuprof.system import drop_empty, find_repository_top
 from npuprof.system.files import build_write_error, describe_os_error, make_folder
 from npuprof.system.tree import Tree
 
@@ -172,7 +172,7 @@ def build_fields(
         "npuprof": __version__,
         "by": "run",
         "state": "running",
-        "asked": {name: value for name, value in request.items() if value},
+        "asked": drop_empty(request),
         "preset": {
             "name": config.name,
             "description": config.description or None,
@@ -344,7 +344,7 @@ def _read_plainly(text: bytes) -> bytes:
 
 
 def _find_repository(home: Folder) -> Repository | None:
-    if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
+    if not find_repository_top(home.root) and "GIT_DIR" not in os.environ:
         return None
     try:
         return home.repository

@@ -28,6 +28,7 @@ from npuprof.model import SECTIONS, Fields, Finding, NpuprofError, Path, Place, 
 from npuprof.report.output import print_note
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
+from npuprof.system import drop_empty, is_list_of
 from npuprof.system.files import describe_os_error, read_file_content, read_standard_input
 
 SCHEMA = "npuprof.run/2"
@@ -285,11 +286,7 @@ def _is_setting(setting: Any) -> bool:
         is_known = keys.split_section_and_name(setting["key"])[
             0
         ] in SECTIONS and not is_nested_too_deeply({"value": value})
-        return (
-            is_known
-            and isinstance(origins, list)
-            and all(isinstance(origin, dict) for origin in origins)
-        )
+        return is_known and is_list_of(dict, origins)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return False
 
@@ -330,7 +327,7 @@ def build_profile(path: str, fields: Fields) -> Profile:
         "description": fields["preset"].get("description"),
         **{name: fields["preset"].get(name) for name in INHERITED_KEYS},
     }
-    table = {"profile": {name: value for name, value in head.items() if value}}
+    table = {"profile": drop_empty(head)}
     profile = Profile(
         build_command_line_document(path, table),
         f"record:{path}",

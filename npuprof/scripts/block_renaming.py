@@ -52,7 +52,7 @@ def describe_outdated_blocks(
     home: Folder, open_changed: Callable[[Context], Workspace]
 ) -> tuple[str, ...]:
     """Return a note on blocks of the repository that a changed store makes outdated."""
-    top = find_repository_top(os.path.realpath(home.root))
+    top = find_repository_top(home.root)
     if not top:
         return ()
     place = os.path.relpath(top)

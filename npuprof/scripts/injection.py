@@ -22,7 +22,7 @@ from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.file_kinds import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 from npuprof.scripts.replacing.plan import plan_replacement
-from npuprof.system import writing
+from npuprof.system import drop_empty, writing
 from npuprof.system.files import read_file_content, read_plain_file
 from npuprof.system.locks import lock_files
 
@@ -41,8 +41,7 @@ class InjectionRequest(Record):
 
     def list_facts(self, *names: str) -> dict[str, str]:
         """Return the given fields of the request, as facts of the block's header."""
-        facts = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in facts.items() if value}
+        return drop_empty({name: getattr(self, name) for name in names})
 
 
 def inject_block(

@@ -12,7 +12,7 @@ from npuprof.checks.store import PresetReport
 from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import SEVERITIES, Fields, Finding, NpuprofError, Record
+from npuprof.model import SEVERITIES, Fields, Finding, NpuprofError, Record, select_errors
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import format_clear_and_export_lines
 from npuprof.renderers.shell import SHELLS
@@ -157,7 +157,7 @@ def build_details(
 ) -> Details:
     """Return the additional data of a resolvable preset's page."""
     config.lineage[-1].document.find_positions()  # a page shows all of them
-    has_errors = any(finding.severity == "error" for finding in findings)
+    has_errors = bool(select_errors(findings))
     texts = [*_render_all(config, has_errors)]
     settings = build_settings(config, inherited)
     if config.scenario == "offline-inference":
@@ -218,9 +218,7 @@ def _find_refusal(config: Config | None) -> str:
     """Return why a preset is not rendered: its errors for the target; empty if there are none."""
     if config is None:
         return "it cannot be resolved for this target"
-    return _join_messages(
-        [finding for finding in checks.check_before_export(config) if finding.severity == "error"]
-    )
+    return _join_messages(select_errors(checks.check_before_export(config)))
 
 
 def _join_messages(findings: Iterable[Finding]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from keyword import iskeyword
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import condition, releases
+from npuprof.catalog import releases
+from npuprof.catalog.axes import find_undeclared
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import SECTIONS, Axes, Finding, did_you_mean
+from npuprof.model import SECTIONS, Axes, Finding
 
 #: Names with a meaning in ``match``, ``[[output]]``, conditions or on the command line.
 _TAKEN = ("axis", "framework", "path", "product", "release", "set", "spec", "target", "to", "with")
@@ -44,25 +45,3 @@ def read_selected_axes(
             what = f"--axis selects two values of an axis: {name}={selected[name]} and {value}"
             problems.append(Finding("NP902", what, "", "select one, or none for all"))
     return tuple(sorted(selected.items()))
-
-
-def find_undeclared_values(tree: Any, declared: Axes) -> Iterator[Finding]:
-    """Yield the findings for comparisons of an axis with an undeclared value in a condition."""
-    for _, *sides in condition.list_comparisons(tree):
-        for side, other in (sides, sides[::-1]):
-            if side[0] == "value" and side[1][0] in declared and other[0] == "const":
-                for value in other[1] if isinstance(other[1], tuple) else other[1:]:
-                    yield from find_undeclared(side[1][0], value, declared)
-
-
-def find_undeclared(name: str, value: str, declared: Axes) -> Iterator[Finding]:
-    """Yield the finding for an axis or value that is not declared (NP006)."""
-    known: Sequence[str] = declared.get(name, ())
-    if value in known:
-        return
-    what, unknown = f"unknown value {value!r} of the axis {name!r}", value
-    if name not in declared:
-        what, unknown, known = f"unknown axis {name!r}", name, [*declared]
-    why = "[axes] in npuprof.toml declares the axes and their values."
-    hint = did_you_mean(str(unknown), known, f"known are {', '.join(known) or 'none'}")
-    yield Finding("NP006", what, why, hint)

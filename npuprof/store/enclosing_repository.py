@@ -25,7 +25,7 @@ def has_release_tags(root: str) -> bool:
 
     git is called only if this is true. For unusual repository formats, the result is True.
     """
-    top = find_repository_top(os.path.realpath(root))
+    top = find_repository_top(root)
     if not top:
         return False
     git = os.path.join(top, ".git")
@@ -49,7 +49,7 @@ def has_release_tags(root: str) -> bool:
 
 def has_sparse_checkout(root: str) -> bool:
     """Return whether a sparse checkout may exclude files of a store: only then git is called."""
-    top = find_repository_top(os.path.realpath(root))
+    top = find_repository_top(root)
     git = os.path.join(top, ".git")
     return bool(top) and (
         os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout"))

@@ -134,26 +134,25 @@ class _Reader:
 
     def read_project(self) -> Project:
         """Return the project, without faulty parts."""
-        good = self._read_table(self._document.data, (), _KEYS)
-        sources = self._read_entries("sources", good, _SOURCE_KEYS, ("url",), self._read_source)
+        good = self._read_table(self._document.data, (), KEYS)
+        sources = self._read_entries("sources", good, SOURCE_KEYS, self._read_source)
         # after the sources are read: a faulty one is reported for its fault only
         self._require_distinct((name, ("sources", name)) for name in sources)
         variables = self._read_entries(
-            "variables", good, _list_variable_keys, ("kind", "values"), self._read_variable
+            "variables",
+            good,
+            lambda table: list_variable_keys(str(table.get("kind"))),
+            self._read_variable,
         )
         declared = self._read_axes(good.get("axes", {}))
         read_rule = partial(teamrules.read_rule, declared)
-        rules = self._read_entries("rule", good, teamrules.KEYS, ("code", "require"), read_rule)
+        rules = self._read_entries("rule", good, teamrules.KEYS, read_rule)
         self._require_distinct((rule.code, ("rule", index)) for index, rule in rules.items())
-        ignore_keys = teamrules.IGNORE_KEYS  # all are required
-        ignores = self._read_entries(
-            "ignore", good, ignore_keys, ignore_keys, teamrules.read_ignore
-        )
+        ignores = self._read_entries("ignore", good, teamrules.IGNORE_KEYS, teamrules.read_ignore)
         outputs = self._read_entries(
             "output",
             good,
-            lambda _: {**_OUTPUT_KEYS, **_list_axis_keys(declared)},
-            ("spec", "to", "path"),
+            {**OUTPUT_KEYS, **_list_axis_keys(declared)},
             lambda origin, texts, _: (texts, origin),
         )
         return Project(
@@ -184,7 +183,6 @@ class _Reader:
         kind: str,
         tables: TomlTable,
         known: Keys | Callable[[TomlTable], Keys],
-        required: Iterable[str],
         read: Callable[..., Entry | None],
     ) -> dict[Any, Entry]:
         """Return the entries of a table or list of tables by name or index, without faulty ones."""
@@ -197,20 +195,14 @@ class _Reader:
                 self._add(what, path, f"write [{kind}.{name}]")
                 continue
             own_keys = known(table) if callable(known) else known
-            good = self._read_table(table, path, own_keys, required)
+            good = self._read_table(table, path, own_keys)
             entry = read(Origin(self._document, path), good, self._add)
             # a rule with a faulty key would judge more or other presets than it was written for
             if entry is not None and len(self.problems) == before:
                 entries[name] = entry
         return entries
 
-    def _read_table(
-        self,
-        table: TomlTable,
-        path: Path,
-        known: Keys,
-        required: Iterable[str] = (),
-    ) -> TomlTable:
+    def _read_table(self, table: TomlTable, path: Path, known: Keys) -> TomlTable:
         """Return the known keys of a table with valid values."""
         section = ".".join(part for part in path if isinstance(part, str))
         where = f" in [{section}]" if path else ""
@@ -226,10 +218,10 @@ class _Reader:
                 self._add(f"{name!r}{where}{fault}", (*path, name), f"write {key.example}")
             else:
                 good[name] = value
-        for name in required:
+        for name, key in known.items():
             # by the table, not by its valid keys: a faulty value is no missing one
-            if name in known and name not in table:
-                self._add(f"{name!r} is missing{where}", path, f"write {known[name].example}")
+            if key.is_required and name not in table:
+                self._add(f"{name!r} is missing{where}", path, f"write {key.example}")
         return good
 
     def _read_source(self, origin: Origin, good: TomlTable, _: object) -> Source:
@@ -313,10 +305,9 @@ def _is_revision(text: str) -> bool:
     )
 
 
-def _list_variable_keys(table: TomlTable) -> Keys:
-    """Return the keys that a declaration may have, depending on its kind."""
-    limits = TEAM_KINDS.get(str(table.get("kind")), ())
-    return {key: _VARIABLE_KEYS[key] for key in ("kind", "doc", *limits)}
+def list_variable_keys(kind: str) -> Keys:
+    """Return the keys that the declaration of a variable of a kind may have."""
+    return {key: _VARIABLE_KEYS[key] for key in ("kind", "doc", *TEAM_KINDS.get(kind, ()))}
 
 
 def _list_axis_keys(declared: Axes) -> Keys:
@@ -330,58 +321,108 @@ def _find_values_fault(texts: list[str]) -> str:
     return "" if is_usable else "it takes different texts of one line, at least one"
 
 
-_KEYS = {
+#: The tables and keys at the top.
+KEYS = {
     "requires": ProjectKey(
         "a text",
         'requires = ">=0.3"',
+        "The npuprof it needs.",
         lambda text: "" if parse_version_range(text) else "it is not a version range",
     ),
     "presets": ProjectKey(
-        "a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault
+        "a list of texts",
+        'presets = ["jobs/*/preset.toml"]',
+        "Globs of presets outside the store, from this folder.",
+        layout.find_globs_fault,
     ),
-    "sources": ProjectKey("a table", "[sources.team]"),
-    "axes": ProjectKey("a table", "[axes]"),
-    "rule": ProjectKey("a list of tables", "[[rule]]"),
-    "ignore": ProjectKey("a list of tables", "[[ignore]]"),
-    "variables": ProjectKey("a table", "[variables.MY_FLAG]"),
-    "output": ProjectKey("a list of tables", "[[output]]"),
+    "sources": ProjectKey(
+        "a table",
+        "[sources.team]",
+        "Stores of other repositories, by the names they have here.",
+    ),
+    "axes": ProjectKey("a table", "[axes]", "Values along which presets vary, by axis."),
+    "rule": ProjectKey("a list of tables", "[[rule]]", "Team rules, in addition to npuprof's own."),
+    "ignore": ProjectKey(
+        "a list of tables", "[[ignore]]", "Findings that are accepted, each with its reason."
+    ),
+    "variables": ProjectKey(
+        "a table", "[variables.MY_FLAG]", "Environment variables of the team's own programs."
+    ),
+    "output": ProjectKey(
+        "a list of tables", "[[output]]", "The files that npuprof render --all writes."
+    ),
 }
 _VARIABLE_KEYS = {
     "kind": ProjectKey(
         "a text",
         'kind = "enum"',
+        "The kind of its values.",
         lambda kind: "" if kind in TEAM_KINDS else f"known are {', '.join(TEAM_KINDS)}",
+        is_required=True,
     ),
-    "values": ProjectKey("a list of texts", 'values = ["a", "b"]', _find_values_fault),
-    "min": ProjectKey("a number", "min = 0"),
-    "max": ProjectKey("a number", "max = 8"),
-    "doc": ProjectKey("a text", 'doc = "what it does"', teamrules.find_line_fault),
+    "values": ProjectKey(
+        "a list of texts",
+        'values = ["a", "b"]',
+        "The values of an enum.",
+        _find_values_fault,
+        is_required=True,
+    ),
+    "min": ProjectKey("a number", "min = 0", "The least number."),
+    "max": ProjectKey("a number", "max = 8", "The greatest number."),
+    "doc": ProjectKey("a text", 'doc = "what it does"', "What it does.", teamrules.find_line_fault),
 }
-_OUTPUT_KEYS = {
+#: The keys of an ``[[output]]`` besides those of frameworks and axes.
+OUTPUT_KEYS = {
     "spec": ProjectKey(
         "a text",
         'spec = "serving+decode"',
+        "The preset, or several joined by +.",
         lambda spec: "" if spec and "-" not in spec.split("+") else "it names no preset",
+        is_required=True,
     ),
-    "to": ProjectKey("a text", 'to = "vllm"', _find_target_fault),
-    "path": ProjectKey("a text", 'path = "deploy/decode"', _find_output_fault),
-    "product": ProjectKey("a text", 'product = "atlas-a3"'),
-    "cann": ProjectKey("a text", 'cann = "9.0.0"'),
+    "to": ProjectKey("a text", 'to = "vllm"', "The target.", _find_target_fault, is_required=True),
+    "path": ProjectKey(
+        "a text",
+        'path = "deploy/decode"',
+        "Its file or folder, from this folder.",
+        _find_output_fault,
+        is_required=True,
+    ),
+    "product": ProjectKey("a text", 'product = "atlas-a3"', "The product."),
+    "cann": ProjectKey("a text", 'cann = "9.0.0"', "The CANN release."),
 }
-_SOURCE_KEYS = {
-    "url": ProjectKey("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),
+#: The keys of a source.
+SOURCE_KEYS = {
+    "url": ProjectKey(
+        "a text",
+        'url = "ssh://git@host/presets.git"',
+        "Any git URL: ssh, https, file.",
+        find_url_fault,
+        is_required=True,
+    ),
     "path": ProjectKey(
         "a text",
         'path = "profiles"',
+        "The folder of the store there; profiles if omitted.",
         lambda path: "" if is_store_path(path) else "it is not a folder inside a repository",
     ),
     "rev": ProjectKey(
         "a text",
         'rev = "^2.1"',
+        "A range over the store's tags vX.Y.Z, or any revision.",
         lambda rev: "" if _is_revision(rev) else "it is neither a version range nor a revision",
     ),
-    "rules": ProjectKey("true or false", "rules = true"),
-    "vendor": ProjectKey("a text", 'vendor = "vendor/team"', find_copy_fault),
+    "rules": ProjectKey(
+        "true or false",
+        "rules = true",
+        "Whether the source's own rules bind the presets here, too.",
+    ),
+    "vendor": ProjectKey(
+        "a text",
+        'vendor = "vendor/team"',
+        "The folder of a copy in this repository.",
+        find_copy_fault,
+    ),
 }
 
 

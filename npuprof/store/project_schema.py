@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from npuprof.catalog.preset_schema import DIALECT, build_code_schema
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.catalog.targets import load_target_index
+from npuprof.document import parse_toml_value
 from npuprof.model import SEVERITIES
-from npuprof.store.project import TAKEN_NAMES, TEAM_KINDS
+from npuprof.store import teamrules
+from npuprof.store.project import (
+    KEYS,
+    OUTPUT_KEYS,
+    SOURCE_KEYS,
+    TAKEN_NAMES,
+    TEAM_KINDS,
+    list_variable_keys,
+)
+from npuprof.store.teamrules import ProjectKey
+from npuprof.system import group_pairs
 
-_TEXT: Schema = {"type": "string"}
 _SOME: Schema = {"type": "string", "pattern": r"\S"}
 _LINE: Schema = {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}
 _NUMBER = r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}(?:-[0-9A-Za-z.-]+)?"
 _BOUND = rf"\s*(?:\^|~|>=|<=|==|=|>|<)?\s*{_NUMBER}\s*"
 _GLOB: Schema = {"type": "string", "pattern": r"^[^/?\[\]{}!\\.-][^?\[\]{}!\\]*\.toml$"}
+_IDENTIFIER = "^[A-Za-z_][A-Za-z0-9_]*$"
 _NAMES: Schema = {
     "type": "string",
     "minLength": 1,
@@ -28,53 +40,49 @@ _TAKEN = "|".join(
 )
 
 
+#: The schemas of values without tables, by the kind of their key.
+_KINDS: dict[str, Schema] = {
+    "a text": _SOME,
+    "a list of texts": list_schema(_NAMES),
+    "a number": {"type": "number"},
+    "true or false": {"type": "boolean"},
+}
+
+
 def build_project_schema() -> Schema:
     """Return the schema of ``npuprof.toml``."""
-    tables = {
-        "requires": _describe(
-            {"type": "string", "pattern": rf"^(?:\s*\*\s*|{_BOUND}(?:,{_BOUND})*)$"},
-            "The npuprof it needs.",
-            ">=0.3",
+    output = _build_schema(OUTPUT_KEYS, to={"enum": [*load_target_index()]})
+    # releases of frameworks and values of axes
+    output["additionalProperties"] = _SOME
+    tables = _build_schema(
+        KEYS,
+        requires={"type": "string", "pattern": rf"^(?:\s*\*\s*|{_BOUND}(?:,{_BOUND})*)$"},
+        presets=list_schema(_GLOB),
+        # as is_source_name: other prefixes before a colon have another meaning
+        sources=_build_named_schema(
+            f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$", _build_schema(SOURCE_KEYS)
         ),
-        "presets": _describe(
-            list_schema(_GLOB),
-            "Globs of presets outside the store, from this folder.",
-            ["jobs/*/preset.toml"],
+        # as find_name_fault: an axis has no other meaning
+        axes=_build_named_schema(
+            _IDENTIFIER, list_schema({"type": "string", "pattern": "^[^ ,=]+$"}, 1)
         ),
-        "sources": {
-            "type": "object",
-            "description": "Stores of other repositories, by the names they have here.",
-            "propertyNames": {
-                "type": "string",
-                # as is_source_name: other prefixes before a colon have another meaning
-                "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$",
-            },
-            "additionalProperties": _build_source_schema(),
-        },
-        "axes": {
-            "type": "object",
-            "description": "Values along which presets vary, by axis.",
-            # as find_name_fault: an axis has no other meaning
-            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-            "additionalProperties": list_schema({"type": "string", "pattern": "^[^ ,=]+$"}, 1),
-        },
-        "rule": _describe(
-            list_schema(_build_rule_schema()), "Team rules, in addition to npuprof's own."
+        rule=list_schema(
+            _build_schema(
+                teamrules.KEYS,
+                # codes that begin with NP are npuprof's own
+                code={"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"},
+                message=_LINE,
+                severity={"enum": list(SEVERITIES)},
+            )
         ),
-        "ignore": _describe(
-            list_schema(_build_ignore_schema()),
-            "Findings that are accepted, each with its reason.",
+        ignore=list_schema(
+            _build_schema(
+                teamrules.IGNORE_KEYS, code=build_code_schema(), presets=list_schema(_NAMES, 1)
+            )
         ),
-        "variables": {
-            "type": "object",
-            "description": "Environment variables of the team's own programs.",
-            "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-            "additionalProperties": _build_variable_schema(),
-        },
-        "output": _describe(
-            list_schema(_build_output_schema()), "The files that npuprof render --all writes."
-        ),
-    }
+        variables=_build_named_schema(_IDENTIFIER, _build_variable_schema()),
+        output=list_schema(output),
+    )
     return {
         "$schema": DIALECT,
         "$id": "urn:npuprof:project",
@@ -82,93 +90,39 @@ def build_project_schema() -> Schema:
         "description": (
             "npuprof.toml, next to a store of presets: its sources, rules and accepted findings."
         ),
-        **table_schema(tables),
+        **tables,
     }
-
-
-def _build_source_schema() -> Schema:
-    folder = "The folder of the store there; profiles if omitted."
-    keys = {
-        "url": _describe(_SOME, "Any git URL: ssh, https, file.", "ssh://git@host/presets.git"),
-        "path": _describe(_SOME, folder, "profiles"),
-        "rev": _describe(_SOME, "A range over the store's tags vX.Y.Z, or any revision.", "^2.1"),
-        "rules": _describe(
-            {"type": "boolean"}, "Whether the source's own rules bind the presets here, too."
-        ),
-        "vendor": _describe(_SOME, "The folder of a copy in this repository.", "vendor/team"),
-    }
-    return table_schema(keys, ["url"])
 
 
 def _build_variable_schema() -> Schema:
-    number = {"type": "number"}
-    keys = {
-        "kind": _describe({"enum": [*TEAM_KINDS]}, "The kind of its values."),
-        "doc": _describe(_LINE, "What it does.", "picks the backend"),
-        "values": _describe(list_schema({"type": "string"}, 1), "The values of an enum."),
-        "min": _describe(number, "The least number."),
-        "max": _describe(number, "The greatest number."),
+    """Return the schema of a declared variable: of each kind, with the keys of that kind only."""
+    kinds_by_limits = group_pairs((limits, kind) for kind, limits in TEAM_KINDS.items())
+    texts = list_schema({"type": "string"}, 1)
+    return {
+        "anyOf": [
+            _build_schema(
+                list_variable_keys(kinds[0]), kind={"enum": kinds}, values=texts, doc=_LINE
+            )
+            for kinds in kinds_by_limits.values()
+        ]
     }
-    return table_schema(keys, ["kind"])
 
 
-def _build_output_schema() -> Schema:
-    keys = {
-        "spec": _describe(_SOME, "The preset, or several joined by +.", "serving+decode"),
-        "to": _describe({"enum": [*load_target_index()]}, "The target.", "vllm"),
-        "path": _describe(_SOME, "Its file or folder, from this folder.", "deploy/decode"),
-        "product": _describe(_SOME, "The product.", "atlas-a3"),
-        "cann": _describe(_SOME, "The CANN release.", "9.0.0"),
+def _build_named_schema(names: str, entry: Schema) -> Schema:
+    """Return the schema of a table of entries, by names of a pattern."""
+    return {
+        "type": "object",
+        "propertyNames": {"type": "string", "pattern": names},
+        "additionalProperties": entry,
     }
-    # releases of frameworks and values of axes
-    return {**table_schema(keys, ["spec", "to", "path"]), "additionalProperties": _SOME}
 
 
-def _build_rule_schema() -> Schema:
-    keys = {
-        "code": _describe(
-            # codes that begin with NP are npuprof's own
-            {"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"},
-            "Its name among findings.",
-            "TEAM-1",
-        ),
-        "when": _describe(
-            _SOME, "Where the rule applies; always by default.", "scenario == 'training'"
-        ),
-        "require": _describe(
-            _SOME,
-            "The condition that must be true there; an unset value is not true.",
-            "deterministic == 1",
-        ),
-        "message": _describe(
-            _LINE,
-            "The message of a finding.",
-            "training is repeatable",
-        ),
-        "severity": _describe(
-            {"enum": list(SEVERITIES)}, "The severity of a finding; error if omitted."
-        ),
-        "presets": _describe(
-            list_schema(_NAMES), "Globs of preset names; all presets if omitted.", ["production/*"]
-        ),
-    }
-    return table_schema(keys, ["code", "require"])
-
-
-def _build_ignore_schema() -> Schema:
-    code = build_code_schema()
-    keys = {
-        "code": {**code, "description": "The code of the findings that are accepted."},
-        "reason": _describe(_SOME, "Why they are.", "one device only"),
-        "presets": _describe(
-            list_schema(_NAMES, 1), "Globs of the names of the presets.", ["production/*"]
-        ),
-    }
-    return table_schema(keys, ["code", "reason", "presets"])
-
-
-def _describe(schema: Schema, description: str, example: object = None) -> Schema:
-    described = {**schema, "description": description}
-    if example is not None:
-        described["examples"] = [example]
-    return described
+def _build_schema(keys: Mapping[str, ProjectKey], **schemas: Schema) -> Schema:
+    """Return the schema of a table with some keys; ``schemas`` are narrower than their kinds."""
+    described: Schema = {}
+    for name, key in keys.items():
+        schema = schemas.get(name) or _KINDS[key.kind]
+        described[name] = {**schema, "description": key.doc}
+        if key.kind in _KINDS and "enum" not in schema:
+            described[name]["examples"] = [parse_toml_value(key.example.partition(" = ")[2])]
+    return table_schema(described, [name for name, key in keys.items() if key.is_required])

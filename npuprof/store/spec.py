@@ -476,7 +476,7 @@ def open_project_files(store: str | None, needs_lock: bool = True) -> ProjectFil
         if store or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
         absence = error
-        top = find_repository_top(os.getcwd()) or os.getcwd()
+        top = find_repository_top(".") or os.getcwd()
         home = Folder(os.path.join(top, "profiles"))
         home.is_implied = True
     return ProjectFiles(home, needs_lock, absence)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.axes import find_undeclared_values
 from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.catalog.written_condition import (
     LANGUAGE,
@@ -27,8 +28,8 @@ from npuprof.model import (
     TomlTable,
     did_you_mean,
 )
-from npuprof.store.axes import find_undeclared_values
 from npuprof.store.layout import find_glob_fault, find_globs_fault
+from npuprof.system import is_list_of
 
 if TYPE_CHECKING:
     #: Records a fault: message, location, hint, and reason.
@@ -114,11 +115,16 @@ def find_name_glob_fault(pattern: str) -> str:
 
 
 class ProjectKey(Record):
-    """A key of a table in npuprof.toml: its type, an example, and what finds faults of a value."""
+    """A key of a table in npuprof.toml: its type, an example, and its meaning for editors.
+
+    ``check`` finds faults of a value of that type.
+    """
 
     kind: str
     example: str
+    doc: str = ""
     check: Callable[[Any], str] | None = None
+    is_required: bool = False
 
     def find_fault(self, value: object) -> str:
         """Return why a value is invalid, to follow the key; an empty string if it is valid."""
@@ -130,9 +136,9 @@ class ProjectKey(Record):
 
 def _is_of_kind(kind: str, value: object) -> bool:
     if kind == "a list of texts":
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        return is_list_of(str, value)
     if kind == "a list of tables":
-        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+        return is_list_of(dict, value)
     if kind == "a number":
         return type(value) is int or (isinstance(value, float) and math.isfinite(value))
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
@@ -150,26 +156,64 @@ def _find_accepted_presets_fault(globs: list[str]) -> str:
 
 #: The keys of a ``[[rule]]``.
 KEYS = {
-    "code": ProjectKey("a text", 'code = "TEAM-1"', _find_code_fault),
-    "when": ProjectKey("a text", "when = \"scenario == 'training'\""),
-    "require": ProjectKey("a text", 'require = "deterministic == 1"'),
-    "message": ProjectKey("a text", 'message = "training is repeatable"', find_line_fault),
+    "code": ProjectKey(
+        "a text",
+        'code = "TEAM-1"',
+        "Its name among findings.",
+        _find_code_fault,
+        is_required=True,
+    ),
+    "when": ProjectKey(
+        "a text",
+        "when = \"scenario == 'training'\"",
+        "Where the rule applies; always by default.",
+    ),
+    "require": ProjectKey(
+        "a text",
+        'require = "deterministic == 1"',
+        "The condition that must be true there; an unset value is not true.",
+        is_required=True,
+    ),
+    "message": ProjectKey(
+        "a text",
+        'message = "training is repeatable"',
+        "The message of a finding.",
+        find_line_fault,
+    ),
     "severity": ProjectKey(
         "a text",
         'severity = "warning"',
+        "The severity of a finding; error if omitted.",
         lambda text: "" if text in SEVERITIES else f"known are {', '.join(SEVERITIES)}",
     ),
-    "presets": ProjectKey("a list of texts", 'presets = ["production/*"]', _find_presets_fault),
+    "presets": ProjectKey(
+        "a list of texts",
+        'presets = ["production/*"]',
+        "Globs of preset names; all presets if omitted.",
+        _find_presets_fault,
+    ),
 }
 #: The keys of an ``[[ignore]]``.
 IGNORE_KEYS = {
-    "code": ProjectKey("a text", 'code = "NP378"', find_acceptance_fault),
+    "code": ProjectKey(
+        "a text",
+        'code = "NP378"',
+        "The code of the findings that are accepted.",
+        find_acceptance_fault,
+        is_required=True,
+    ),
     "reason": ProjectKey(
         "a text",
         'reason = "one device only"',
+        "Why they are.",
         lambda text: "" if text.strip() else "it is empty; who reads it later has to know why",
+        is_required=True,
     ),
     "presets": ProjectKey(
-        "a list of texts", 'presets = ["production/*"]', _find_accepted_presets_fault
+        "a list of texts",
+        'presets = ["production/*"]',
+        "Globs of the names of the presets.",
+        _find_accepted_presets_fault,
+        is_required=True,
     ),
 }

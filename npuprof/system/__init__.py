@@ -16,7 +16,7 @@ from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, AnyStr, TypeVar
 
     Key = TypeVar("Key")
@@ -100,6 +100,34 @@ def list_items(value: object) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
+def drop_empty(fields: Mapping[Key, Value]) -> dict[Key, Value]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def is_list_of(kind: type | tuple[type, ...], value: object) -> bool:
+    """Return whether a value is a list whose items are all of a type."""
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+def list_leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    """Return what the tables and lists of a value contain at any depth, each with its path."""
+    if isinstance(value, (dict, list)):
+        return [
+            leaf for name, item in list_items(value) for leaf in list_leaves(item, (*path, name))
+        ]
+    return [(path, value)]
+
+
+def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value in new tables and lists, each other value at any depth replaced."""
+    if isinstance(value, dict):
+        return {name: map_leaves(change, item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [map_leaves(change, item) for item in value]
+    return change(value)
+
+
 class PausedCollection:
     """A context that pauses garbage collection, for work that keeps nearly all its objects."""
 
@@ -157,7 +185,11 @@ def find_user_folder(kind: str) -> str:
 
 
 def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or nothing."""
+    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or nothing.
+
+    Links are resolved.
+    """
+    folder = os.path.realpath(folder)
     while not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:

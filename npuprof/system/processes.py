@@ -11,7 +11,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ from npuprof.model import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     import subprocess
+    from types import FrameType
     from typing import IO, Any, NoReturn, TypeVar
 
     import git
@@ -441,6 +442,23 @@ def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[b
 
 
 @contextmanager
+def handle_signals(
+    handler: Callable[[int, FrameType | None], Any] | signal.Handlers, numbers: Iterable[int]
+) -> Iterator[None]:
+    """Handle some signals by a function, and as before afterwards."""
+    try:
+        before = {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:  # not in the main thread, which gets the signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+@contextmanager
 def hold_signals() -> Iterator[None]:
     """Defer termination signals while a process is started.
 
@@ -451,22 +469,15 @@ def hold_signals() -> Iterator[None]:
     def record(number: int, frame: object) -> None:
         received.append(number)
 
-    handlers = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        handler = signal.getsignal(number)
-        if handler not in (signal.SIG_IGN, None):  # None: not set by Python
-            handlers[number] = handler
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)  # None: not set by Python
+    ]
     try:
-        for number in handlers:
-            signal.signal(number, record)
-    except ValueError:  # not in the main thread, which gets the signals
-        yield
-        return
-    try:
-        yield
+        with handle_signals(record, numbers):
+            yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
         for signalled in received:
             signal.raise_signal(signalled)
 

@@ -14,10 +14,19 @@ from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Path, Record, TomlTable
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Path,
+    Record,
+    TomlTable,
+    select_errors,
+)
 from npuprof.renderers.flattened import build_tables, format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
+from npuprof.system import is_list_of
 
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
@@ -119,7 +128,7 @@ def _list_parts(value: Any, tail: Path) -> Iterator[_Part]:
     if isinstance(value, dict) and value:
         for name, item in value.items():
             yield from _list_parts(item, (*tail, name))
-    elif isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value):
+    elif value and is_list_of((str, int), value):
         # repr tells 1 from True, which are one key of a dict
         for item in {repr(item): item for item in value}.values():
             yield _Part(tail, item, True)
@@ -150,8 +159,7 @@ def _make_change(box: TomlTable, change: Change) -> None:
 
 def list_errors(error: NpuprofError) -> tuple[Finding, ...]:
     """Return the errors that prevent a combination from being run, without warnings."""
-    errors = tuple(finding for finding in error.findings if finding.severity == "error")
-    return errors or error.findings
+    return tuple(select_errors(error.findings)) or error.findings
 
 
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:

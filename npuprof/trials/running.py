@@ -10,9 +10,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.catalog.launchers import list_single_process_facts
 from npuprof.model import Record, build_error, build_usage_error
@@ -27,6 +25,7 @@ from npuprof.renderers.process import (
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.system.files import describe_os_error
+from npuprof.system.processes import handle_signals
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result, require_writable
 from npuprof.trials.metrics import read_metrics
@@ -105,7 +104,8 @@ class Runner:
 
         ``list_pending`` returns the configs to run, including active ones, once per run.
         """
-        with _end_on_signals():
+        # like Ctrl-C: active runs are ended, and results are kept
+        with handle_signals(signal.default_int_handler, (signal.SIGTERM, signal.SIGHUP)):
             try:
                 return self._drive(list_pending, watch)
             except KeyboardInterrupt:
@@ -247,24 +247,3 @@ def parse_timeout(text: str | None) -> float | None:
             f"--timeout {text!r} is not a time", "write it as in 90, 15m or 2h"
         ) from None
     return seconds
-
-
-@contextmanager
-def _end_on_signals() -> Iterator[None]:
-    """Treat termination signals like Ctrl-C: active runs are ended, and results are kept."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = {
-            number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-        }
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

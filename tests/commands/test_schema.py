@@ -133,8 +133,8 @@ def test_every_key_of_npuprof_toml_is_in_the_schema_with_its_meaning() -> None:
     from npuprof.store import project, teamrules
 
     tables = PROJECT.schema["properties"]
-    assert set(tables) == set(project._KEYS)
-    assert set(tables["sources"]["additionalProperties"]["properties"]) == set(project._SOURCE_KEYS)
+    assert set(tables) == set(project.KEYS)
+    assert set(tables["sources"]["additionalProperties"]["properties"]) == set(project.SOURCE_KEYS)
     assert set(tables["rule"]["items"]["properties"]) == set(teamrules.KEYS)
     assert set(tables["ignore"]["items"]["properties"]) == set(teamrules.IGNORE_KEYS)
     assert all(value["description"] for value in tables.values())

@@ -241,7 +241,10 @@ def test_a_faulty_axis_is_an_error_of_npuprof_toml(
     ("preset", "texts"),
     [
         ('[[override]]\nmatch = { rol = "decode" }', ["3:11", "'rol' in match", "'role'"]),
-        ('[[override]]\nmatch = { role = "decod" }', ["3:11", "'decod' of the axis", "'decode'"]),
+        (
+            '[[override]]\nmatch = { role = "decod" }',
+            ["3:11", "'decod' of the axis", "'decode'", "npuprof.toml declares the axes"],
+        ),
         (
             '[[override]]\nmatch = { role = ["both", "gz"] }',
             ["'gz' of the axis", "prefill, decode"],

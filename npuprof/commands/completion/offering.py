@@ -143,7 +143,7 @@ def _list_source_specs(store: str | None, current: str) -> Iterator[str]:
 
 def _list_refs(store: str | None) -> list[str]:
     """Return the tags and branches of the store's repository, read from its files."""
-    top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
+    top = find_repository_top(find_store(store, os.environ).root)
     git = os.path.join(top, ".git")
     return _list_folder_refs(git) if top and os.path.isdir(git) else []
 

@@ -10,7 +10,7 @@ from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.resolving import open_workspace
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, NpuprofError, build_usage_error
+from npuprof.model import Finding, NpuprofError, build_usage_error, select_errors
 from npuprof.renderers.outputs import check_store
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
@@ -52,7 +52,7 @@ class Receive(Verb):
             errors = self._find_new_errors(commit, moved)
             text += format_findings(errors)
             # an output that is not up to date is reported, and rejects nothing
-            if any(error.severity == "error" for error in errors):
+            if select_errors(errors):
                 code = 1
                 refs = ", ".join(ref for _, ref in moved)
                 notes.append(f"not taken: {refs}: {format_severity_counts(errors)}")

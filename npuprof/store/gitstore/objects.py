@@ -131,7 +131,7 @@ class Git:
         self.folder = folder
         self.profile = profile
         self.bare = os.path.realpath(bare) if bare else ""
-        self.top = "" if bare else find_repository_top(os.path.realpath(folder))
+        self.top = "" if bare else find_repository_top(folder)
         if bare and not is_own_folder(self.bare):
             raise self.build_refusal(b"dubious ownership")
         #: Whether git writes its output in blocks; otherwise each commit at once, for readers that
@@ -655,7 +655,7 @@ _LOCKED = (
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     """Return git's error as a finding; the phrases are those of git's messages in English."""
     text = reason.decode(errors="replace").strip()
-    top = find_repository_top(os.path.realpath(folder))
+    top = find_repository_top(folder)
     if "dubious ownership" in text:
         what = f"git refuses the repository of {folder}: it belongs to somebody else"
         hint = f"if you trust its owner: git config --global --add safe.directory {top or folder}"
