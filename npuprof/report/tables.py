@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
 
 from npuprof.model import Record
 from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
-from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines
+from npuprof.report.wrapping import find_width, wrap_lines
 from npuprof.system import lazy_pattern
 
 _BOLD = "1"
@@ -121,16 +120,26 @@ class Table(Record):
 
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return rows whose cells are wrapped to the widths that their columns have together."""
-        columns = len(rows[0]) if rows else 0
-        room = width - 2 * max(columns - 1, 0)
-        fixed = columns - self.wrapping
-        widths = fit_columns(rows, room, fixed)
-        lines = []
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        from npuprof.report.terminal_markdown import format_renderable
+
+        if not rows:
+            return []
+        grid = Grid.grid(padding=(0, 2, 0, 0))
+        widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
+        fixed = widths[: len(widths) - self.wrapping]
+        for index, _ in enumerate(widths):
+            grid.add_column(width=fixed[index] if index < len(fixed) else None, overflow="fold")
         for number, row in enumerate(rows):
-            code = _BOLD if self.header and not self.named and number == 0 else ""
-            wrapped = zip_longest(*map(wrap_cell, row, widths), fillvalue="")
-            lines += [self._join_cells(parts, widths, coloured, code=code) for parts in wrapped]
-        return lines
+            is_header = self.header and not self.named and number == 0
+            first = "yellow" if self.highlighted else ""
+            styles = ["bold" if is_header else first, *["bold" if is_header else ""] * len(row)]
+            grid.add_row(*map(Text, row, styles))
+        # rich drops columns that have no room at all
+        least = sum(fixed) + 2 * len(widths) + self.wrapping
+        return format_renderable(grid, max(width, least), coloured)
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:

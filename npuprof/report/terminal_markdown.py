@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import groupby
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markdown import Heading, TableElement
 from rich.markdown import Markdown as RichMarkdown
 from rich.theme import Theme
@@ -32,28 +32,8 @@ class _Page(RichMarkdown):
     elements = {**RichMarkdown.elements, "heading_open": _LeftHeading, "table_open": TableElement}
 
 
-def format_markdown_page(
-    parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool
-) -> str:
-    """Return a page as lines: prose, tables and output wrapped to the terminal, code unchanged."""
-    columns = find_width()
-    width = min(columns, _WIDEST)
-    page = ""
-    for part, is_prose in parts:
-        if is_prose:
-            page += _format_prose(part, width, show_link, coloured)
-        else:
-            page += _format_code(part, columns, coloured)
-    return page
-
-
-def _format_prose(
-    text: str, width: int, show_link: Callable[[str, str], str], coloured: bool
-) -> str:
-    def write_link(match: re.Match[str]) -> str:
-        label = match["label"]
-        return f"(a picture: {label})" if match["picture"] else show_link(label, match["target"])
-
+def format_renderable(renderable: RenderableType, width: int, coloured: bool) -> list[str]:
+    """Return the lines of what rich can lay out, without blanks at their ends."""
     styles = dict.fromkeys(
         ("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold"
     )
@@ -76,9 +56,35 @@ def _format_prose(
         legacy_windows=False,
     )
     with console.capture() as captured:
-        console.print(_Page(_LINK.sub(write_link, text), hyperlinks=False))
-    lines = [line.rstrip() for line in captured.get().split("\n")]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n\n"
+        console.print(renderable)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def format_markdown_page(
+    parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool
+) -> str:
+    """Return a page as lines: prose, tables and output wrapped to the terminal, code unchanged."""
+    columns = find_width()
+    width = min(columns, _WIDEST)
+    page = ""
+    for part, is_prose in parts:
+        if is_prose:
+            page += _format_prose(part, width, show_link, coloured)
+        else:
+            page += _format_code(part, columns, coloured)
+    return page
+
+
+def _format_prose(
+    text: str, width: int, show_link: Callable[[str, str], str], coloured: bool
+) -> str:
+    def write_link(match: re.Match[str]) -> str:
+        label = match["label"]
+        return f"(a picture: {label})" if match["picture"] else show_link(label, match["target"])
+
+    page = _Page(_LINK.sub(write_link, text), hyperlinks=False)
+    lines = "\n".join(format_renderable(page, width, coloured))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n") + "\n\n"
 
 
 def _format_code(text: str, width: int, coloured: bool) -> str:

@@ -1,9 +1,8 @@
-"""Line wrapping: break opportunities, cited lines of files, the columns of a table."""
+"""Line wrapping: break opportunities, cited lines of files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from npuprof.report.text import measure_width
 from npuprof.system import lazy_pattern
@@ -23,7 +22,6 @@ _PIECE = lazy_pattern(
     rf"\s*(?:[{_OPENING}(\[{{]*[{_FREE}][{_CLOSING})\]}}.,;:!?%]*"
     rf"|[{_OPENING}]*(?:(?![{_FREE}{_OPENING}])\S)+|[{_OPENING}]+)"
 )
-_PART = lazy_pattern(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+")
 _ANSI = lazy_pattern(r"\033\[[0-9;]*m")
 #: The prefix of a line to wrap: a label, a sign.
 _LABEL = lazy_pattern(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
@@ -38,16 +36,6 @@ _CARET = lazy_pattern(r"(?P<head>\s+\| (?:\033\[[0-9;]*m)?)(?P<blanks> *)(?P<car
 def split_pieces(text: str) -> list[str]:
     """Return the pieces of a text after which a line may break, each with the blanks before it."""
     return re.findall(r"\s*\S+", text) if text.isascii() else _PIECE.findall(text)
-
-
-def split_words(text: str) -> list[str]:
-    """Return the pieces of a text without blanks."""
-    return [piece.lstrip() for piece in split_pieces(text)]
-
-
-def split_parts(text: str) -> list[str]:
-    """Return the pieces of a word that is too long for a line, split after punctuation."""
-    return [part for piece in split_words(text) for part in _PART.findall(piece)]
 
 
 def find_width() -> int:
@@ -122,77 +110,3 @@ def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
     if first + room < len(text):
         shown = shown[: -len(_MORE)] + _MORE
     return head[0] + shown, pointer["head"] + blanks[first:] + pointer["caret"]
-
-
-def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
-    """Return the widths of columns that have so much room together.
-
-    All but the first ``fixed`` shrink if it is too little.
-
-    No word is broken if there is room for all of them, below the first row if possible, and no part
-    of a word if there is room for those.
-    """
-    columns = list(zip(*rows, strict=True))
-    widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
-    fixed_widths = widths[:fixed]
-    full_widths = widths[fixed:]
-    remaining = room - sum(fixed_widths)
-    if sum(full_widths) <= remaining:
-        return widths
-    least = _find_least_widths(columns[fixed:], remaining)
-    if least is None:
-        share = max(remaining // max(len(full_widths), 1), 1)
-        least = [min(width, share) for width in full_widths]
-    return [*fixed_widths, *_share_room(remaining, least, full_widths)]
-
-
-def _find_least_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Return the widths of the widest words, or else parts of words; None if they do not fit."""
-    for split_first, split in (
-        (split_words, split_words),
-        (split_parts, split_words),
-        (split_parts, split_parts),
-    ):
-        least = []
-        for first, *cells in columns:
-            pieces = split_first(first)
-            for cell in cells:
-                pieces += split(cell)
-            least.append(max(map(measure_width, pieces), default=1))
-        if sum(least) <= room:
-            return least
-    return None
-
-
-def _share_room(room: int, least: Sequence[int], full: Sequence[int]) -> list[int]:
-    """Return the width of each column: its minimum, and a share of the rest."""
-    spare = max(room - sum(least), 0)
-    missing = sum(full) - sum(least)
-    if not missing:
-        return list(least)
-    return [low + spare * (high - low) // missing for low, high in zip(least, full, strict=True)]
-
-
-def wrap_cell(text: str, width: int) -> list[str]:
-    """Return the lines of a cell: broken between words, else after punctuation, else anywhere."""
-    if measure_width(text) <= width:
-        return [text]
-    lines = []
-    current = ""
-    for word in text.split(" "):
-        gap = " " if current else ""
-        for part in [word] if measure_width(word) <= width else split_parts(word):
-            if current and measure_width(current) + len(gap) + measure_width(part) > width:
-                lines.append(current)
-                current = ""
-                gap = ""
-            current = f"{current}{gap}{part}"
-            gap = ""
-            # one character stays, even if it is wider than the column
-            while len(current) > 1 and measure_width(current) > width:
-                cut = len(current) - 1
-                while cut > 1 and measure_width(current[:cut]) > width:
-                    cut -= 1
-                lines.append(current[:cut])
-                current = current[cut:]
-    return [*lines, current]

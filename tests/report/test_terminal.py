@@ -17,7 +17,7 @@ from npuprof.model import Finding, Place
 from npuprof.report.findings import format_findings
 from npuprof.report.output import track_items
 from npuprof.report.tables import Table
-from npuprof.report.wrapping import fit_columns, split_pieces, wrap_cell, wrap_lines
+from npuprof.report.wrapping import split_pieces, wrap_lines
 from support.building import build_store
 from support.captured import capture, strip_colours
 from support.running import Run
@@ -168,28 +168,23 @@ def test_the_bare_command_says_what_to_do_next(
 
 
 @pytest.mark.parametrize(
-    ("text", "width", "lines"),
+    ("rows", "width", "lines"),
     [
-        ("one two three", 7, ["one two", "three"]),
-        ("bert-training", 12, ["bert-", "training"]),
-        ("a/b/c.toml", 5, ["a/b/", "c.", "toml"]),
-        ("設定設定", 4, ["設定", "設定"]),
-        ("設定：設定", 6, ["設定：", "設定"]),
-        ("BERT用の設定です", 9, ["BERT用の", "設定です"]),
-        ("", 4, [""]),
+        ([["key", "a b", "c"]], 80, ["key  a b  c"]),
+        ([["key", "aaaa bbbb", "cc dd"]], 16, ["key  aaaa  cc dd", "     bbbb"]),
+        ([["key", "a" * 9, "c"]], 12, ["key  aaaa  c", "     aaaa", "     a"]),
+        ([["名前", "適合 設定", "c"]], 13, ["名前  適合  c", "      設定"]),
+        ([["key of its own", "a", "b"]], 5, ["key of its own  a  b"]),
+        ([["", "", ""]], 80, [""]),
+        ([["[red]key", ":smile:", "b"]], 80, ["[red]key  :smile:  b"]),
+        ([], 80, []),
     ],
 )
-def test_a_cell_breaks_where_its_words_end(text: str, width: int, lines: list[str]) -> None:
-    assert wrap_cell(text, width) == lines
-
-
-def test_columns_give_way_down_to_their_longest_word() -> None:
-    assert fit_columns([["key", "a b", "c"]], 80, 1) == [3, 3, 1]
-    assert fit_columns([["key", "aaaa bbbb", "cc dd"]], 10, 1) == [3, 4, 2]
-    assert fit_columns([["key", "aaaa-bbbb", "cc-dd"]], 12, 1) == [3, 5, 3]
-    assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
-    with pytest.raises(ValueError, match="shorter"):
-        fit_columns([["key", "a b"], ["key"]], 80, 1)
+def test_columns_give_way_and_the_first_is_whole(
+    rows: list[list[str]], width: int, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert Table(rows, wrapping=2).format_terminal(coloured=False).splitlines() == lines
 
 
 @pytest.mark.parametrize(
