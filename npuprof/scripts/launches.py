@@ -115,7 +115,10 @@ def _find_environments(
     variables: dict[str, ScriptSetting] = {}
     of_command: dict[str, list[ScriptSetting]] = {}
     environments = {}
+    block = ""  # of a manual
     for setting in live:
+        if setting.scope.partition("#")[2] != block:
+            block, variables = setting.scope.partition("#")[2], {}
         if scope := ends.get(id(setting)):
             environments[scope] = (*variables.values(), *of_command.get(setting.command, ()))
         elif setting.surface == "env" and setting.command and not declarative:
@@ -123,8 +126,9 @@ def _find_environments(
         elif setting.surface == "env":
             variables[setting.name] = setting
     if declarative:
-        every = tuple(variables.values()) if len(ends) == 1 else ()
-        return dict.fromkeys(environments, every)
+        own = {"", *(setting.command for setting in live if id(setting) in ends)}  # its container's
+        every = [item for item in variables.values() if item.command in own and len(ends) == 1]
+        return dict.fromkeys(environments, tuple(every))
     return environments
 
 

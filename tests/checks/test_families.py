@@ -98,7 +98,7 @@ def test_a_value_is_judged_for_the_product(product: str, line: str, code: str | 
         (">=8.0", "L0:0,L2:0,L0:1", "NP412"),
         (">=8.3.RC1", "L1:1,L2:0", None),
         ("", "L1:1,L2:0", "NP412"),
-        (">=8.3.RC1", "L1:1,L2:1", "NP3102"),
+        (">=8.3.RC1", "L1:1,L2:1", None),
         (">=8.0", "L1:2", "NP203"),
         (">=9.0", "L0:0, L1:1, L2:0", None),
     ],

@@ -198,6 +198,119 @@ def test_a_script_without_a_certain_conflict_has_no_finding(text: str) -> None:
     assert not {code for code in list_script_codes(text) if code.startswith("NP3")}
 
 
+QUEUED = "export TASK_QUEUE_ENABLE=2\n"
+POD = """apiVersion: v1
+kind: Pod
+spec:
+  containers:
+  - name: tools
+    command: [python, collect.py]
+    {tools}
+  - name: server
+    command: {command}
+    {server}
+"""
+LEVEL = 'env: [{name: TASK_QUEUE_ENABLE, value: "2"}]'
+SIZE = 'env: [{name: HCCL_BUFFSIZE, value: "200"}]'
+SERVE = "[vllm, serve, /m]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        pytest.param(
+            "a.md",
+            f"```bash\n{QUEUED}vllm serve /m\n```\n",
+            {"NP3118"},
+            id="one block of a manual",
+        ),
+        pytest.param(
+            "a.md",
+            f"```bash\n{QUEUED}python train.py\n```\n```bash\nvllm serve /m\n```\n",
+            set(),
+            id="an earlier block",
+        ),
+        pytest.param(
+            "a.md",
+            f"```bash\nvllm serve /m\n```\n```bash\n{QUEUED}python train.py\n```\n",
+            set(),
+            id="a later block",
+        ),
+        pytest.param(
+            "a.yaml",
+            POD.format(tools=SIZE, server=LEVEL, command=SERVE),
+            {"NP3118"},
+            id="the container of the launch",
+        ),
+        pytest.param(
+            "a.yaml",
+            POD.format(tools="", server=LEVEL, command='[bash, -c, "vllm serve /m"]'),
+            {"NP3118"},
+            id="a launch in shell text",
+        ),
+        pytest.param(
+            "a.yaml",
+            POD.format(tools=LEVEL, server=LEVEL, command=SERVE),
+            {"NP3118"},
+            id="every container",
+        ),
+        pytest.param(
+            "a.yaml",
+            POD.format(tools=LEVEL, server="", command=SERVE),
+            set(),
+            id="a container beside one without variables",
+        ),
+        pytest.param(
+            "a.yaml",
+            POD.format(tools=LEVEL, server=SIZE, command=SERVE),
+            set(),
+            id="a container beside one with others",
+        ),
+    ],
+)
+def test_a_launch_has_the_variables_of_its_block_or_container(
+    name: str, text: str, expected: set[str]
+) -> None:
+    assert {code for code in list_script_codes(text, name) if code.startswith("NP3")} == expected
+
+
+MTP = """vllm serve /m -pp 2 --speculative-config '{"method": "mtp"}'\n"""
+SLEEPING = "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True\nvllm serve /m"
+BROKEN_ON_NPUS = {"NP3183"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(MTP, BROKEN_ON_NPUS, id="no device named"),
+        pytest.param(f"export CUDA_VISIBLE_DEVICES=0,1\n{MTP}", set(), id="CUDA"),
+        pytest.param(f"export NCCL_DEBUG=INFO\n{MTP}", set(), id="NCCL"),
+        pytest.param(f"export VLLM_ROCM_USE_AITER=1\n# needs ROCm 7\n{MTP}", set(), id="ROCm"),
+        pytest.param(f"# two nodes with 8 H100 each\n{MTP}", set(), id="a chip of NVIDIA"),
+        pytest.param(f"# 8 GPUs each\n{MTP}", set(), id="GPUs"),
+        pytest.param(
+            f"export GPU_MEMORY=0.9\n# cudagraph_mode is FULL\n{MTP}",
+            BROKEN_ON_NPUS,
+            id="names of settings with GPU in them",
+        ),
+        pytest.param(
+            f"export NCCL_DEBUG=INFO HCCL_BUFFSIZE=200\n{MTP}", BROKEN_ON_NPUS, id="both libraries"
+        ),
+        pytest.param(f"# GPUs or NPUs\n{MTP}", BROKEN_ON_NPUS, id="both devices"),
+        pytest.param(
+            f"# no GPUs: Ascend 910B\n{MTP}", BROKEN_ON_NPUS, id="Ascend in place of GPUs"
+        ),
+        pytest.param(
+            f"export CUDA_VISIBLE_DEVICES=0\n{SLEEPING} --enable-sleep-mode\n",
+            {"NP3117"},
+            id="a variable that is read on NPUs only",
+        ),
+    ],
+)
+def test_rules_of_vllm_ascend_do_not_apply_to_gpus(text: str, expected: set[str]) -> None:
+    assert {code for code in list_script_codes(text) if code.startswith("NP3")} == expected
+
+
 @pytest.mark.parametrize(
     ("export", "expected"),
     [

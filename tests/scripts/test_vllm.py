@@ -144,6 +144,25 @@ def test_broken_json_is_an_error_at_its_place(name: str, text: str, place: tuple
 
 
 @pytest.mark.parametrize(
+    ("value", "severity"),
+    [
+        pytest.param({"weight_nz_mode": True}, "warning", id="true for 1"),
+        pytest.param({"weight_nz_mode": "1"}, "warning", id="digits"),
+        pytest.param({"refresh": "true"}, "warning", id="text of a switch"),
+        pytest.param({"refresh": 1}, "warning", id="1 for true"),
+        pytest.param({"eplb_config": {"dynamic_eplb": "true"}}, "warning", id="in a group"),
+        pytest.param({"refresh": "maybe"}, "error", id="text that is no switch"),
+        pytest.param({"weight_nz_mode": [1]}, "error", id="a list"),
+        pytest.param({"layer_sharding": True}, "error", id="a switch in place of a list"),
+    ],
+)
+def test_a_value_that_vllm_ascend_converts_is_no_error(value: Any, severity: str) -> None:
+    found = findings(f"vllm serve m --additional-config '{json.dumps(value)}'\n", "a.sh")
+    (fault,) = (finding for finding in found if finding.code == "NP202")
+    assert (fault.severity, fault.certainty == "likely") == (severity, severity == "warning")
+
+
+@pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
         ("a.sh", "vllm serve m --additional-config '{\"refresh\": '$X'}'", "depends on $X"),

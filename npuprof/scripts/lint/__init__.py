@@ -61,6 +61,9 @@ _PROGRAMS = re.compile(rf"\.py\b|\b(?:python[\d.]*|{STARTERS})\b")
 #: What shows that a file runs on NPUs, or also on CUDA.
 _NPUS = re.compile(r"\btorch_npu\b|transfer_to_npu|vllm-ascend")
 _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGNORECASE)
+#: What shows that a file starts programs on GPUs, unless it also names NPUs.
+_GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
+_ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
@@ -177,10 +180,17 @@ def _check_launch(
     imported: ImportedFile, launch: Launch, requested: Context, team: Sequence[TeamRule]
 ) -> Iterator[Finding]:
     """Yield the findings about one launch: about all its settings together, and about each."""
+    is_on_gpus = _GPUS.search(imported.text) and not _ASCEND.search(imported.text)
     for view in configure_launch(imported.file, launch, requested):
-        yield from _sift_findings(view, (item.finding for item in judge_together(view, team)))
+        found = [item.finding for item in judge_together(view, team)]
         if view.complete:
-            yield from _find_missing_variables(view)
+            found += _find_missing_variables(view)
+        for finding in _sift_findings(view, found):
+            reads = catalog.list_rule_reads().get(finding.code, ("",))
+            is_of_vllm = not any(key.startswith("vllm_ascend.") for key in reads)
+            if is_of_vllm and is_on_gpus and any(key.startswith("vllm.") for key in reads):
+                continue  # vLLM-Ascend limits no GPUs
+            yield finding
     by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }

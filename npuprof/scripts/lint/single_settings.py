@@ -199,7 +199,12 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
         return [Fault("NP203", what, why, "write it as '{\"key\": value}'")]
     if setting.reason or not setting.key:
         return []
-    return find_framework_faults(*split_section_and_name(setting.key), setting.value)
+    faults = find_framework_faults(*split_section_and_name(setting.key), setting.value)
+    # the program converts a value that has an equivalent of the right type
+    return [
+        fault._replace(**LIKELY) if fault.code == "NP202" and fault.fix else fault
+        for fault in faults
+    ]
 
 
 #: Finders by surface; all others are arguments of programs, or ATC flags.

@@ -93,7 +93,8 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         settings, handled = find_container_settings(path, documents)
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            settings += _read_command_lines(path, text, table)
+            found = _read_command_lines(path, text, table)
+            settings += [setting._replace(command=table.text("name")) for setting in found]
         programs = ((program_arguments.find_file_program(table), table) for table in documents)
         settings += [
             setting

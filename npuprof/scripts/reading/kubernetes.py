@@ -36,6 +36,7 @@ def find_container_settings(
     early = {id(container) for container in _list_all_items(tables, "initContainers")}
     containers = _find_owners(tables, "env")
     groups = [_read_container(path, table, id(table) in early) for table in containers]
+    groups += [(table.text("name"), []) for table in _list_all_items(tables, "containers")]
     sources = _list_all_items(tables, "envFrom")
     # under a prefix, its keys are other variables
     used_maps = {

@@ -33,7 +33,9 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
     settings = tuple(
         # readers run the blocks that they need, so each has its own variables
-        setting._replace(scope=f"{setting.scope}@{number}") if setting.surface == "env" else setting
+        setting
+        if any(site.scope == setting.scope for site in part.sites)
+        else setting._replace(scope=f"{setting.scope}#{number}")
         for number, part in enumerate(parts)
         for setting in part.settings
     )
