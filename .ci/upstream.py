@@ -2,10 +2,12 @@
 
 Run ``python .ci/upstream.py FRAMEWORK CHECKOUT... [--packages DIR] [--write]``: FRAMEWORK is a
 folder of ``npuprof/catalog/frameworks``, CHECKOUT a git clone for each of its repositories, DIR has
-the unpacked packages (``DIR/VERSION``) for refs such as ``vllm-ascend==0.26.0rc1``. Prints releases
-that are newer than the known ones (*), names that are new (+) and gone (-), other defaults and
-ranges (~), names that have no row written by hand (?), and names that the newest release no longer
-reads (!). With ``--write``, adds the releases to ``framework.toml`` and writes ``upstream.toml``.
+the unpacked packages (``DIR/VERSION``) for refs such as ``vllm-ascend==0.26.0rc1``. The answers of
+vLLM's parser are recorded in ``.ci/upstream/vllm``; with DIR, they are recorded anew (which needs
+the packages that ``vllm_parser.py`` lists). Prints releases that are newer than the known ones (*),
+names that are new (+) and gone (-), other defaults and ranges (~), names that have no row written
+by hand (?), and names that the newest release no longer reads (!). With ``--write``, adds the
+releases to ``framework.toml`` and writes ``upstream.toml``.
 Exits with 4 if anything differs, apart from missing rows by hand, with 2 if sources are missing,
 and with 3 if a name with a row by hand is no longer read.
 """
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import cpp_reads
+import recorded
 from git import Git, GitCommandError
 from python_reads import Project, Read
 
@@ -52,7 +55,9 @@ class Upstream:
     """Where the sources of a framework are: ``[upstream]`` and the refs of ``framework.toml``.
 
     ``later``: releases before the first one here exist, too, without sources. ``options`` are the
-    refs that ``npuprof/catalog/options`` is compared with.
+    refs that ``npuprof/catalog/options`` is compared with. Rows of ``recorded`` ones come
+    from records. ``runs_on`` has a pattern for the release of another framework in
+    the ``Dockerfile``, ``bases`` the known releases that match it.
     """
 
     repositories: list[str] = field(default_factory=list)
@@ -65,6 +70,9 @@ class Upstream:
     releases: dict[str, list[str]] = field(default_factory=dict)
     later: bool = False
     options: list[str] = field(default_factory=list)
+    recorded: bool = False
+    runs_on: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @staticmethod
     def load(folder: Path) -> Upstream:
@@ -80,6 +88,9 @@ class Upstream:
             later="releases" in own,
             options=own.get("options", []),
             package=own.get("package", ""),
+            recorded=own.get("recorded", False),
+            runs_on=own.get("runs_on", {}),
+            bases={name: row.get("runs_on", {}) for name, row in listed.items()},
             patterns={kind: own[kind] for kind in ("tags", "branches") if kind in own},
             newest=max((str(row.get("date", "")) for row in listed.values()), default=""),
             releases={
@@ -125,6 +136,14 @@ class Checkout:
                 data = b""
             self.texts[blob] = data.decode(errors="replace")
         return {path: self.texts[blob] for path, blob in blobs.items()}
+
+    def read_file(self, ref: str, path: str) -> str:
+        """Return the text of one file at a ref, empty if there is none."""
+        try:
+            text: str = self.git.show(f"{ref}:{path}")
+        except GitCommandError:
+            return ""
+        return text
 
     def list_refs(self, kind: str) -> Iterator[list[str]]:
         """Yield the name of each tag or branch, and its date."""
@@ -227,6 +246,24 @@ def read_ref(
     return checkouts[at].read(name, upstream) if at < len(checkouts) else None
 
 
+def find_bases(
+    upstream: Upstream, checkouts: list[Checkout], packages: Path | None
+) -> dict[str, dict[str, str]]:
+    """Return the releases of other frameworks that each release runs on, by its Dockerfile."""
+    bases: dict[str, dict[str, str]] = {}
+    for release, refs in upstream.releases.items() if upstream.runs_on else ():
+        for ref in refs:
+            if "==" in ref:
+                path = (packages or Path()) / ref.split("==")[1] / "Dockerfile"
+                text = path.read_text("utf-8") if path.is_file() else ""
+            else:
+                text = checkouts[0].read_file(ref, "Dockerfile")
+            for name, pattern in upstream.runs_on.items():
+                if match := re.search(pattern, text, re.MULTILINE):
+                    bases.setdefault(release, {})[name] = match[1]
+    return bases
+
+
 def collect(
     upstream: Upstream, checkouts: list[Checkout], packages: Path | None
 ) -> dict[str, Found]:
@@ -305,14 +342,41 @@ def make_rows(
     return rows
 
 
+def make_recorded_rows(
+    upstream: Upstream, framework: str, packages: Path | None
+) -> dict[str, dict[str, Any]]:
+    """Return the rows of ``upstream.toml`` from the records of each release.
+
+    What releases before the first one with a record read is unknown.
+    """
+    records: dict[str, dict[str, Any]] = {}
+    for release, refs in upstream.releases.items():
+        if refs:
+            record = recorded.load_record(framework, release, packages)
+            if record is None:
+                fail(f"{release}: no record and no package for {refs[0]}")
+            records[release] = record
+    names = list(upstream.releases)
+    before = names[: names.index(next(iter(records)))]
+
+    def write(reading: set[str]) -> str:
+        return write_ranges(names, set(records), reading, False)
+
+    return recorded.make_rows(records, write, f"..{before[-1]}?, " if before else "")
+
+
 def write_rows(rows: dict[str, dict[str, Any]]) -> str:
     """Return the text of ``upstream.toml``."""
+
+    def write(value: Any) -> str:
+        if isinstance(value, dict):
+            return f"{{ {', '.join(f'{json.dumps(k)} = {write(v)}' for k, v in value.items())} }}"
+        return json.dumps(value, ensure_ascii=False)
+
     parts = [HEADER]
     for key, row in rows.items():
         parts.append(f"\n[{json.dumps(key)}]\n")
-        parts += [
-            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in row.items()
-        ]
+        parts += [f"{name} = {write(value)}\n" for name, value in row.items()]
     return "".join(parts)
 
 
@@ -365,7 +429,7 @@ def list_differences(
     read = {key for key, row in rows.items() if row["reads"].endswith("..")}
     for key in sorted((set(own) & kept.keys()) - read):
         if kept[key]["reads"].endswith(".."):
-            lines.append(f"! {key}: {kept[key]['source']} no longer reads it")
+            lines.append(f"! {key}: {kept[key].get('source', 'vllm')} no longer reads it")
     return lines
 
 
@@ -398,17 +462,27 @@ def main(words: list[str]) -> int:
     upstream = Upstream.load(folder)
     checkouts = [Checkout(path) for path in given.checkouts]
     new = add_releases(upstream, find_releases(upstream, checkouts, given.packages))
-    found = collect(upstream, checkouts, given.packages)
     own, others = load_hand_rows(given.framework)
     ignored = load_ignored(given.framework)
-    names = {key.partition(".")[2] for each in found.values() for key in each.reads}
-    skipped = {n for n in names if any(fnmatch(n, pattern) for pattern in ignored)}
-    skipped |= {f"env.{name}" for name in others}
-    rows = make_rows(upstream, found, skipped)
+    if upstream.recorded:
+        rows = make_recorded_rows(upstream, given.framework, given.packages)
+        rows = {key: row for key, row in rows.items() if key.removeprefix("env.") not in others}
+        own |= rows.keys()  # rows without one by hand are complete
+    else:
+        found = collect(upstream, checkouts, given.packages)
+        names = {key.partition(".")[2] for each in found.values() for key in each.reads}
+        skipped = {n for n in names if any(fnmatch(n, pattern) for pattern in ignored)}
+        skipped |= {f"env.{name}" for name in others}
+        rows = make_rows(upstream, found, skipped)
     path = folder / "upstream.toml"
     kept = load_toml(path) if path.is_file() else {}
     lines = [f"* {line.strip()}" for line in new.values()]
     lines += list_differences(rows, kept, own)
+    lines += [
+        f"~ releases.{release}: runs_on {upstream.bases.get(release)} -> {base}"
+        for release, base in find_bases(upstream, checkouts, given.packages).items()
+        if base != upstream.bases.get(release)
+    ]
     read = [read_ref(ref, upstream, checkouts, given.packages) or {} for ref in upstream.options]
     lines += list_options([text for files in read for text in files.values()]) if read else []
     for line in lines:

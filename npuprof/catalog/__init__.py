@@ -62,7 +62,8 @@ class Section(Record):
     what it does with two settings that exclude each other, unless they have an ``otherwise``.
     ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
     is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
-    text too. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
+    text too. ``unchecked`` values are passed through. ``launch`` is how scripts start the program:
+    the fields of ``programs.Program``.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Section(Record):
     conflict: str = ""
     tables: dict[str, str] = {}
     option_call: str = ""
+    unchecked: bool = False
     launch: TomlTable = {}
 
     @cached_property
@@ -104,8 +106,8 @@ class Section(Record):
 
     @property
     def is_passed_through(self) -> bool:
-        """Whether the catalogue has no entries to judge its values by."""
-        return not self.names
+        """Whether its values are not judged: the catalogue has no entries, or no checks yet."""
+        return self.unchecked or not self.names
 
     def find(self, name: str) -> Entry | None:
         """Return the record of an entry, or None."""

@@ -137,10 +137,7 @@ def _read_sections(
     }
     for name, files in frameworks.items():
         if name in described:
-            sections[name] = {
-                key: {**record, **_find_generated(files, "settings", key)}
-                for key, record in files.get("settings", {}).items()
-            }
+            sections[name] = _list_rows(files, "settings", "settings")
     for release in releases:
         for section in ("env", "atc", "estimator"):
             records = sections[section]
@@ -258,9 +255,12 @@ def _date_record(section: str, record: TomlTable, axes: dict[str, Axis]) -> Toml
         # a release outside of what documentation lists may read the setting all the same
         is_certain = not axis.documented or reads == "never"
         dated["states"] = axis.parse_reads(reads, "." if is_certain else "?")
-    for field in ("deprecated", "no_effect"):
+    for field in ("deprecated", "no_effect", "unlimited"):
         if field in record:
             dated[field] = axis.parse_reads(record[field])
+    for field in ("flag_reads", "choice_reads"):
+        if field in record:
+            dated[field] = {key: axis.parse_reads(text) for key, text in record[field].items()}
     if surfaces := dated.pop("reads_on", {}):
         dated["surface_states"] = {
             surface: axis.parse_reads(reads) for surface, reads in surfaces.items()
@@ -314,9 +314,32 @@ def _merge_rows(records: TomlTable, name: str) -> TomlTable:
 def _list_variables(frameworks: dict[str, TomlTable]) -> TomlTable:
     """Return the variables of all frameworks, each with the first framework that reads it."""
     return {
-        name: {**record, **_find_generated(files, "env", name), "framework": framework}
+        name: {**record, "framework": framework}
         for framework, files in frameworks.items()
-        for name, record in files.get("variables", {}).items()
+        for name, record in _list_rows(files, "variables", "env").items()
+    }
+
+
+def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
+    """Return the rows by hand of a framework, and those that ``[generated]`` completes."""
+    by_hand = files.get(stem, {})
+    common = files["framework"].get("generated", {}).get(kind)
+    if not common:
+        return {
+            name: {**row, **_find_generated(files, kind, name)} for name, row in by_hand.items()
+        }
+    prefix = f"{kind}."
+    found = {
+        k.removeprefix(prefix): r for k, r in files["upstream"].items() if k.startswith(prefix)
+    }
+    return {
+        name: {
+            **common,
+            "summary": common["summary"].replace("NAME", name.partition(".")[0]),
+            **found.get(name, {}),
+            **by_hand.get(name, {}),
+        }
+        for name in {**by_hand, **found}
     }
 
 
@@ -338,6 +361,9 @@ def _index_framework(record: TomlTable) -> TomlTable:
     }
     return {
         "documented": record.get("documented", False),
+        "runs_on": {
+            name: row["runs_on"] for name, row in record["releases"].items() if "runs_on" in row
+        },
         "releases": {
             name: key for name in record["releases"] if (key := parse_framework_version(name))
         },

@@ -339,8 +339,29 @@ class Setting(Entry):
     value here; empty if equal values agree. A table with ``closed`` keys is rejected if it contains
     another key; unknown keys of other tables are ignored. The framework evaluates a ``truthy``
     switch as a Python truth value: any non-empty text is true.
+
+    Arguments have ``aliases`` and ``negations``; ``flag_reads`` and ``choice_reads`` are the
+    ``states`` of those that not all releases have, ``unlimited`` of any value. ``items`` is the
+    kind of several values, ``kinds`` are those of any; a ``bare`` or ``repeated`` one has none or
+    more. ``above`` and ``below`` are exclusive bounds. ``parsed_as`` size, 32k is a number.
+    ``npu_resets`` is the value that vLLM-Ascend sets in its place.
     """
 
+    aliases: tuple[str, ...] = ()
+    negations: tuple[str, ...] = ()
+    flag_reads: dict[str, str] = {}
+    choice_reads: dict[str, str] = {}
+    unlimited: str = ""
+    items: str = ""
+    kinds: tuple[str, ...] = ()
+    optional: bool = False
+    bare: bool = False
+    repeated: bool = False
+    above: float | None = None
+    below: float | None = None
+    parsed_as: str = ""
+    default_since: TomlTable = {}
+    npu_resets: Any = None
     call: str = ""
     otherwise: str = ""
     requires: tuple[str, ...] = ()
@@ -437,13 +458,15 @@ class Axis(Record):
     ``parse`` returns the sort key of a version.
 
     ``packages`` have a separate numbering: each has a sort key and its release. ``documented`` is
-    set if the first releases of variables are known from documentation only.
+    set if the first releases of variables are known from documentation only. ``runs_on`` has the
+    releases of other frameworks that a release is made for, by framework.
     """
 
     parse: Callable[[str], Key | None]
     releases: dict[str, Key]
     packages: dict[str, tuple[Key, str]] = {}
     documented: bool = False
+    runs_on: dict[str, dict[str, str]] = {}
 
     def parse_reads(self, text: str, outside: str = ".") -> str:
         """Return a set of ranges (``0.9.1..0.11.0, 0.13.0rc2..``) as one letter for each release.

@@ -87,11 +87,11 @@ def test_the_catalogue_knows_what_affects_what_is_executed_and_what_only_tunes()
 
 
 def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() -> None:
-    rows = {
-        name: row
-        for file in CATALOG.glob("frameworks/*/variables.toml")
-        for name, row in tomllib.loads(file.read_text()).items()
-    }
+    rows = {}
+    for file in CATALOG.glob("frameworks/*/variables.toml"):
+        framework = tomllib.loads(file.with_name("framework.toml").read_text())
+        common = framework.get("generated", {}).get("env", {})
+        rows |= {name: common | row for name, row in tomllib.loads(file.read_text()).items()}
     assert len(rows) > 600
     for name, row in rows.items():
         assert row["executes"] is False or len(row["executes"]) > 10, name

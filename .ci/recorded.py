@@ -1,0 +1,187 @@
+"""Rows of the catalogue from records of what each release of a program accepts.
+
+A record (``.ci/upstream/vllm/0.23.0.json``) has the ``arguments`` of a parser, the ``classes``
+behind those that take JSON, with their fields, and the ``variables``. A new one is recorded from an
+unpacked package; CI uses the recorded ones.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+#: Writes a set of releases as ranges.
+Ranges = Callable[[set[str]], str]
+
+_CI = Path(__file__).resolve().parent
+_RECORDER = _CI / "vllm_parser.py"
+_KEPT = ("optional", "repeated", "items", "parsed_as")
+
+
+def load_record(framework: str, release: str, packages: Path | None) -> Row | None:
+    """Return the record of a release, recorded anew if its package is there; None without one."""
+    path = _CI / "upstream" / framework / f"{release}.json"
+    folder = packages / release if packages else None
+    if folder and folder.is_dir():
+        result = subprocess.run(  # noqa: S603 - our own script
+            [sys.executable, _RECORDER, folder], stdout=subprocess.PIPE, text=True, check=True
+        )
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(result.stdout, "utf-8")
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def list_forms(record: Row) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of a release by key: arguments, the fields of their JSON, variables."""
+    for name, row in record["arguments"].items():
+        yield f"settings.{name}", row
+        if "class" in row:
+            yield from _list_fields(record["classes"], f"settings.{name}", row["class"], ())
+    for name, row in record["variables"].items():
+        yield f"env.{name}", row
+
+
+def _list_fields(
+    classes: Row, prefix: str, name: str, inside: tuple[str, ...]
+) -> Iterator[tuple[str, Row]]:
+    for field, row in classes.get(name, {}).items():
+        key = f"{prefix}.{field}"
+        yield key, row
+        if "class" in row and row["class"] not in inside:
+            yield from _list_fields(classes, key, row["class"], (*inside, name))
+
+
+def make_rows(records: dict[str, Row], write_ranges: Ranges, unknown: str) -> dict[str, Row]:
+    """Return the rows of ``upstream.toml`` from the records by release, oldest first.
+
+    A row describes the newest release that has it. ``unknown`` precedes the ranges of all.
+    """
+    found: dict[str, dict[str, Row]] = {}
+    for release, record in records.items():
+        for key, form in list_forms(record):
+            found.setdefault(key, {})[release] = form
+    return {
+        key: {
+            "reads": unknown + write_ranges(set(forms)),
+            **(_describe if key.startswith("settings.") else _describe_variable)(
+                forms, write_ranges
+            ),
+        }
+        for key, forms in sorted(found.items())
+    }
+
+
+def _describe_variable(forms: dict[str, Row], write_ranges: Ranges) -> Row:
+    """Return the row of a variable: kind, all choices with their reader, and the newest default."""
+    newest = list(forms.values())[-1]
+    row = {name: newest[name] for name in ("kind", "parsed_as", "default") if name in newest}
+    if choices := _describe_choices(forms, write_ranges).get("choices"):
+        is_folded = newest.get("any_case", False)
+        reader = "env_with_choices in any case" if is_folded else "env_with_choices"
+        row |= {"choices": choices, "reader": reader}
+    return row
+
+
+def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
+    newest = list(forms.values())[-1]
+    kind = newest["kind"]
+    row: Row = {"kind": kind}
+    if kind == "size":
+        row |= {"kind": "int", "parsed_as": "size"}
+    elif "nargs" in newest and newest["nargs"] != "?":
+        row |= {"kind": "list", "items": kind}
+    elif "|" in kind:
+        row |= {"kind": "any", "kinds": kind.split("|")}
+    row |= _describe_choices(forms, write_ranges)
+    row |= _describe_flags(forms, write_ranges)
+    row |= {name: newest[name] for name in _KEPT if name in newest}
+    if "class" in newest:
+        row["closed"] = True
+    if newest.get("nargs") == "?":
+        row["bare"] = True
+    row |= _describe_range(newest)
+    defaults = {release: form["default"] for release, form in forms.items() if "default" in form}
+    if "default" in newest and newest["default"] not in ({}, []):
+        row["default"] = newest["default"]
+        changes = {
+            release: value
+            for (_, before), (release, value) in zip(
+                [("", None), *defaults.items()], defaults.items(), strict=False
+            )
+            if value != before
+        }
+        if len(changes) > 1:
+            row["default_since"] = changes
+    return row
+
+
+def _describe_range(form: Row) -> Row:
+    """Return the bounds of a value; ``above`` and ``below`` are bounds that it may not have."""
+    row: Row = {}
+    for exclusive, inclusive, field, name, step in (
+        ("gt", "ge", "minimum", "above", 1),
+        ("lt", "le", "maximum", "below", -1),
+    ):
+        if inclusive in form:
+            row[field] = form[inclusive]
+        elif exclusive in form and form["kind"] == "int":
+            row[field] = form[exclusive] + step
+        elif exclusive in form:
+            row |= {field: form[exclusive], name: form[exclusive]}
+    return row
+
+
+def _describe_choices(forms: dict[str, Row], write_ranges: Ranges) -> Row:
+    """Return the choices of all releases, with the releases of those that not all have."""
+    limited = {release: form["choices"] for release, form in forms.items() if "choices" in form}
+    choices = list(
+        dict.fromkeys(value for values in reversed(limited.values()) for value in values)
+    )
+    row: Row = {"choices": choices} if choices else {}
+    having = {
+        str(value): {release for release, values in limited.items() if value in values}
+        for value in choices
+    }
+    partial = {
+        value: write_ranges(releases)
+        for value, releases in having.items()
+        if releases != set(limited)
+    }
+    if partial:
+        row["choice_reads"] = partial
+    if choices and (unlimited := set(forms) - set(limited)):
+        row["unlimited"] = write_ranges(unlimited)
+    return row
+
+
+def _describe_flags(forms: dict[str, Row], write_ranges: Ranges) -> Row:
+    """Return the other spellings and the negations, with the releases of those that not all have.
+
+    ``--no-NAME`` of a switch is left out where all releases have it.
+    """
+    having: dict[str, set[str]] = {}
+    names: dict[str, str] = {}
+    for release, form in forms.items():
+        for flag in form.get("flags", [])[1:]:
+            having.setdefault(flag, set()).add(release)
+            names[flag] = form["flags"][0].removeprefix("--")
+    row: Row = {}
+    negations = [flag for flag in having if _is_negation(flag, names[flag])]
+    aliases = [flag for flag in having if flag not in negations]
+    row |= {"aliases": aliases} if aliases else {}
+    row |= {"negations": negations} if negations else {}
+    if partial := {flag: write_ranges(r) for flag, r in having.items() if r != set(forms)}:
+        row["flag_reads"] = partial
+    return row
+
+
+def _is_negation(flag: str, name: str) -> bool:
+    plain = flag.removeprefix("--")
+    opposite = {"enable": "disable", "disable": "enable"}
+    first, _, rest = name.partition("-")
+    return plain in (f"no-{name}", f"{opposite.get(first)}-{rest}")

@@ -1,0 +1,204 @@
+"""The catalogue of vLLM: records of its parser, the rows made from them, the real parser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof import catalog
+from npuprof.catalog import releases
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RECORDS = REPOSITORY / ".ci/upstream/vllm"
+FRAMEWORK = REPOSITORY / "npuprof/catalog/frameworks/vllm"
+ROWS = tomllib.loads((FRAMEWORK / "upstream.toml").read_text("utf-8"))
+
+
+def load_record(release: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((RECORDS / f"{release}.json").read_text("utf-8"))
+    return record
+
+
+@pytest.mark.parametrize(
+    ("release", "arguments", "flags", "chosen", "variables"),
+    [
+        ("0.18.0", 225, 308, 24, 218),
+        ("0.23.0", 261, 352, 29, 251),
+        ("0.33.0", 320, 433, 41, 303),
+    ],
+)
+def test_a_record_has_every_argument_but_help_and_the_model(
+    release: str, arguments: int, flags: int, chosen: int, variables: int
+) -> None:
+    record = load_record(release)
+    rows = record["arguments"].values()
+    assert len(rows) == arguments
+    assert sum(len(row["flags"]) for row in rows) == flags
+    assert sum("choices" in row for row in rows) == chosen
+    assert len(record["variables"]) == variables
+
+
+def test_the_rows_are_those_of_the_records() -> None:
+    result = subprocess.run(
+        [sys.executable, REPOSITORY / ".ci/upstream.py", "vllm"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param(
+            "settings.tensor-parallel-size",
+            {"kind": "int", "aliases": ["-tp"], "minimum": 1, "default": 1},
+            id="short name and bound",
+        ),
+        pytest.param(
+            "settings.gpu-memory-utilization",
+            {
+                "kind": "float",
+                "above": 0,
+                "maximum": 1,
+                "default": 0.92,
+                "default_since": {"0.18.0": 0.9, "0.20.2": 0.92},
+                "flag_reads": {"--device-memory-utilization": "0.33.0.."},
+            },
+            id="default and alias of some releases",
+        ),
+        pytest.param(
+            "settings.enable-log-requests",
+            {
+                "negations": ["--no-enable-log-requests", "--disable-log-requests"],
+                "flag_reads": {
+                    "--no-enable-log-requests": "0.18.0..0.30.0",
+                    "--disable-log-requests": "0.33.0..",
+                },
+            },
+            id="negation that newer releases spell differently",
+        ),
+        pytest.param(
+            "settings.kv-cache-dtype", {"unlimited": "0.33.0.."}, id="release without choices"
+        ),
+        pytest.param(
+            "settings.speculative-config.num_speculative_tokens",
+            {"kind": "int", "minimum": 1},
+            id="field of JSON",
+        ),
+        pytest.param(
+            "settings.kv-transfer-config.kv_role",
+            {"choices": ["kv_producer", "kv_both", "kv_consumer"]},
+            id="choices of a field",
+        ),
+        pytest.param("settings.max-model-len", {"parsed_as": "size"}, id="number with a suffix"),
+        pytest.param(
+            "settings.served-model-name", {"kind": "list", "items": "str"}, id="several values"
+        ),
+        pytest.param(
+            "env.VLLM_ENABLE_PREGRAD_PASSES",
+            {"kind": "bool", "parsed_as": "strtol 0 or 1", "default": "1"},
+            id="switch, by what its reader does",
+        ),
+    ],
+)
+def test_a_row_has_what_the_parser_and_the_classes_say(key: str, expected: dict[str, Any]) -> None:
+    assert {name: ROWS[key].get(name) for name in expected} == expected
+
+
+def test_each_release_that_vllm_ascend_runs_on_has_a_record() -> None:
+    axis = releases.load_axis("vllm_ascend")
+    assert axis.runs_on.keys() == axis.releases.keys()
+    names = list(axis.releases)
+    newer = names[names.index("0.18.0") :]
+    based = {axis.runs_on[name]["vllm"] for name in newer}
+    recorded = {path.stem for path in RECORDS.glob("*.json")}
+    assert recorded == based | {releases.load_releases("vllm")[-1]}
+    assert axis.runs_on["0.27.1rc1"] == {"vllm": "0.27.1"}
+    assert axis.runs_on["0.14.0rc1"] == {"vllm": "0.14.1"}
+
+
+def test_generated_rows_are_records_of_the_catalogue() -> None:
+    names = [key.removeprefix("settings.") for key in ROWS if key.startswith("settings.")]
+    assert set(names) <= set(catalog.record_names("vllm"))
+    record = catalog.find_setting("vllm", "async-scheduling")
+    assert record is not None
+    known = releases.load_releases("vllm")
+    assert record.states == "".join("?Y"[known.index(n) >= known.index("0.18.0")] for n in known)
+    removed = catalog.find_setting("vllm", "swap-space")
+    assert removed is not None
+    assert removed.states.endswith("." * 8)
+    assert "vllm serve --help=" in catalog.find_record_texts("vllm", "middleware")["summary"]
+
+
+def test_every_variable_that_names_code_or_a_host_was_classified_by_hand() -> None:
+    by_hand = tomllib.loads((FRAMEWORK / "variables.toml").read_text("utf-8"))
+    parts = {"PLUGINS", "SO", "ROOT", "LOGGING_CONFIG", "SERIALIZATION", "REDIRECT", "RESOLVER"}
+    named = {
+        key.removeprefix("env.")
+        for key, row in ROWS.items()
+        if key.startswith("env.")
+        and row["kind"] == "str"
+        and any(f"_{part}_" in f"{key}_" for part in parts)
+    }
+    assert named
+    assert named <= by_hand.keys()
+
+
+@pytest.mark.nightly(
+    "ci/test_vllm_parser.py::test_a_record_has_every_argument_but_help_and_the_model"
+)
+@pytest.mark.timeout(1500)
+def test_the_real_parser_of_a_release_gives_its_record(tmp_path: Path) -> None:
+    python = tmp_path / "venv/bin/python"
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    (tmp_path / "torch/utils").mkdir(parents=True)
+    (tmp_path / "torch/__init__.py").write_text(
+        '__version__ = "2.9.0"\nclass version:\n    cuda = hip = xpu = None\n'
+    )
+    (tmp_path / "torch/utils/__init__.py").write_text("")
+    (tmp_path / "torch/utils/cpp_extension.py").write_text("CUDA_HOME = ROCM_HOME = None\n")
+    build = "setuptools>=77,<81 setuptools-scm setuptools-rust wheel packaging jinja2 cmake ninja"
+    names: dict[str, Any] = {"__name__": "names", "__file__": str(RECORDS)}
+    source = (REPOSITORY / ".ci/vllm_parser.py").read_text("utf-8")
+    exec(source[source.index("PACKAGES") : source.index("#: Kinds")], names)
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    found = subprocess.run(
+        [*pip, "install", *build.split(), *names["PACKAGES"]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        pytest.skip("no package index")
+    environment = {"VLLM_TARGET_DEVICE": "empty", "PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"}
+    wanted = ["--no-deps", "--no-build-isolation", "--dest", str(tmp_path)]
+    command = [str(python), "-m", "pip", "download", "vllm==0.18.0", "--no-binary", "vllm"]
+    # the version of the metadata is another one, so pip refuses the file and prints its address
+    first = subprocess.run(
+        [*command, *wanted, "-v"], env=environment, capture_output=True, text=True, check=False
+    )
+    address = next(
+        word
+        for word in (first.stdout + first.stderr).split()
+        if word.startswith("https:") and ".tar.gz" in word
+    )
+    subprocess.run([*pip, "download", address, *wanted], env=environment, check=True)
+    (archive,) = tmp_path.glob("vllm-*.tar.gz")
+    folder = tmp_path / "0.18.0"
+    folder.mkdir()
+    subprocess.run(["tar", "-xzf", archive, "-C", folder, "--strip-components", "1"], check=True)
+    result = subprocess.run(
+        [python, REPOSITORY / ".ci/vllm_parser.py", folder],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(result.stdout) == load_record("0.18.0")
