@@ -21,7 +21,7 @@ REJECTED, ACCEPTED, NONE = EVIDENCE["rejected"], EVIDENCE["accepted"], EVIDENCE[
 #: An address, or a repository with the path of a test and the test.
 SOURCE = re.compile(
     r"https://github\.com/[\w.-]+/[\w.-]+/(pull|issues)/\d+"
-    r"|[\w.-]+/[\w.-]+ tests?/[\w./-]+\.(py(::[\w.]+)?|yaml)"
+    r"|[\w.-]+/[\w.-]+ tests?/[\w./-]+\.((py|cc)(::[\w.]+)?|yaml)"
 )
 
 
