@@ -278,7 +278,10 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     # not those of its environment
     paths = {setting.branches for setting in usable if setting.surface == launch.surface} | {base}
     conditions = _Conditions(setting.branches for setting in usable)
-    numbered = [(conditions.numbers[setting.branches], setting) for setting in usable]
+    numbered = [
+        (conditions.numbers[setting.branches], setting, setting.reason in (UNSET, TAKEN_BACK))
+        for setting in usable
+    ]
     always = conditions.list_outer(base)
     # X=1 COMMAND sets a variable for that command alone
     is_apart = launch.surface == "env"
@@ -293,10 +296,9 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
         certain = {}
         possible: dict[str, ScriptSetting] = {}
         # in execution order: later ones replace earlier ones
-        for number, setting in numbered[: end + 1]:
+        for number, setting, is_removed in numbered[: end + 1]:
             if is_apart and setting.command not in ("", command):
                 continue
-            is_removed = setting.reason in (UNSET, TAKEN_BACK)
             if number in true and not is_removed:
                 certain[setting.key] = setting
                 if setting.key in possible:
