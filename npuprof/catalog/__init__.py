@@ -114,8 +114,12 @@ class Section(Record):
         return find_record(self.name, name)
 
     def find_position(self, name: str) -> tuple[int, int, str]:
-        """Return the sort key of a key in catalogue order; unknown keys come last, by name."""
-        return self.place, self.positions.get(name, len(self.positions)), name
+        """Return the sort key of a key in catalogue order; unknown keys come last, by name.
+
+        Arguments of a program are in the order of their names.
+        """
+        place = 0 if self.launch else self.positions.get(name, len(self.positions))
+        return self.place, place, name
 
     def format_key(self, name: str) -> str:
         """Return the full key of an entry."""

@@ -48,8 +48,12 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     )
     assert not packages or list(packages) == list(listed)
     required = {"title", "place", "releases", "source", "pins"}
-    assert required <= SOURCE[name].keys() <= required | {"packages", "documented", "upstream"}
-    assert all(row.keys() <= {"date", "ref", "refs"} for row in listed.values())
+    assert (
+        required
+        <= SOURCE[name].keys()
+        <= required | {"packages", "documented", "upstream", "generated"}
+    )
+    assert all(row.keys() <= {"date", "ref", "refs", "runs_on"} for row in listed.values())
     assert not any({"ref", "refs"} <= row.keys() for row in listed.values())
     assert any({"ref", "refs"} & row.keys() for row in listed.values()) is (
         "upstream" in SOURCE[name]
