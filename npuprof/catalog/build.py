@@ -321,13 +321,20 @@ def _list_variables(frameworks: dict[str, TomlTable]) -> TomlTable:
 
 
 def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
-    """Return the rows by hand of a framework, and those that ``[generated]`` completes."""
+    """Return the rows by hand of a framework, and those that ``[generated]`` completes.
+
+    A name in ``groups.toml`` stands for all keys that begin with it.
+    """
     by_hand = files.get(stem, {})
     common = files["framework"].get("generated", {}).get(kind)
     if not common:
         return {
             name: {**row, **_find_generated(files, kind, name)} for name, row in by_hand.items()
         }
+    grouped: TomlTable = {}
+    for group in files.get("groups", {}).get(kind, ()):
+        fields = {field: value for field, value in group.items() if field != "names"}
+        grouped.update(dict.fromkeys(group["names"], fields))
     prefix = f"{kind}."
     found = {
         k.removeprefix(prefix): r for k, r in files["upstream"].items() if k.startswith(prefix)
@@ -336,6 +343,7 @@ def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
         name: {
             **common,
             "summary": common["summary"].replace("NAME", name.partition(".")[0]),
+            **grouped.get(name.partition(".")[0], {}),
             **found.get(name, {}),
             **by_hand.get(name, {}),
         }

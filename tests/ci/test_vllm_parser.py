@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,11 +14,18 @@ import pytest
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.catalog.execution import find_value_execution
+from npuprof.runs.recording import is_secret_name
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDS = REPOSITORY / ".ci/upstream/vllm"
 FRAMEWORK = REPOSITORY / "npuprof/catalog/frameworks/vllm"
 ROWS = tomllib.loads((FRAMEWORK / "upstream.toml").read_text("utf-8"))
+
+
+def list_rows(kind: str) -> list[str]:
+    """Return the names of the generated rows of a kind."""
+    return [key.removeprefix(f"{kind}.") for key in ROWS if key.startswith(f"{kind}.")]
 
 
 def load_record(release: str) -> dict[str, Any]:
@@ -138,18 +146,65 @@ def test_generated_rows_are_records_of_the_catalogue() -> None:
     assert "vllm serve --help=" in catalog.find_record_texts("vllm", "middleware")["summary"]
 
 
-def test_every_variable_that_names_code_or_a_host_was_classified_by_hand() -> None:
-    by_hand = tomllib.loads((FRAMEWORK / "variables.toml").read_text("utf-8"))
-    parts = {"PLUGINS", "SO", "ROOT", "LOGGING_CONFIG", "SERIALIZATION", "REDIRECT", "RESOLVER"}
-    named = {
-        key.removeprefix("env.")
-        for key, row in ROWS.items()
-        if key.startswith("env.")
-        and row["kind"] == "str"
-        and any(f"_{part}_" in f"{key}_" for part in parts)
+def test_a_variable_that_nobody_has_looked_up_needs_trust() -> None:
+    common = tomllib.loads((FRAMEWORK / "framework.toml").read_text("utf-8"))["generated"]["env"]
+    assert len(common["executes"]) > 10
+    groups = tomllib.loads((FRAMEWORK / "groups.toml").read_text("utf-8"))
+    for kind in ("env", "settings"):
+        names = [name for group in groups[kind] for name in group["names"]]
+        assert sorted(names) == sorted(set(names)), "no name is in two groups"
+    assert {n for group in groups["env"] for n in group["names"]} <= set(list_rows("env"))
+    by_hand = tomllib.loads((FRAMEWORK / "settings.toml").read_text("utf-8"))
+    known = {name.partition(".")[0] for name in (*list_rows("settings"), *by_hand)}
+    assert {n for group in groups["settings"] for n in group["names"]} <= known
+
+
+#: Ends of names of variables that lead to code, data or hosts.
+LEADING = re.compile(r"_(?:PATH|ROOT|DIR|CACHE|FOLDER|SERVER|LIST|VARS|COPY|PLUGINS|STREAM)$")
+#: Those that lead only to where something is written, or to sockets of the job.
+WRITTEN = {"VLLM_DEBUG_DUMP_PATH", "VLLM_RPC_BASE_PATH"}
+
+
+def test_variables_that_lead_to_code_data_or_hosts_need_trust() -> None:
+    leading = {
+        name
+        for name in list_rows("env")
+        if LEADING.search(name) and ROWS[f"env.{name}"]["kind"] == "str"
     }
-    assert named
-    assert named <= by_hand.keys()
+    assert len(leading) > 15
+    assert {name for name in leading if not find_value_execution(name, "word")} == WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "needs_trust"),
+    [
+        ("VLLM_NIC_SELECTION_VARS", "LD_PRELOAD", True),
+        ("VLLM_RAY_EXTRA_ENV_VARS_TO_COPY", "HF_TOKEN", True),
+        ("VLLM_MEDIA_CACHE", "/x", True),
+        ("VLLM_ENABLE_CUDA_COMPATIBILITY", "1", True),
+        ("VLLM_REGEX_COMPILATION_TIMEOUT_S", "0", True),
+        ("VLLM_LOOPBACK_IP", "127.0.0.1", False),
+        ("VLLM_LOOPBACK_IP", "10.0.0.1", True),
+        ("VLLM_API_KEY", "word", True),
+        ("VLLM_MEDIA_LOADING_THREAD_COUNT", "4", False),
+        ("VLLM_MEDIA_LOADING_THREAD_COUNT", "x[$(id)]", True),
+        ("VLLM_LOGGING_LEVEL", "DEBUG", False),
+        ("VLLM_USE_V2_MODEL_RUNNER", "1", False),
+    ],
+)
+def test_a_value_needs_trust_by_what_the_reader_does(
+    name: str, text: str, needs_trust: bool
+) -> None:
+    assert bool(find_value_execution(name, text)) == needs_trust
+
+
+def test_no_row_uncovers_a_secret() -> None:
+    assert is_secret_name("VLLM_API_KEY")
+    assert [
+        name
+        for name in list_rows("env")
+        if is_secret_name(f"MY_{name}") and not name.endswith("_TOKEN_THRESHOLD")
+    ] == []
 
 
 @pytest.mark.nightly(
@@ -168,7 +223,7 @@ def test_the_real_parser_of_a_release_gives_its_record(tmp_path: Path) -> None:
     build = "setuptools>=77,<81 setuptools-scm setuptools-rust wheel packaging jinja2 cmake ninja"
     names: dict[str, Any] = {"__name__": "names", "__file__": str(RECORDS)}
     source = (REPOSITORY / ".ci/vllm_parser.py").read_text("utf-8")
-    exec(source[source.index("PACKAGES") : source.index("#: Kinds")], names)
+    exec(source[source.index("PACKAGES = [") : source.index("#: Kinds")], names)
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     found = subprocess.run(
         [*pip, "install", *build.split(), *names["PACKAGES"]],

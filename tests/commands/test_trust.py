@@ -91,7 +91,12 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
     for file in CATALOG.glob("frameworks/*/variables.toml"):
         framework = tomllib.loads(file.with_name("framework.toml").read_text())
         common = framework.get("generated", {}).get("env", {})
-        rows |= {name: common | row for name, row in tomllib.loads(file.read_text()).items()}
+        grouped = {}
+        if (groups := file.with_name("groups.toml")).is_file():
+            for group in tomllib.loads(groups.read_text())["env"]:
+                grouped |= dict.fromkeys(group["names"], group)
+        found = {**grouped, **tomllib.loads(file.read_text())}
+        rows |= {name: common | grouped.get(name, {}) | row for name, row in found.items()}
     assert len(rows) > 600
     for name, row in rows.items():
         assert row["executes"] is False or len(row["executes"]) > 10, name
