@@ -104,28 +104,33 @@ class Parsers:
     """The arguments in the files read so far."""
 
     def __init__(self) -> None:
-        self._flags: set[str] = set()
+        self._names: set[str] = set()
         self._classes: dict[str, ast.ClassDef] = {}
-        #: whether all names are constants, or those of the server's fields
         self._is_resolved = True
 
     def read(self, raw: bytes) -> None:
-        """Read one file. Raises SyntaxError or ValueError for invalid Python."""
-        for node in ast.walk(ast.parse(raw)):
-            if isinstance(node, ast.ClassDef):
-                self._classes[node.name] = node
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".add_argument"):
-                for word in node.args:
-                    if isinstance(word, ast.Constant):
-                        self._flags.add(str(word.value))
-                    elif not isinstance(word, ast.JoinedStr | ast.Starred):
-                        self._is_resolved = False
+        """Read one file, whose arguments have constant names, or those of the server's fields.
+
+        Raises SyntaxError or ValueError for invalid Python.
+        """
+        nodes = list(ast.walk(ast.parse(raw)))
+        classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+        self._classes |= classes
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        adding = [node for node in calls if ast.unparse(node.func).endswith(".add_argument")]
+        words = [word for node in adding for word in node.args]
+        texts = [str(word.value) for word in words if isinstance(word, ast.Constant)]
+        names = {text.lstrip("-") for text in texts if text.startswith("-")}
+        self._names |= names
+        known = (ast.Constant, *((ast.JoinedStr, ast.Starred) if _SERVER in classes else ()))
+        if not names or not all(isinstance(word, known) for word in words):
+            self._is_resolved = False
 
     def list_arguments(self) -> frozenset[str] | None:
         """Return the names without dashes, None if some cannot be resolved."""
-        named = {flag.lstrip("-") for flag in self._flags if flag.startswith("-")}
         fields = {name.replace("_", "-") for name in self._list_fields(_SERVER)}
-        return frozenset(named | fields) if self._is_resolved and named and fields else None
+        is_whole = self._is_resolved and fields and "EngineArgs" in self._classes
+        return frozenset(self._names | fields) if is_whole else None
 
     def _list_fields(self, name: str) -> Iterator[str]:
         """Yield the fields of a class and of those it extends."""
