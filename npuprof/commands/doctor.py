@@ -37,7 +37,7 @@ class _Diagnosis(Record):
 
 
 class Doctor(PrintingVerb, ResolvingVerb):
-    """Diagnose the installed adapter, the installed vLLM and the environment.
+    """Diagnose the installed adapter, vLLM and the environment.
 
     Reports which adapter and which vLLM are installed, which settings of the preset they do not
     read, which arguments of vLLM the catalogue lacks, and which variables interfere with the
@@ -161,8 +161,8 @@ class Doctor(PrintingVerb, ResolvingVerb):
             if vllm.arguments is None:
                 lines.append(f"not read     {vllm.path}: {vllm.why}")
             else:
-                new = vllm.list_uncatalogued()
-                listed = f", of which the catalogue lacks {', '.join(new)}" if new else ""
+                new = ", ".join(vllm.list_uncatalogued())
+                listed = f", of which the catalogue lacks {new}" if new else ""
                 lines.append(
                     f"parser       {format_count(len(vllm.arguments), 'argument')}{listed}"
                 )
@@ -183,7 +183,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
 
 
 def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> Fields:
-    adapter = diagnosis.adapter
+    adapter, vllm = diagnosis.adapter, diagnosis.vllm
     likeness = diagnosis.likeness or Likeness((), 0, ())
     return {
         "schema": "npuprof.doctor/1",
@@ -197,13 +197,11 @@ def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> Fields:
             "attributes": sorted(adapter.attributes) if adapter.attributes is not None else None,
             "unread": [{"path": path, "why": why} for path, why in adapter.unread],
         },
-        "vllm": diagnosis.vllm
+        "vllm": vllm
         and {
-            "path": diagnosis.vllm.path,
-            "version": diagnosis.vllm.version,
-            "arguments": diagnosis.vllm.arguments and sorted(diagnosis.vllm.arguments),
-            "uncatalogued": diagnosis.vllm.list_uncatalogued(),
-            "unread": diagnosis.vllm.why or None,
+            **vllm._asdict(),
+            "arguments": vllm.arguments and sorted(vllm.arguments),
+            "uncatalogued": vllm.list_uncatalogued(),
         },
         "releases": [*likeness.releases],
         "compared": likeness.compared,

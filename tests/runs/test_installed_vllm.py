@@ -188,7 +188,7 @@ def test_of_a_parser_that_cannot_be_resolved_nothing_is_called_unread(
     site = str(write_vllm(tmp_path / "site", engine, server))
     found = diagnose(run, "serve", "--installed", site)
     assert found["vllm"]["arguments"] is None
-    assert why in found["vllm"]["unread"]
+    assert why in found["vllm"]["why"]
     assert found["findings"] == []
     assert f"not read     {site}/vllm: " in run("doctor", "--installed", site).out
 
