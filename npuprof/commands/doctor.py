@@ -1,4 +1,4 @@
-"""``doctor``: report the installed adapter, unread options and interfering variables."""
+"""``doctor``: report the installed adapter and vLLM, unread settings, interfering variables."""
 
 from __future__ import annotations
 
@@ -12,30 +12,37 @@ from npuprof.commands.framework.parameters import (
     ResolvingVerb,
 )
 from npuprof.commands.resolving import resolve_requested
-from npuprof.model import Fields, Finding, NpuprofError, Record
+from npuprof.document.keys import format_full_key
+from npuprof.model import Fields, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.runs.adapter import Adapter, Likeness, find_likeness, read_adapter
 from npuprof.runs.environment_conflicts import find_interference
+from npuprof.runs.installed_vllm import Vllm, find_vllm
 
 
 class _Diagnosis(Record):
-    """The adapter, if any, its likely releases, the options it reads, and the problems."""
+    """The adapter, if any, its likely releases, the settings read, the problems, and vLLM, if any.
+
+    ``read`` are options by the adapter, and arguments by vLLM.
+    """
 
     adapter: Adapter | None
     likeness: Likeness | None
     read: dict[str, bool | None]
     findings: tuple[Finding, ...]
+    vllm: Vllm | None
 
 
 class Doctor(PrintingVerb, ResolvingVerb):
-    """Diagnose the installed adapter and the environment.
+    """Diagnose the installed adapter, vLLM and the environment.
 
-    Reports which adapter is installed, which options of the preset it does not read, and which
-    variables interfere with the preset. The adapter is read but never executed. Exits with 1 if
-    there are problems, and with 2 if no adapter can be read.
+    Reports which adapter and which vLLM are installed, which settings of the preset they do not
+    read, which arguments of vLLM the catalogue lacks, and which variables interfere with the
+    preset. Both are read but never executed. Exits with 1 if there are problems, and with 2 if
+    neither can be read.
     """
 
     group = "runs"
@@ -54,12 +61,17 @@ class Doctor(PrintingVerb, ResolvingVerb):
             "a shared library [default: the installed one]"
         ),
     )
+    installed = option(
+        "--installed",
+        metavar="PATH",
+        text="Read vLLM at PATH: a folder or a wheel [default: the installed one]",
+    )
     format = FORMAT
 
     def run(self) -> Answer:
         """Return the diagnosis.
 
-        Exit 1 for unread options or interfering variables, 2 if no adapter could be read.
+        Exit 1 for unread settings or interfering variables, 2 if nothing could be read.
         """
         config = None
         if self.spec is not None:
@@ -71,17 +83,19 @@ class Doctor(PrintingVerb, ResolvingVerb):
                 "text": lambda: self._format_text(diagnosis, config),
                 "json": lambda: _build_fields(diagnosis, config),
             },
-            code=2 if diagnosis.adapter is None else int(serious),
+            code=int(serious) if diagnosis.adapter or diagnosis.vllm else 2,
         )
 
     def _diagnose(self, config: Config | None) -> _Diagnosis:
         findings: list[Finding] = []
         adapter: Adapter | None = None
+        # a path names the only one that is asked for
+        vllm = find_vllm(self.installed) if self.installed or not self.adapter else None
         try:
-            adapter = read_adapter(self.adapter)
+            adapter = read_adapter(self.adapter) if not self.installed or self.adapter else None
         # the environment can be diagnosed without an adapter
         except NpuprofError as error:
-            findings += error.findings
+            findings += error.findings if self.adapter or vllm is None else ()
         read = (
             {name: adapter.reads(name) for name in config.options}
             if adapter is not None and config is not None
@@ -102,8 +116,22 @@ class Doctor(PrintingVerb, ResolvingVerb):
                         "NP964", what, why, hint, config.origin(name), name, (config.name,)
                     )
                 )
+        if vllm is not None and config is not None:
+            for name in config.shared_sections["vllm"]:
+                key = format_full_key("vllm", name)
+                read[key] = vllm.reads(name)
+                if read[key] is False:
+                    what = f"{key} is not read by the vLLM that is installed"
+                    why = "vllm serve stops at an argument that its parser lacks."
+                    releases = f"npuprof option {key} says which releases have it"
+                    hint = did_you_mean(name, vllm.arguments or (), releases)
+                    findings.append(
+                        build_finding(
+                            "NP964", what, why, hint, config.origin(key), key, (config.name,)
+                        )
+                    )
         findings += find_interference(config, os.environ)
-        return _Diagnosis(adapter, likeness, read, tuple(findings))
+        return _Diagnosis(adapter, likeness, read, tuple(findings), vllm)
 
     def _format_text(self, diagnosis: _Diagnosis, config: Config | None) -> str:
         lines = []
@@ -127,12 +155,23 @@ class Doctor(PrintingVerb, ResolvingVerb):
             if diagnosis.likeness.different:
                 compared += f", of which {len(diagnosis.likeness.different)} disagree"
             lines.append(f"looks like   {span} ({compared})")
-        if config is not None and diagnosis.adapter is not None:
+        if vllm := diagnosis.vllm:
+            name = f"vllm {vllm.version}".rstrip()
+            lines.append(f"package      {name} in {os.path.dirname(vllm.path)}")
+            if vllm.arguments is None:
+                lines.append(f"not read     {vllm.path}: {vllm.why}")
+            else:
+                new = ", ".join(vllm.list_uncatalogued())
+                listed = f", of which the catalogue lacks {new}" if new else ""
+                lines.append(
+                    f"parser       {format_count(len(vllm.arguments), 'argument')}{listed}"
+                )
+        if config is not None and diagnosis.read:
             unknown = [name for name, known in diagnosis.read.items() if known is None]
             unread = [name for name, known in diagnosis.read.items() if known is False]
             counted = (
                 f"{len(diagnosis.read) - len(unread) - len(unknown)} of "
-                f"{format_count(len(diagnosis.read), 'option')} read"
+                f"{format_count(len(diagnosis.read), 'setting')} read"
             )
             lines.append(
                 f"preset       {config.name}: {counted}"
@@ -144,7 +183,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
 
 
 def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> Fields:
-    adapter = diagnosis.adapter
+    adapter, vllm = diagnosis.adapter, diagnosis.vllm
     likeness = diagnosis.likeness or Likeness((), 0, ())
     return {
         "schema": "npuprof.doctor/1",
@@ -157,6 +196,12 @@ def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> Fields:
             "arguments": None,  # the classes of TensorFlow 1 are no longer read
             "attributes": sorted(adapter.attributes) if adapter.attributes is not None else None,
             "unread": [{"path": path, "why": why} for path, why in adapter.unread],
+        },
+        "vllm": vllm
+        and {
+            **vllm._asdict(),
+            "arguments": vllm.arguments and sorted(vllm.arguments),
+            "uncatalogued": vllm.list_uncatalogued(),
         },
         "releases": [*likeness.releases],
         "compared": likeness.compared,

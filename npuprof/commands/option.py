@@ -58,9 +58,12 @@ class Option(Verb):
             section, record = _find_record(self.key)
         except NpuprofError:
             from npuprof.commands.options import find_settings_of_message
+            from npuprof.runs.unknown_variables import LINE
 
             if found := find_settings_of_message(self.key):
                 return found
+            if unknown := LINE.search(self.key):
+                _find_record(unknown[1])
             raise
         name = record.name
         ruled = [

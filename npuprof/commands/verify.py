@@ -112,7 +112,7 @@ class Verify(PrintingVerb, ContextVerb):
         config = open_workspace(self.store, self.build_context()).resolve_spec(preset)
         return answer_proof(
             config,
-            lambda: read_logs(evidence, with_variables=True, of_torch=not config.options),
+            lambda: read_logs(evidence, True, of_torch=not config.options, with_unknown=True),
         )
 
     def _refuse_odd_flags(self) -> None:

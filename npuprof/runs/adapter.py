@@ -25,6 +25,18 @@ _PIECE = 1 << 20
 _SHORT = 15
 #: The minimum share of universally read options for a library to be an adapter.
 _LEAST_SHARE = 0.6
+#: The errors of an unreadable member: zipfile raises RuntimeError for encrypted files,
+#: NotImplementedError for other compressions.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    zipfile.BadZipFile,
+    RuntimeError,
+    NotImplementedError,
+)
 
 
 class Package(Record):
@@ -159,17 +171,7 @@ def _read_source(source: Source) -> Adapter:
                 if _is_library(option_names):
                     libraries.append(os.path.join(source.shown, name))
                     keys = option_names | (keys or frozenset())
-        # zipfile raises RuntimeError for encrypted files, NotImplementedError for other
-        # compressions
-        except (
-            OSError,
-            ValueError,
-            RecursionError,
-            MemoryError,
-            zipfile.BadZipFile,
-            RuntimeError,
-            NotImplementedError,
-        ) as error:
+        except UNREADABLE as error:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
     constant_short = {name for name in _list_constant() if len(name) <= _SHORT}
     # adapters of all releases read these: one that is missing must be inside instructions
@@ -201,7 +203,7 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
 
 def _list_packages(source: Source) -> Iterator[Package]:
     """Yield the adapter packages in a source."""
-    versions = _read_versions(source)
+    versions = read_versions(source)
     for package in PACKAGES:
         inside = f"/{package}/"
         member = next((name for name in source.names if inside in f"/{name}"), None)
@@ -211,13 +213,13 @@ def _list_packages(source: Source) -> Iterator[Package]:
             yield Package(package, path, versions.get(package, ""))
 
 
-def _read_versions(source: Source) -> dict[str, str]:
+def read_versions(source: Source) -> dict[str, str]:
     """Return the versions in the metadata files of a source, by distribution in lower case."""
     versions = {}
     for name in source.names:
         folder, _, file_name = name.rpartition("/")
         if file_name in ("METADATA", "PKG-INFO") and folder.endswith((".dist-info", ".egg-info")):
-            distribution = folder.rpartition("/")[2].partition("-")[0].lower()
+            distribution = re.split(r"-|\.egg", folder.rpartition("/")[2])[0].lower()
             with suppress(OSError, ValueError), source.open(name) as file:
                 match = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
                 versions[distribution] = match[1].decode(errors="replace") if match else ""

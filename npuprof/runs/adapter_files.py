@@ -1,6 +1,6 @@
-"""Finds and opens the files of an adapter.
+"""Finds and opens the files of an adapter, or of other packages.
 
-It is installed for the Python on PATH, or is a folder, a wheel or a library.
+They are installed for the Python on PATH, or are a folder, a wheel or a library.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Source(Record):
     open: Callable[[str], IO[bytes]]
 
 
-def find_installed() -> Iterator[Source]:
-    """Yield the import folders of the Python on PATH that contain an adapter package.
+def find_installed(packages: tuple[str, ...] = PACKAGES) -> Iterator[Source]:
+    """Yield the import folders of the Python on PATH that contain one of some packages.
 
     Folders in the current work tree are left out.
     """
@@ -52,19 +52,21 @@ def find_installed() -> Iterator[Source]:
     for folder in dict.fromkeys(
         [*(entry for entry in listed if not (top and is_below(entry, top))), *folders]
     ):
-        if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
-            yield _list_folder(folder, only_packages=True)
+        if any(os.path.isdir(os.path.join(folder, name)) for name in packages):
+            yield _list_folder(folder, packages, only_packages=True)
 
 
-def open_source(path: str) -> Source:
-    """Return the files at a path. Raises NpuprofError if they are unreadable."""
+def open_source(path: str, packages: tuple[str, ...] = PACKAGES) -> Source:
+    """Return the files at a path, which may be the folder of a package.
+
+    Raises NpuprofError if they are unreadable.
+    """
     try:
         if os.path.isdir(path):
             os.scandir(path).close()  # raises if it is unreadable
-            inside = os.path.basename(os.path.abspath(path)) in PACKAGES
-            return _list_folder(
-                os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside
-            )
+            inside = os.path.basename(os.path.abspath(path)) in packages
+            folder = os.path.dirname(os.path.abspath(path)) if inside else path
+            return _list_folder(folder, packages, only_packages=inside)
         _require_readable(path)
         if zipfile.is_zipfile(path):
             archive = zipfile.ZipFile(path)
@@ -83,19 +85,19 @@ def open_source(path: str) -> Source:
     )
 
 
-def _list_folder(folder: str, only_packages: bool) -> Source:
+def _list_folder(folder: str, packages: tuple[str, ...], only_packages: bool) -> Source:
     names = []
     tops = [
         folder,
-        *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name))),
+        *(link for name in packages if os.path.islink(link := os.path.join(folder, name))),
     ]  # links below are not followed
     if only_packages:
-        tops = [os.path.join(folder, name) for name in PACKAGES]
+        tops = [os.path.join(folder, name) for name in packages]
         for suffix, file in ((".dist-info", "METADATA"), (".egg-info", "PKG-INFO")):
             names += [
                 f"{entry}/{file}"
                 for entry in os.listdir(folder)
-                if entry.endswith(suffix) and entry.startswith(PACKAGES)
+                if entry.endswith(suffix) and entry.startswith(packages)
             ]
     for top in tops:
         for where, folders, files in os.walk(top):

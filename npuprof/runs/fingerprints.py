@@ -191,7 +191,9 @@ def _is_evidence(path: str) -> bool:
 
 
 def _read_evidence(path: str) -> Clue:
-    return Clue("standard input" if path == "-" else path, evidence=read_logs([path]))
+    return Clue(
+        "standard input" if path == "-" else path, evidence=read_logs([path], with_unknown=True)
+    )
 
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:

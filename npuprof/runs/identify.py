@@ -19,6 +19,7 @@ from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, list_commits, list_configs, list_former_configs, load_index
 from npuprof.runs.run_records import list_requested_changes, list_texts, read_table
+from npuprof.runs.unknown_variables import explain_variable
 from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
 from npuprof.store.gitstore.commits import Commit, load_commits
@@ -89,7 +90,8 @@ class Identifier:
         """
         if clue.evidence is not None:
             fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
-            return Identified(clue, tuple(fits), tuple(self._list_caveats(bool(fits))))
+            answers = map(explain_variable, clue.evidence.unknown)
+            return Identified(clue, tuple(fits), (*answers, *self._list_caveats(bool(fits))))
         matches = {}
         repeated = self._repeat(clue) if clue.record else None
         if repeated is not None:

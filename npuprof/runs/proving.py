@@ -27,6 +27,7 @@ from npuprof.runs.log_values import (
     TOO_LATE,
     Verdict,
 )
+from npuprof.runs.unknown_variables import explain_variable
 from npuprof.runs.variable_verdicts import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import judge_process
 from npuprof.system import group_pairs
@@ -72,6 +73,7 @@ class _Proof:
     def __init__(self, config: Config, evidence: Evidence) -> None:
         self.config = config
         self.files = evidence.files
+        self.unknown = {name: explain_variable(name) for name in evidence.unknown}
         variables = (
             config.env
             if is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
@@ -132,7 +134,11 @@ class _Proof:
         return Table(rows, after=f"\n{after}" if after else "", header=header)
 
     def summarize(self) -> Iterator[str]:
-        """Yield notes about all processes."""
+        """Yield notes about all processes, and about variables that vLLM calls unknown."""
+        yield from self.unknown.values()
+        if not self.runs:
+            yield "nothing else in the log shows settings of the preset"
+            return
         counts = ", ".join(
             f"{self.states.count(state)} {state}"
             for state in reversed(STATES)
@@ -205,6 +211,7 @@ class _Proof:
             ],
             "disagree": self._find_disagreeing(),
             "left_out": self._list_others(),
+            "unknown_variables": self.unknown,
         }
 
     def _build_verdict_fields(self, verdict: Verdict) -> Fields:
@@ -249,11 +256,15 @@ def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
 
     Exit 1 if a setting was not effective, 2 if nothing could be determined, else 0.
 
-    Raises NpuprofError as ``read`` does, and, before reading, for a preset whose settings no run
-    logs.
+    Raises NpuprofError as ``read`` does, and for a preset whose settings no run logs; unless vLLM
+    may have written the log, before reading.
     """
-    require_options(config)
-    proof = _Proof(config, read())
+    if not any(config.shared_sections[section] for section in ("env", "vllm", "vllm_ascend")):
+        require_options(config)
+    evidence = read()
+    if not evidence.unknown:
+        require_options(config)
+    proof = _Proof(config, evidence)
     forms: Forms = {
         "text": proof.build_table,
         "json": proof.build_fields,

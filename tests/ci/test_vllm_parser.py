@@ -16,6 +16,7 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.execution import find_value_execution
 from npuprof.runs.recording import is_secret_name
+from npuprof.runs.installed_vllm import find_vllm
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDS = REPOSITORY / ".ci/upstream/vllm"
@@ -256,4 +257,11 @@ def test_the_real_parser_of_a_release_gives_its_record(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert json.loads(result.stdout) == load_record("0.18.0")
+    record = load_record("0.18.0")
+    assert json.loads(result.stdout) == record
+    # doctor reads the same from the source alone
+    installed = find_vllm(str(folder))
+    assert installed is not None
+    flags = {flag.lstrip("-") for row in record["arguments"].values() for flag in row["flags"]}
+    assert installed.version == "0.18.0"
+    assert set(record["arguments"]) <= set(installed.arguments or ()) <= flags

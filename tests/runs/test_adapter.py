@@ -179,7 +179,7 @@ def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(
     assert done.code == 1
     assert "NP964: oo_level is not read" in done.out
     assert "npu_bridge 1.15.0" in done.out
-    assert "2 of 3 options read" in done.out
+    assert "2 of 3 settings read" in done.out
     found = diagnose(run, "bert", "--adapter", site)
     assert {setting["key"]: setting["read"] for setting in found["settings"]} == {
         "precision_mode_v2": True,

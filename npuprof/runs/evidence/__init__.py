@@ -167,7 +167,11 @@ class Process:
 
 
 class Evidence(Record):
-    """All processes with logs, in order of discovery, and the number of files read."""
+    """All processes with logs, in order of discovery, and the number of files read.
+
+    ``unknown`` are the variables that vLLM calls unknown.
+    """
 
     processes: list[Process]
     files: int
+    unknown: tuple[str, ...] = ()

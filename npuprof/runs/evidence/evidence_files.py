@@ -47,7 +47,7 @@ def read_evidence(
         for process in (*processes.found.values(), *of_tf2)
         if process.variables or _has_options(process)
     ]
-    return Evidence(reporting, len(sources))
+    return Evidence(reporting, len(sources), tuple(processes.unknown))
 
 
 def _has_options(process: Process) -> bool:
@@ -57,19 +57,22 @@ def _has_options(process: Process) -> bool:
 
 
 def read_logs(
-    paths: Sequence[str], with_variables: bool = False, of_torch: bool = False
+    paths: Sequence[str],
+    with_variables: bool = False,
+    of_torch: bool = False,
+    with_unknown: bool = False,
 ) -> Evidence:
     """Return the evidence in files and folders, with progress on a terminal.
 
     Raises NpuprofError, also if there is none.
 
-    Processes with variables only do not count unless ``with_variables``. The hint is for runs
-    ``of_torch``.
+    Processes with variables only do not count unless ``with_variables``, nor do variables that
+    vLLM calls unknown unless ``with_unknown``. The hint is for runs ``of_torch``.
     """
     evidence = read_with_progress(paths)
     if not with_variables:
         evidence = evidence._replace(processes=[*filter(_has_options, evidence.processes)])
-    if not evidence.processes:
+    if not evidence.processes and not (with_unknown and evidence.unknown):
         names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
         what = f"nothing in {names} was written by an adapter or by the engine of Ascend"
         why = "At the default level they write down next to nothing of their options."

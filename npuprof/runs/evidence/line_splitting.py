@@ -22,7 +22,7 @@ SAYING = re.compile(
     rb"[\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp "
     rb"initialize|session_manager\.cc"
     rb"|OMPartition subgraph_|get env \w+ = |jit_compile: "
-    rb"|graph_max_parallel_model_num :|accelerate train mode :"
+    rb"|graph_max_parallel_model_num :|accelerate train mode :|Unknown vLLM environment"
 )
 #: The same, and text in every adapter line: any of these ends a block.
 ENDING = re.compile(rb"TF_ADAPTER|" + SAYING.pattern)

@@ -89,6 +89,8 @@ _LONGEST_PID = 19
 _WARNING = b"[warning][tf_adapter]"
 #: Colours and other terminal control sequences.
 _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
+#: Text in vLLM's lines about variables that are not its own.
+UNKNOWN = b"Unknown vLLM environment variable"
 #: Text that occurs only in the heads of lines.
 _REMNANT = re.compile(
     HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII

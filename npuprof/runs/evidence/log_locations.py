@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Protocol, cast
 
 from npuprof.model import NpuprofError, Place, Record, build_error
-from npuprof.runs.evidence.lines import parse_line
+from npuprof.runs.evidence.lines import UNKNOWN, parse_line
 from npuprof.system.files import (
     HAND_OVER,
     describe_os_error,
@@ -223,8 +223,8 @@ def is_evidence(path: str, head: bytes | None) -> bool:
 
 
 def _has_lines(head: bytes) -> bool:
-    """Return whether an adapter or the engine wrote one of the first lines."""
-    return any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
+    """Return whether an adapter, the engine or vLLM wrote one of the first lines."""
+    return any(UNKNOWN in line or parse_line(line) for line in head.splitlines()[:_MOST_LINES])
 
 
 def is_log(head: bytes) -> bool:

@@ -11,8 +11,10 @@ from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.line_splitting import ENDING, SAYING
 from npuprof.runs.evidence.lines import (
+    UNKNOWN,
     Line,
     ReadVariable,
+    decode_text,
     has_head,
     is_remnant,
     parse_line,
@@ -22,14 +24,16 @@ from npuprof.runs.evidence.lines import (
 )
 from npuprof.runs.evidence.option_blocks import Tail
 from npuprof.runs.evidence.tf2_log import Tf2Log
+from npuprof.runs.unknown_variables import LINE
 from npuprof.system import group_pairs
 
 
 class Processes:
-    """The processes by machine, launcher label, and number."""
+    """The processes by machine, launcher label, and number, and variables unknown to vLLM."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, int | None], Process] = {}
+        self.unknown: dict[str, None] = {}
 
     def get(self, machine: str, before: str, pid: int | None) -> Process:
         """Return the process with a number, on one machine and with one label before its lines.
@@ -82,6 +86,9 @@ class LogReader:
     def take(self, raw: bytes, ended: bool) -> None:
         """Parse a line; without a head, it may continue the previous text."""
         plain = strip_colours(raw)
+        found = LINE.search(decode_text(plain)) if UNKNOWN in plain else None
+        if found and len(self._processes.unknown) < MOST_MAPS:
+            self._processes.unknown[found[1]] = None
         variable = parse_variable(plain, ended)
         if variable is not None:
             self._tail.clear()
