@@ -303,8 +303,7 @@ def read_file_table(path: str, program: Program, table: Node) -> Iterator[Script
 
 
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
-    for key, node in table.pairs or ():
-        name = program.spell_argument(str(key.value))
+    for name, key, node in _list_flags(program, table):
         section = program.tables.get(name)
         if section is None:
             yield from _read_leaves(
@@ -315,6 +314,30 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         elif not node.is_null:
             argument = Word(node.line, node.column, (str(node.value),))
             yield from _read_table_argument(path, program, name, argument, "")
+
+
+def _list_flags(program: Program, table: Node) -> Iterator[tuple[str, Node, Node]]:
+    """Yield name, key and value of each argument in a file.
+
+    As the program makes flags of the keys, ``no-NAME: true`` is false, and ``NAME=VALUE: true`` is
+    the value.
+    """
+    lists: dict[str, Node] = {}
+    for key, node in table.pairs or ():
+        flag, equals, text = str(key.value).partition("=")
+        name = program.spell_argument(flag)
+        record = catalog.find_setting(program.section, name.removeprefix("no-"))
+        if node.value is True and record and f"--{name}" in record.negations:
+            name, node = record.name, Node(node.line, node.column, False)
+        elif node.value is True and equals:
+            is_text = record is None or record.kind == "str"
+            value = text if is_text else _read_value(text, is_switch=False)
+            node = Node(node.line, node.column, value)
+            if record and record.repeated:
+                items = lists.setdefault(name, Node(node.line, node.column)).items or []
+                lists[name].items = [*items, node]
+                node = lists[name]
+        yield name, key, node
 
 
 def follow_files(
