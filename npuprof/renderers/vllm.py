@@ -24,7 +24,6 @@ from npuprof.renderers.environment_files import (
 )
 from npuprof.resolve.config import Config
 
-
 #: The releases of vLLM that read ``NAME: false``; the others drop it.
 _READS_FALSE = ">=0.28.0"
 
@@ -74,11 +73,11 @@ def format_config_file(config: Config) -> str:
 def _is_false_read(config: Config) -> bool:
     """Return whether all releases that a config is for, if it names any, read false."""
     bases = load_axis("vllm_ascend").runs_on
-    ranges = []
+    ranges: list[str] = []
     for axis in ("vllm", "vllm_ascend"):
         spec = config.context.find_value(axis) or config.versions.get(axis, "")
-        for release in find_judged_releases(spec, axis) or () if spec else ():
-            ranges.append(release if axis == "vllm" else bases[release]["vllm"])
+        found = find_judged_releases(spec, axis) or () if spec else ()
+        ranges += found if axis == "vllm" else [bases[release]["vllm"] for release in found]
     return bool(ranges) and all(is_range_within(each, _READS_FALSE, "vllm") for each in ranges)
 
 

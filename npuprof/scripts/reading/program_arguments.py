@@ -316,13 +316,14 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
             yield from _read_table_argument(path, program, name, argument, "")
 
 
-def _list_flags(program: Program, table: Node) -> Iterator[tuple[str, Node, Node]]:
-    """Yield name, key and value of each argument in a file.
+def _list_flags(program: Program, table: Node) -> list[tuple[str, Node, Node]]:
+    """Return name, key and value of each argument in a file.
 
     As the program makes flags of the keys, ``no-NAME: true`` is false, and ``NAME=VALUE: true`` is
-    the value.
+    the value, of which a repeated argument has several.
     """
-    lists: dict[str, Node] = {}
+    found: list[tuple[str, Node, Node]] = []
+    lists: dict[str, list[Node]] = {}
     for key, node in table.pairs or ():
         flag, equals, text = str(key.value).partition("=")
         name = program.spell_argument(flag)
@@ -331,13 +332,17 @@ def _list_flags(program: Program, table: Node) -> Iterator[tuple[str, Node, Node
             name, node = record.name, Node(node.line, node.column, False)
         elif node.value is True and equals:
             is_text = record is None or record.kind == "str"
-            value = text if is_text else _read_value(text, is_switch=False)
-            node = Node(node.line, node.column, value)
+            node = Node(key.line, key.column, text if is_text else _read_value(text, False))
             if record and record.repeated:
-                items = lists.setdefault(name, Node(node.line, node.column)).items or []
-                lists[name].items = [*items, node]
-                node = lists[name]
-        yield name, key, node
+                lists.setdefault(name, []).append(node)
+                if len(lists[name]) > 1:
+                    continue
+                node = Node(key.line, key.column)
+                node.items = lists[name]
+        elif record and record.kind == "json" and str(node.value).startswith("["):
+            node = parse_json("", node.value, []) or node
+        found.append((name, key, node))
+    return found
 
 
 def follow_files(
