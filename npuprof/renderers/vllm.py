@@ -38,13 +38,18 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
     variables, notes = collect_env_variables(config, None, ".", with_options=False)
     exports = format_clear_and_export_lines(config, "bash", variables)
     files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
-    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
     return Rendered(
         body if inline else add_render_header(config, "vllm", body, files),
         files,
         tuple(notes),
-        start=f". DIR/env.sh && vllm serve {model}--config DIR/config.yaml",
+        start=f". DIR/env.sh && {format_launch(config, 'DIR')}",
     )
+
+
+def format_launch(config: Config, folder: str) -> str:
+    """Return the command that starts vLLM with the file in a folder."""
+    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
+    return f"vllm serve {model}--config {folder}/config.yaml"
 
 
 def format_config_file(config: Config) -> str:
