@@ -62,13 +62,14 @@ def list_cases(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _list_values(row: dict[str, Any], classes: dict[str, Any]) -> list[Any]:
     kind, several = row["kind"], row.get("nargs") == "+" or row.get("repeated")
-    plain: list[Any] = {
+    samples: dict[str, list[Any]] = {
         "bool": [True, False],
         "int": [3, -1],
         "float": [0.5, 1e-05, -0.25, -1e-05, 2.0],
         "size": [4096, -1, "32k", "2M"],
         "str": [*TEXTS],
-    }.get(kind, [])
+    }
+    plain = samples.get(kind, [])
     if "choices" in row:
         plain = [int(each) if kind == "int" else each for each in row["choices"]]
     if row.get("repeated"):
