@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from npuprof.renderers.environment_files import Format
 
 
+#: The sections that vLLM reads from a file, which a ConfigMap contains too.
+_OF_VLLM = ("vllm", "vllm_ascend")
+
+
 def _list_formats() -> Iterable[str]:
     from npuprof.renderers.environment_files import FORMATS
 
@@ -96,7 +100,9 @@ class Env(ContextVerb):
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
-            print_omitted_count(find_left_out_sections(config, ("env", "options")), self.strict)
+            of_file = _OF_VLLM if self.file_format == "k8s-configmap" else ()
+            left_out = find_left_out_sections(config, ("env", "options", *of_file))
+            print_omitted_count(left_out, self.strict)
         if self.file_format is not None:
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
@@ -187,6 +193,11 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
         if caveat := kind.caveat(variable, value):
             notes.append(f"{variable}: {caveat}")
     sidecars = dict(collect_sidecars(config).values())
+    if kind.holds_files and any(config.shared_sections[section] for section in _OF_VLLM):
+        from npuprof.renderers.vllm import format_config_file, format_launch
+
+        sidecars["config.yaml"] = format_config_file(config)
+        notes.append(f"start: {format_launch(config, kind.folder)}")
     text = kind.write(config, variables, sidecars)
     contents = {**variables, **sidecars}
     size = sum(len(f"{key}{value}".encode()) for key, value in contents.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+from collections.abc import Iterable
 
 from npuprof import catalog
 from npuprof.commands.framework import Verb, arguments, flag, option
@@ -12,6 +13,7 @@ from npuprof.commands.framework.parameters import COLOR, formats
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Fields, Finding, NpuprofError, Place, build_error
+from npuprof.renderers.stamp import read_listed_sidecars
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer, output
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -243,8 +245,9 @@ class _Scripts:
                         and not script.settings
                         and any(problem.severity == "warning" for problem in script.problems)
                     )
-        exclude_passed, users = set_callers_apart(imported)
-        for script in imported:
+        joined = _join_rendered(imported)
+        exclude_passed, users = set_callers_apart(joined)
+        for script in joined:
             with isolate_faults(script.file, self.faults):
                 drafts = build_drafts(exclude_passed(script), folders, verb.take_defaults)
                 passed_over = (
@@ -368,6 +371,20 @@ class _Scripts:
         ]
         lines += [escape_controls(str(problem)) for problem in self.problems]
         return "".join(f"{line}\n" for line in lines)
+
+
+def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:
+    """Return files, those of a rendered folder as one."""
+    by_path = {os.path.normpath(file.file): file for file in files}
+    for path, file in list(by_path.items()):
+        for name, _ in read_listed_sidecars(file.text) if file.text.startswith("# Gen") else ():
+            if beside := by_path.pop(os.path.normpath(os.path.join(path, "..", name)), None):
+                by_path[path] = file = file._replace(
+                    settings=(*file.settings, *beside.settings),
+                    problems=(*file.problems, *beside.problems),
+                    other_variables=(*file.other_variables, *beside.other_variables),
+                )
+    return by_path.values()
 
 
 def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str, str]) -> Finding:

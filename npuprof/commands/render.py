@@ -114,14 +114,16 @@ class Render(ResolvingVerb):
             # standard output takes one text: each file is headed by its name
             if target.is_folder:
                 files = {target.file: rendered.text, **rendered.sidecars}
-                return Answer("".join(f"# {name}\n{text}" for name, text in files.items()))
+                text = "".join(f"# {name}\n{text}" for name, text in files.items())
+                return Answer(text, _list_start(rendered, "."))
             if rendered.sidecars:
                 raise NpuprofError(_build_folder_finding(config, rendered))
             return Answer(rendered.text)
         from npuprof.renderers.placing import write_rendered_files
 
         written = write_rendered_files(self.output, target.file, rendered, self.force)
-        return Answer(notes=(f"wrote {', '.join(written)}",))
+        start = _list_start(rendered, os.path.dirname(written[0]) or ".")
+        return Answer(notes=(f"wrote {', '.join(written)}", *start))
 
     def _follow_header(self, path: str) -> str:
         """Return the target of a file; its context is taken over, except for named values."""
@@ -232,6 +234,13 @@ def _print_notes(rendered: renderers.Rendered, prefix: str = "") -> None:
     for note in rendered.notes:
         output.print_note(f"{prefix}not in this target: {note}")
     print_findings(rendered.findings)
+
+
+def _list_start(rendered: renderers.Rendered, folder: str) -> tuple[str, ...]:
+    """Return the note with the command that uses rendered files, if there is one."""
+    from shlex import quote
+
+    return (f"start: {rendered.start.replace('DIR', quote(folder))}",) if rendered.start else ()
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:

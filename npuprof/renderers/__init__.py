@@ -43,7 +43,7 @@ class Rendered(Record):
 
     ``notes`` are about options that have to be set elsewhere, ``findings`` about what the reader of
     the text does with it, ``left_out`` about sections that the target does not support: errors with
-    ``strict``.
+    ``strict``. ``start`` is the command that uses the files, which are in ``DIR``.
     """
 
     text: str
@@ -51,6 +51,7 @@ class Rendered(Record):
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     left_out: tuple[Finding, ...] = ()
+    start: str = ""
 
 
 class Target(Record, kw_only=True):

@@ -5,12 +5,27 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from npuprof import catalog
+from npuprof.catalog.releases import find_judged_releases, is_range_within, load_axis
 from npuprof.document import keys
-from npuprof.model import NpuprofError
-from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding
+from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import (
+    Rendered,
+    Target,
+    add_render_header,
+    build_setting_finding,
+    build_unfit_finding,
+)
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.environment_files import format_clear_and_export_lines, format_yaml_key
+from npuprof.renderers.environment_files import (
+    format_clear_and_export_lines,
+    format_yaml_key,
+    quote_yaml_string,
+)
 from npuprof.resolve.config import Config
+
+#: The releases of vLLM that read ``NAME: false``; the others drop it.
+_READS_FALSE = ">=0.28.0"
 
 
 def render_vllm(config: Config, inline: bool) -> Rendered:
@@ -18,6 +33,27 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
 
     Raises NpuprofError for unfit values.
     """
+    body = format_config_file(config)
+    # [env] and the preset's identity
+    variables, notes = collect_env_variables(config, None, ".", with_options=False)
+    exports = format_clear_and_export_lines(config, "bash", variables)
+    files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
+    return Rendered(
+        body if inline else add_render_header(config, "vllm", body, files),
+        files,
+        tuple(notes),
+        start=f". DIR/env.sh && {format_launch(config, 'DIR')}",
+    )
+
+
+def format_launch(config: Config, folder: str) -> str:
+    """Return the command that starts vLLM with the file in a folder."""
+    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
+    return f"vllm serve {model}--config {folder}/config.yaml"
+
+
+def format_config_file(config: Config) -> str:
+    """Return ``config.yaml`` without a header. Raises NpuprofError for unfit values."""
     arguments = config.shared_sections["vllm"]
     additional = config.shared_sections["vllm_ascend"]
     for section in ("vllm", "vllm_ascend"):
@@ -28,29 +64,73 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
             except (TypeError, ValueError):
                 key = keys.format_full_key(section, name)
                 raise NpuprofError(build_unfit_finding(config, key, "vllm")) from None
-    lines = []
-    for name, value in arguments.items():
-        # --no-NAME has dashes only
-        key = format_yaml_key(name.replace("_", "-") if value is False else name)
-        lines.append(f"{key}:{_format_argument(value)}\n")
+    reads_false = _is_false_read(config)
+    rows = {name: _list_rows(name, value, reads_false) for name, value in arguments.items()}
+    if problems := [_build_formless_finding(config, name) for name in rows if rows[name] is None]:
+        raise NpuprofError(problems)
+    lines = [f"{key}:{text}\n" for pairs in rows.values() for key, text in pairs or ()]
     if additional:
         lines.append(f"additional-config: {_format_json_text(additional)}\n")
-    # [env] and the preset's identity
-    variables, notes = collect_env_variables(config, None, ".", with_options=False)
-    exports = format_clear_and_export_lines(config, "bash", variables)
-    files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
     # an empty YAML file is null, not a table
-    body = "".join(lines) or "{}\n"
-    return Rendered(
-        body if inline else add_render_header(config, "vllm", body, files), files, tuple(notes)
-    )
+    return "".join(lines) or "{}\n"
 
 
-def _format_argument(value: Any) -> str:
-    """Return a value as YAML after its key; the items of a list are arguments of the command."""
-    if isinstance(value, list) and value:
-        return "".join(f"\n  - {_format_scalar(item)}" for item in value)
-    return f" {_format_scalar(value)}"
+def _is_false_read(config: Config) -> bool:
+    """Return whether all releases that a config is for, if it names any, read false."""
+    bases = load_axis("vllm_ascend").runs_on
+    ranges: list[str] = []
+    for axis in ("vllm", "vllm_ascend"):
+        spec = config.context.find_value(axis) or config.versions.get(axis, "")
+        found = find_judged_releases(spec, axis) or () if spec else ()
+        ranges += found if axis == "vllm" else [bases[release]["vllm"] for release in found]
+    return bool(ranges) and all(is_range_within(each, _READS_FALSE, "vllm") for each in ranges)
+
+
+def _build_formless_finding(config: Config, name: str) -> Finding:
+    key = keys.format_full_key("vllm", name)
+    what = f"{key} cannot be carried by the target vllm"
+    why = "No line of a file for --config makes vLLM read this value."
+    hint = "unset it here, or in an [[override]] for this target"
+    return build_setting_finding(config, "NP901", key, what, why, hint)
+
+
+def _list_rows(name: str, value: Any, reads_false: bool) -> list[tuple[str, str]] | None:
+    """Return the keys and texts that make vLLM read a value; None if there are none.
+
+    vLLM makes a flag of each key, and arguments of the value, but none of ``true``.
+    """
+    if name == "config":
+        return None
+    key = format_yaml_key(name)
+    record = catalog.find_setting("vllm", name)
+    if value is False:
+        dashed = name.replace("_", "-")
+        if record and record.kind == "bool" and not record.negations:
+            return [(key, " false")] if record.default is False else None
+        return (
+            [(format_yaml_key(dashed), " false")]
+            if reads_false
+            else [(format_yaml_key(f"no-{dashed}"), " true")]
+        )
+    if not isinstance(value, list) or (record and record.kind == "json"):
+        # vLLM takes an argument that begins with a dash as a flag, unless it is an integer
+        if str(value).startswith("-") and not isinstance(value, int):
+            return [(_join_flag(name, value), " true")]
+        text = _format_json_text(value) if isinstance(value, list) else _format_scalar(value)
+        return [(key, f" {text}")]
+    has_dash = any(isinstance(item, str) and item.startswith("-") for item in value)
+    if record and record.repeated and (has_dash or len(value) > 1):
+        pairs = dict.fromkeys((_join_flag(name, item), " true") for item in value)
+        return [*pairs] if len(pairs) == len(value) else None
+    if has_dash or (not value and record and record.default):
+        return None
+    items = "".join(f"\n  - {_format_scalar(item)}" for item in value)
+    return [(key, items or " []")]
+
+
+def _join_flag(name: str, value: Any) -> str:
+    """Return a key that contains the value of its flag."""
+    return quote_yaml_string(f"{name}={value}")
 
 
 def _format_scalar(value: Any) -> str:

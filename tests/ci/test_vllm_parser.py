@@ -15,11 +15,10 @@ import pytest
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.execution import find_value_execution
-from npuprof.runs.recording import is_secret_name
 from npuprof.runs.installed_vllm import find_vllm
+from npuprof.runs.recording import is_secret_name
+from support.vllm_files import RECORDS, REPOSITORY, fetch_parser, load_record
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-RECORDS = REPOSITORY / ".ci/upstream/vllm"
 FRAMEWORK = REPOSITORY / "npuprof/catalog/frameworks/vllm"
 ROWS = tomllib.loads((FRAMEWORK / "upstream.toml").read_text("utf-8"))
 
@@ -27,11 +26,6 @@ ROWS = tomllib.loads((FRAMEWORK / "upstream.toml").read_text("utf-8"))
 def list_rows(kind: str) -> list[str]:
     """Return the names of the generated rows of a kind."""
     return [key.removeprefix(f"{kind}.") for key in ROWS if key.startswith(f"{kind}.")]
-
-
-def load_record(release: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((RECORDS / f"{release}.json").read_text("utf-8"))
-    return record
 
 
 @pytest.mark.parametrize(
@@ -213,44 +207,7 @@ def test_no_row_uncovers_a_secret() -> None:
 )
 @pytest.mark.timeout(1500)
 def test_the_real_parser_of_a_release_gives_its_record(tmp_path: Path) -> None:
-    python = tmp_path / "venv/bin/python"
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    (tmp_path / "torch/utils").mkdir(parents=True)
-    (tmp_path / "torch/__init__.py").write_text(
-        '__version__ = "2.9.0"\nclass version:\n    cuda = hip = xpu = None\n'
-    )
-    (tmp_path / "torch/utils/__init__.py").write_text("")
-    (tmp_path / "torch/utils/cpp_extension.py").write_text("CUDA_HOME = ROCM_HOME = None\n")
-    build = "setuptools>=77,<81 setuptools-scm setuptools-rust wheel packaging jinja2 cmake ninja"
-    names: dict[str, Any] = {"__name__": "names", "__file__": str(RECORDS)}
-    source = (REPOSITORY / ".ci/vllm_parser.py").read_text("utf-8")
-    exec(source[source.index("PACKAGES = [") : source.index("#: Kinds")], names)
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    found = subprocess.run(
-        [*pip, "install", *build.split(), *names["PACKAGES"]],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if found.returncode:
-        pytest.skip("no package index")
-    environment = {"VLLM_TARGET_DEVICE": "empty", "PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"}
-    wanted = ["--no-deps", "--no-build-isolation", "--dest", str(tmp_path)]
-    command = [str(python), "-m", "pip", "download", "vllm==0.18.0", "--no-binary", "vllm"]
-    # the version of the metadata is another one, so pip refuses the file and prints its address
-    first = subprocess.run(
-        [*command, *wanted, "-v"], env=environment, capture_output=True, text=True, check=False
-    )
-    address = next(
-        word
-        for word in (first.stdout + first.stderr).split()
-        if word.startswith("https:") and ".tar.gz" in word
-    )
-    subprocess.run([*pip, "download", address, *wanted], env=environment, check=True)
-    (archive,) = tmp_path.glob("vllm-*.tar.gz")
-    folder = tmp_path / "0.18.0"
-    folder.mkdir()
-    subprocess.run(["tar", "-xzf", archive, "-C", folder, "--strip-components", "1"], check=True)
+    python, folder = fetch_parser("0.18.0", tmp_path)
     result = subprocess.run(
         [python, REPOSITORY / ".ci/vllm_parser.py", folder],
         capture_output=True,

@@ -303,8 +303,7 @@ def read_file_table(path: str, program: Program, table: Node) -> Iterator[Script
 
 
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
-    for key, node in table.pairs or ():
-        name = program.spell_argument(str(key.value))
+    for name, key, node in _list_flags(program, table):
         section = program.tables.get(name)
         if section is None:
             yield from _read_leaves(
@@ -315,6 +314,35 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         elif not node.is_null:
             argument = Word(node.line, node.column, (str(node.value),))
             yield from _read_table_argument(path, program, name, argument, "")
+
+
+def _list_flags(program: Program, table: Node) -> list[tuple[str, Node, Node]]:
+    """Return name, key and value of each argument in a file.
+
+    As the program makes flags of the keys, ``no-NAME: true`` is false, and ``NAME=VALUE: true`` is
+    the value, of which a repeated argument has several.
+    """
+    found: list[tuple[str, Node, Node]] = []
+    lists: dict[str, list[Node]] = {}
+    for key, node in table.pairs or ():
+        flag, equals, text = str(key.value).partition("=")
+        name = program.spell_argument(flag)
+        record = catalog.find_setting(program.section, name.removeprefix("no-"))
+        if node.value is True and record and f"--{name}" in record.negations:
+            name, node = record.name, Node(node.line, node.column, False)
+        elif node.value is True and equals:
+            is_text = record is None or record.kind == "str"
+            node = Node(key.line, key.column, text if is_text else _read_value(text, False))
+            if record and record.repeated:
+                lists.setdefault(name, []).append(node)
+                if len(lists[name]) > 1:
+                    continue
+                node = Node(key.line, key.column)
+                node.items = lists[name]
+        elif record and record.kind == "json" and str(node.value).startswith("["):
+            node = parse_json("", node.value, []) or node
+        found.append((name, key, node))
+    return found
 
 
 def follow_files(
