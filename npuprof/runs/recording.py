@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from npuprof.catalog import find_option, find_variable, record_names
-from npuprof.catalog.execution import find_weakening
 from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS, Profile, ProfileSource
@@ -388,10 +387,13 @@ _SIGNS = " \t\n\"'{"
 def is_secret_name(name: str) -> bool:
     """Return whether a name suggests a credential.
 
-    Options and variables that the catalogue describes do not count, unless they protect the user.
+    Options and variables that the catalogue describes do not count.
     """
-    is_described = find_variable(name) is not None or find_option(name) is not None
-    return bool(_SECRET_NAME.search(name)) and (not is_described or bool(find_weakening(name)))
+    return (
+        _SECRET_NAME.search(name) is not None
+        and find_variable(name) is None
+        and find_option(name) is None
+    )
 
 
 def hide_text(name: str, text: str) -> str:
