@@ -145,8 +145,8 @@ def test_an_argument_of_a_preset_that_the_installed_parser_lacks_is_a_finding(
         ("NP964", "vllm.max-num-seqs")
     ]
     assert found["settings"] == [
-        {"key": "vllm.tensor-parallel-size", "read": True},
         {"key": "vllm.max-num-seqs", "read": False},
+        {"key": "vllm.tensor-parallel-size", "read": True},
         {"key": "vllm.warp-speed", "read": True},
     ]
     assert run("doctor", "serve", "--installed", site).code == 1
