@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.catalog.programs import find_program
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Context, Finding, Record, TomlTable
@@ -78,7 +79,10 @@ def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterat
     if unread := _select(lifetime, lifetime.states, covered, "."):
         yield _build_unread_fault(lifetime, covered, unread)
         return
-    if unknown := _select(lifetime, lifetime.states, covered, "?"):
+    states = lifetime.states
+    if find_program(lifetime.axis):  # nothing is recorded of its oldest releases
+        states = states.lstrip("?").rjust(len(states), "Y")
+    if unknown := _select(lifetime, states, covered, "?"):
         yield _build_unknown_fault(lifetime, unknown)
     yield from _find_age_fault(lifetime, covered)
 
