@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from npuprof.catalog import load_built_part, load_sections
 from npuprof.catalog.wire import load_wires
@@ -44,7 +45,8 @@ def list_rules_with_message(text: str) -> list[str]:
     pasted = _normalise(text)
     rules = load_built_part("rule_texts")["rules"]
     counts = {code: _count_runs(rule.get("message", ""), pasted) for code, rule in rules.items()}
-    return [code for code, count in counts.items() if 0 < count == max(counts.values())]
+    most = max(counts.values())
+    return [code for code, count in counts.items() if 0 < count == most]
 
 
 def list_errors_with_message(text: str) -> list[ErrorCode]:
@@ -75,8 +77,8 @@ def list_errors_with_message(text: str) -> list[ErrorCode]:
 def list_named_settings(text: str) -> list[str]:
     """Return the settings that a text names, as full keys.
 
-    They are variables, flags with their dashes, and quoted settings of frameworks, if only one
-    framework has it. A name without underscores may be a word.
+    They are variables, flags with their dashes, and quoted settings that only one framework has. A
+    name without underscores may be a word.
     """
     frameworks = [name for name, section in load_sections().items() if section.dotted]
     named = []
@@ -88,14 +90,19 @@ def list_named_settings(text: str) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def _list_keys(name: str, sections: Iterable[str]) -> list[str]:
-    """Return the full keys that sections have for a name, or for the option that it is in GE."""
-    in_engine = {
+@cache
+def _list_engine_names() -> dict[str, str]:
+    """Return the options by the keys that GE has for them."""
+    return {
         key: wire.name
         for wire in load_wires().values()
         for key in (*wire.init, *wire.session, *wire.graph)
     }
-    plain = in_engine.get(name, name)
+
+
+def _list_keys(name: str, sections: Iterable[str]) -> list[str]:
+    """Return the full keys that sections have for a name, or for the option that it is in GE."""
+    plain = _list_engine_names().get(name, name)
     found = [load_sections()[section] for section in sections]
     return [section.format_key(plain) for section in found if section.find(plain)]
 

@@ -262,6 +262,14 @@ def test_a_release_whose_sources_are_unknown_gets_a_warning() -> None:
     assert list(find_lifetime_faults(lifetime, ("0.18.0",))) == []
 
 
+def test_of_releases_before_the_first_record_of_a_program_nothing_is_said() -> None:
+    """kthena pins vLLM 0.13.0; its arguments are recorded from 0.18.0 on."""
+    reads = releases.load_axis("vllm").parse_reads("..0.17.1?, 0.18.0..0.19.1, 0.20.2..")
+    lifetime = Lifetime("x", "vllm", reads)
+    assert list(find_lifetime_faults(lifetime, ("0.13.0",))) == []
+    assert [fault.code for fault in find_lifetime_faults(lifetime, ("0.20.0",))] == ["NP404"]
+
+
 def list_replaced() -> list[Lifetime]:
     """Return the lifetimes of all catalogue records with a successor."""
     found = []

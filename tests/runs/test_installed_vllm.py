@@ -45,9 +45,15 @@ def make_arg_parser(parser):
     return AsyncEngineArgs.add_cli_args(FrontendArgs.add_cli_args(parser))
 """
 READ = {
-    "tensor-parallel-size", "tp", "enable-prefix-caching", "speculative-config", "warp-speed",
-    "chat-template", "port", "headless",
-}  # fmt: skip
+    "tensor-parallel-size",
+    "tp",
+    "enable-prefix-caching",
+    "speculative-config",
+    "warp-speed",
+    "chat-template",
+    "port",
+    "headless",
+}
 
 
 def write_vllm(

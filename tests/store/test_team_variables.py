@@ -229,7 +229,7 @@ def test_a_declared_variable_is_shown_like_one_of_the_catalogue(declare: Path, r
     expect(run("explain", "a", "env.MY_NOTE"), 0, "is not set", "meaning str")
     (declare.parent / "npuprof.toml").unlink()
     assert run("option", "MY_COUNT").code == 2
-    assert run("options", "my_").code == 2
+    assert run("options", "my_backend").code == 2
 
 
 def test_names_and_values_are_completed(declare: Path) -> None:
