@@ -241,7 +241,10 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
     They are the leaves of its tables, also of those in JSON, and tables that are values themselves.
     An empty table of a group has none.
     """
-    described, record = load_sections()[section], find_setting(section, name)
+    described, record = load_sections().get(section), find_setting(section, name)
+    if described is None:  # an attribute of a session option in a script
+        yield (), value
+        return
     if described.launch and record and record.closed and isinstance(value, str):
         value = _read_table(value)
     below = list_settings_below(section, name)

@@ -11,6 +11,7 @@ from npuprof.model import TYPE_CHECKING, Context, Finding, Record, TomlTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 class Lifetime(Record):
@@ -97,6 +98,30 @@ def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterat
     if unknown := _select(lifetime, states, covered, "?"):
         yield _build_unknown_fault(lifetime, unknown)
     yield from _find_age_fault(lifetime, covered)
+
+
+def find_choice(record: catalog.Setting, value: Any) -> Any:
+    """Return the choice that a value is, None if it is none.
+
+    Enums and the backends of kernels are read in any letter case.
+    """
+
+    def fold(text: Any) -> str:
+        is_folded = record.kind == "any" or record.name.endswith(("_backend", "-backend"))
+        return str(text).lower().replace("-", "_") if is_folded else str(text)
+
+    return next((choice for choice in record.choices if fold(choice) == fold(value)), None)
+
+
+def find_value_states(record: catalog.Setting, value: Any) -> str:
+    """Return the ``states`` of a choice, or of a value where any is accepted; empty for all."""
+    if not record.choices:
+        return ""
+    states = record.choice_reads.get(str(find_choice(record, value)), "")
+    if not record.unlimited or (not states and find_choice(record, value) is not None):
+        return states
+    # "." sorts before "Y"
+    return "".join(map(max, record.unlimited, states or record.unlimited))
 
 
 def build_newer_findings(context: Context) -> list[Finding]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 
 from npuprof import catalog
 from npuprof.checks import meaning
+from npuprof.checks.lifetimes import find_choice
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import TYPE_CHECKING
@@ -64,30 +64,6 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     return []
 
 
-def find_choice(record: catalog.Setting, value: Any) -> Any:
-    """Return the choice that a value is, None if it is none.
-
-    Enums and the backends of kernels are read in any letter case.
-    """
-
-    def fold(text: Any) -> str:
-        is_folded = record.kind == "any" or record.name.endswith(("_backend", "-backend"))
-        return str(text).lower().replace("-", "_") if is_folded else str(text)
-
-    return next((choice for choice in record.choices if fold(choice) == fold(value)), None)
-
-
-def find_value_states(record: catalog.Setting, value: Any) -> str:
-    """Return the ``states`` of a choice, or of a value where any is accepted; empty for all."""
-    if not record.choices:
-        return ""
-    states = record.choice_reads.get(str(find_choice(record, value)), "")
-    if not record.unlimited or (not states and find_choice(record, value) is not None):
-        return states
-    # "." sorts before "Y"
-    return "".join(map(max, record.unlimited, states or record.unlimited))
-
-
 def _read(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any:
     """Return a value as the program reads it, ``UNKNOWN`` if it is none of a kind."""
     if kind == "any":
@@ -132,6 +108,8 @@ def _is_json(record: catalog.Setting, value: Any) -> bool:
     """Return whether an argument takes a value as JSON; some take any other text too."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return not record.closed and isinstance(value, (str, list))
+    import json
+
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):

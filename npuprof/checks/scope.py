@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from npuprof import catalog
 from npuprof.catalog import Option, condition, releases, targets
 from npuprof.checks import lifetimes
-from npuprof.checks.program_values import find_value_states
 from npuprof.checks.restrictions import (
     encode_flag_value,
     find_family_faults,
@@ -520,7 +519,7 @@ def _find_framework_scope_faults(
             continue
         key = f"{section}.{dotted}"
         lifetime = lifetimes.build_lifetime(key, record)
-        reading = find_value_states(record, item)
+        reading = lifetimes.find_value_states(record, item)
         if since := record.choices_since.get(str(item), ""):
             reading = releases.load_axis(lifetime.axis).parse_reads(f"{since}..")
         if reading:  # read where both the setting and its value are

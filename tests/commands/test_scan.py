@@ -141,7 +141,7 @@ def test_what_was_seen_and_not_judged_is_counted_with_lines(tmp_path: Path, run:
     }
     shown = "3 lines of program arguments in 1 file"
     noted = run("scan", "tree").err
-    assert "5 files scanned: no findings in 1 checked setting (1 note " in noted
+    assert "5 files scanned: no findings in 3 checked settings (1 note " in noted
     assert f"\n  not judged: 3 lines of YAML in 1 file, {shown}, 2 lines of " in noted
     assert f" 1 file, {shown}, 2 lines of " in run("import", "tree", "--format", "text").err
     write(tmp_path, {"none/a.yaml": files["tree/model.yaml"]})
