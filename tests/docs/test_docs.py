@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from npuprof import catalog, docs
+from npuprof.catalog.programs import load_programs
 from npuprof.commands.framework import list_verb_names, list_verbs, load_verb
 from support.building import REPOSITORY, Checkout
 from support.documents import (
@@ -213,6 +214,8 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
         for flag in parameter.flags
     }
     flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
+    for program in load_programs():
+        flags |= {f"--{flag[2:].replace('-', '_')}" for flag in program.flags} | set(program.flags)
     cases = [*list_commands(page)]
     assert cases
     for command in cases:
