@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cache, cached_property
 
 from npuprof.catalog import find_setting, load_sections
@@ -17,7 +18,7 @@ class Program(Record):
     a flag, ``secret`` are arguments whose values are left out. ``config`` is the argument that
     names a file of arguments, ``marks`` are arguments of no other program: a file with two of them
     is such a file. ``tables`` are arguments whose value is a table with the keys of another
-    section.
+    section. With one of ``others``, another program takes the arguments.
     """
 
     section: str
@@ -30,6 +31,11 @@ class Program(Record):
     config: str = ""
     marks: tuple[str, ...] = ()
     tables: dict[str, str] = {}
+    others: tuple[str, ...] = ()
+
+    def is_own(self, names: Set[str]) -> bool:
+        """Return whether arguments are certainly those of the program."""
+        return not names.isdisjoint(self.tables) or len(names.intersection(self.marks)) > 1
 
     def spell_argument(self, text: str) -> str:
         """Return the name of an argument as its section has it."""

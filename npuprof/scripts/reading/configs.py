@@ -27,6 +27,9 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Word
 
 _VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
+_COMMAND = ("entrypoint", "command", "args")
+#: Keys of scripts: steps of workflows and files of a ConfigMap.
+_SCRIPT = re.compile(r"run|(?:before_|after_)?script|.*\.sh")
 _INSIDE_SHELL = "applies to this command only"
 
 
@@ -91,9 +94,11 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         settings = _read_export(path, documents[0])
     else:
         settings, handled = find_container_settings(path, documents)
-        for table in iterate_tables(documents):
+        tables = list(iterate_tables(documents))
+        keys = " ".join(str(key.value) for table in tables for key, _ in table.pairs or ())
+        for table in tables:
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            found = _read_command_lines(path, text, table)
+            found = _read_command_lines(path, text, table, keys)
             settings += [setting._replace(command=table.text("name")) for setting in found]
         programs = ((program_arguments.find_file_program(table), table) for table in documents)
         settings += [
@@ -106,21 +111,35 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
-def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
-    """Return the settings of a container's command."""
-    nodes = [
-        node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None
+def _read_command_lines(path: str, text: str, table: Node, keys: str) -> list[ScriptSetting]:
+    """Return the settings of a container's command, of scripts and of lists of arguments.
+
+    ``keys`` are those of the file, which may name the program that gets a list.
+    """
+    pairs = [(str(key.value), node) for key, node in table.pairs or ()]
+    names = " ".join([keys, *(str(node.value).lower() for _, node in pairs)])
+    commands: dict[str, list[Node]] = {"": []}
+    # entrypoint, command, args: as the container joins them
+    for key, node in sorted(pairs, key=lambda pair: pair[0], reverse=True):
+        items = node.items or [node]
+        if key in _COMMAND:
+            commands[""] += items
+        elif _SCRIPT.fullmatch(key) or str(items[0].value).startswith("--"):
+            commands[key] = items
+    return [
+        setting
+        for words in commands.values()
+        for setting in read_command_list(path, words, text, _INSIDE_SHELL, names)
     ]
-    words = [item for node in nodes for item in (node.items or [node])]
-    return read_command_list(path, words, text, _INSIDE_SHELL)
 
 
 def read_command_list(
-    path: str, nodes: Sequence[Node], text: str, reason: str
+    path: str, nodes: Sequence[Node], text: str, reason: str, names: str = ""
 ) -> list[ScriptSetting]:
     """Return the settings of a command: of its shell text or Python code, or of its arguments.
 
     ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
+    ``names`` may have the name of a program that gets the arguments.
     """
     words = [node for node in nodes if isinstance(node.value, str)]
     settings = []
@@ -140,7 +159,7 @@ def read_command_list(
             found = [setting.with_location(**at) for setting in found]
         settings += found
     return settings or list(
-        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
+        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words], names)
     )
 
 

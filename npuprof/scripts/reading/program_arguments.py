@@ -127,6 +127,8 @@ def read_arguments(
 
     ``source`` is the text of the arguments, empty if unknown.
     """
+    if any(argument.text in program.others for argument in arguments):
+        return iter(())
     scope = f"{program.section}@{arguments[0].line}" if arguments else ""
     settings = _read_command_line(path, program, arguments, source)
     return (setting._replace(scope=scope) for setting in settings)
@@ -451,7 +453,7 @@ def find_file_program(table: Node) -> Program | None:
             for key, value in table.pairs or ()
             if not value.is_null
         }
-        if not names.isdisjoint(program.tables) or len(names.intersection(program.marks)) > 1:
+        if program.is_own(names):
             return program
     return None
 
@@ -521,20 +523,27 @@ def follow_files(
     yield from rest
 
 
-def read_listed_arguments(path: str, arguments: Sequence[Word]) -> Iterator[ScriptSetting]:
+def read_listed_arguments(
+    path: str, arguments: Sequence[Word], names: str = ""
+) -> Iterator[ScriptSetting]:
     """Yield the settings in a list of arguments, such as ``args`` of a container.
 
-    It starts a program or continues its arguments.
+    It starts a program or continues its arguments, ``names`` may name it.
     """
     if (started := find_start(arguments)) is not None:
         yield from read_arguments(path, *started, "")
         return
-    flags = {
-        argument.text.partition("=")[0].removeprefix("--")
-        for argument in arguments
-        if argument.text.startswith("--")
-    }
+    flags = [argument for argument in arguments if argument.text.startswith("--")]
+    if not flags or flags[0] not in arguments[:2]:
+        return
     for program in load_programs():
-        if not program.tables.keys().isdisjoint(map(program.spell_argument, flags)):
+        given = {_read_flag(program, flag).name for flag in flags}
+        known = {name for name in given if catalog.find_setting(program.section, name)}
+        is_named = re.search(rf"(\b|_){program.section}(_args|_version)?\b", names)
+        is_likely = is_named or program.is_own(given)
+        # other programs have some arguments of the same name
+        if not given.isdisjoint(program.tables) or (
+            is_likely and len(known) > 2 * len(given - known)
+        ):
             yield from read_arguments(path, program, arguments, "")
             return
