@@ -35,7 +35,7 @@ class Program(Record):
 
     def is_own(self, names: Set[str]) -> bool:
         """Return whether arguments are certainly those of the program."""
-        return not names.isdisjoint(self.tables) or len(names.intersection(self.marks)) > 1
+        return not names.isdisjoint(self.tables) or len(names & set(self.marks)) > 1
 
     def spell_argument(self, text: str) -> str:
         """Return the name of an argument as its section has it."""

@@ -12,7 +12,6 @@ from npuprof import catalog
 from npuprof.catalog.programs import Program, load_programs
 from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Record
-from npuprof.scripts.python.atc_calls import build_argument
 from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.expressions import name_callee
 from npuprof.scripts.python.loops import (
@@ -24,7 +23,6 @@ from npuprof.scripts.python.loops import (
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.reading.program_arguments import read_listed_arguments
 from npuprof.scripts.script_records import Converted, ScriptValue, drop_null
 
 
@@ -52,18 +50,10 @@ def _list_tables() -> dict[str, _Table]:
 
 _TABLES = _list_tables()
 _CALLS = {call: program for program in load_programs() for call in program.calls}
-_STARTS = [
-    quote + start.removeprefix("-m ").partition(" ")[0] + quote
-    for program in load_programs()
-    for start in program.starts
-    for quote in "'\""
-]
 _NAMES = {call.rpartition(".")[2] for call in _CALLS}
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    for value in call.args[:1]:
-        _read_list(visitor, value, scope)
     is_named = name_callee(call) in _NAMES
     program = _CALLS.get(resolve_function_name(call.func, scope)) if is_named else None
     if program is not None and program.positional:
@@ -77,18 +67,6 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         elif program is not None:
             given = argument.value, argument.scope
             _read_argument(visitor, call, program, argument.keyword, argument.name, given)
-
-
-def _read_list(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
-    """Report the arguments in a list, such as ``["vllm", "serve", ...]``."""
-    if isinstance(node, ast.List) and any(map(_is_flag, node.elts)):
-        words = [build_argument(visitor, item, scope) for item in node.elts]
-        for setting in read_listed_arguments(visitor.module.path, words):
-            visitor.add_read(setting)
-
-
-def _is_flag(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and str(node.value).startswith("--")
 
 
 def _read_argument(
@@ -157,8 +135,4 @@ def _report_unknown(visitor: Visitor, table: _Table, node: ast.expr, reason: str
 
 
 #: Reads the arguments of programs.
-SURFACE = Surface(
-    (*_TABLES, *(f"{name}(" for name in _NAMES), *_STARTS),
-    _read_call,
-    lambda visitor, _, value, scope: _read_list(visitor, value, scope),
-)
+SURFACE = Surface((*_TABLES, *(f"{name}(" for name in _NAMES)), _read_call)
