@@ -55,8 +55,12 @@ class Program(Record):
         """Return what ``flags`` has for a flag, or for all that begin like it, as argparse does."""
         if written in self.flags:
             return self.flags[written]
-        found = {known for flag, known in self.flags.items() if flag.startswith(written)}
-        return found.pop() if len(found) == 1 else None
+        found = self.list_starting(written)
+        return found.popitem() if len(found) == 1 else None
+
+    def list_starting(self, written: str) -> dict[str, bool]:
+        """Return the arguments, as ``flags`` has them, whose flags begin like one."""
+        return {name: on for flag, (name, on) in self.flags.items() if flag.startswith(written)}
 
 
 @cache

@@ -150,7 +150,8 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
             hint = f"write {meant}" if is_on else f"write {meant} with the opposite value"
             yield _build_spelling_finding(profile, key, right, hint, path, tail)
             continue
-        if right in ("", key) or name in catalog.load_sections()[section].tables:
+        tables = catalog.load_sections()[section].tables if program else ()
+        if right in ("", key) or name in tables or not catalog.find_setting(section, name):
             continue
         fix: Fix | None = Fix(None, name)
         if isinstance(path[-1], int):
@@ -351,6 +352,11 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
             return Fault("NP212", what, why, hint)
     if full := catalog.find_flag_name(section, f"-{dotted.lstrip('-')}"):
         return Fault("NP212", what, why, f"write {full}", fix=Fix(None, full))
+    program = find_program(section)
+    starts = program.list_starting(f"--{dotted}") if program else {}
+    if len(starts) > 1:  # at some release it may be the start of one only
+        hint = f"write {' or '.join(sorted(starts))}"
+        return Fault("NP212", what, why, hint, severity="warning")
     known = sections[section].names
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")

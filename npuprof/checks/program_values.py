@@ -43,7 +43,7 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     if record.repeated or "list" in kinds:
         if isinstance(value, list):
             kinds, items = tuple(record.items.split("|")) if record.items else kinds, value
-        elif not is_field:
+        elif not is_field and record.items:
             kinds = tuple(record.items.split("|"))
     for item in items:
         read = next(
