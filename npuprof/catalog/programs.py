@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
+from contextlib import suppress
 from functools import cache, cached_property
+from typing import Any
 
 from npuprof.catalog import find_setting, load_sections
 from npuprof.model import Record
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 
 
 class Program(Record):
@@ -61,6 +66,17 @@ class Program(Record):
     def list_starting(self, written: str) -> dict[str, bool]:
         """Return the arguments, as ``flags`` has them, whose flags begin like one."""
         return {name: on for flag, (name, on) in self.flags.items() if flag.startswith(written)}
+
+
+def read_size(text: str) -> Any:
+    """Return a number, such as 32k or 32K, as a text has it, else the text."""
+    with suppress(ValueError):
+        if not (match := _SIZE.fullmatch(text.strip())):
+            return int(text)
+        number, unit = match.groups()
+        power = "kmgt".index(unit.lower()) + 1
+        return int(float(number) * 1000**power) if unit.islower() else int(number) * 1024**power
+    return text
 
 
 @cache

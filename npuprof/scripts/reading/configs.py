@@ -73,17 +73,13 @@ def import_yaml(path: str, text: str) -> ImportedFile:
     documents = parse_yaml(path, text, problems)
     if documents is None:
         return ImportedFile(path, problems=tuple(problems))
-    for node in filter(
-        None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
-    ):  # in a job or service of KubeRay
-        inner = node.value if isinstance(node.value, str) else ""
+    inner = [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
+    for node in inner:  # in a job or service of KubeRay
+        if node is None or not node.is_text:
+            continue
         # a block of YAML begins on the line below its key, with an indentation that its text lacks
-        block = "\n".join(text.split("\n")[node.line : node.line + len(inner.splitlines())])
-        placed = (
-            "\n" * node.line + block
-            if block.split() == inner.split()
-            else "\n" * (node.line - 1) + inner
-        )
+        source, (line, _) = _find_source(node, text)
+        placed = "\n" * (line - 1) + source
         documents += parse_yaml(path, placed, problems) or []
     return _import_documents(path, text, documents)._replace(problems=tuple(problems))
 

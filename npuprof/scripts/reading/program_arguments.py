@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.programs import Program, load_programs
+from npuprof.catalog.programs import Program, load_programs, read_size
 from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding, Record
 from npuprof.scripts.python.imports import Modules
@@ -36,7 +36,6 @@ from npuprof.system import group_pairs
 NO_TABLE = "is not a JSON object"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLAG = re.compile("--|-[A-Za-z]")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
 
 
@@ -324,21 +323,10 @@ def read_value(record: catalog.Setting | None, text: str) -> Any:
         return None
     kind = record.items or record.kind
     if kind == "int" and record.parsed_as == "size":
-        return -1 if record.minimum == -1 and text.lower() == "auto" else _read_size(text)
+        return -1 if record.minimum == -1 and text.lower() == "auto" else read_size(text)
     with suppress(ValueError):
         if kind in ("int", "float"):
             return int(text) if kind == "int" else float(text)
-    return text
-
-
-def _read_size(text: str) -> Any:
-    """Return a number, such as 32k or 32K, as a text has it, else the text."""
-    with suppress(ValueError):
-        if not (match := _SIZE.fullmatch(text.strip())):
-            return int(text)
-        number, unit = match.groups()
-        power = "kmgt".index(unit.lower()) + 1
-        return int(float(number) * 1000**power) if unit.islower() else int(number) * 1024**power
     return text
 
 
@@ -350,7 +338,7 @@ def _read_dotted_value(path: str, inner: tuple[str, ...], text: str) -> Any:
     if inner[-1].endswith("+"):
         return text.split(",")
     tree = parse_json(path, text, [])
-    return _read_size(text) if tree is None else drop_null(build_value(tree))
+    return read_size(text) if tree is None else drop_null(build_value(tree))
 
 
 def _read_table_argument(
