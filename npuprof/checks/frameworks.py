@@ -112,11 +112,7 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
             record = catalog.find_setting(section, ".".join((name, *path)))
             if record is None:
                 continue
-            faults = [
-                *_find_flag_faults(view, key, path, record, value),
-                *_find_pair_faults(view, section, record, value),
-            ]
-            for partner, fault in faults:
+            for partner, fault in _find_pair_faults(view, section, record, value):
                 pair = frozenset((f"{section}.{record.name}", partner))
                 other = _parse_key(partner)
                 if pair not in pairs and about((key, other[0])):
@@ -239,22 +235,6 @@ def _find_pair_faults(
             what = f"{key} has no effect without {partner}"
             hint = f"write {partner}{written}, or unset {key}"
             yield partner, Fault("NP214", what, hint=hint)
-
-
-def _find_flag_faults(
-    view: View, key: str, path: Path, record: catalog.Setting, value: Any
-) -> Iterator[tuple[str, Fault]]:
-    """Yield that an argument is set by another flag too, such as its negation."""
-    section, name = keys.split_section_and_name(key)
-    positive = f"{section}.{record.name}"
-    is_set, other = _find_value(view, positive)
-    if path or not is_set or f"--{name}" not in (*record.aliases, *record.negations):
-        return
-    meant = not value if f"--{name}" in record.negations else value
-    if meant != other:
-        what = f"{key} and {positive} conflict"
-        why = catalog.load_sections()[section].conflict
-        yield positive, Fault("NP213", what, why, "unset one of the two", severity="error")
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
