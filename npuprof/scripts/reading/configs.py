@@ -91,7 +91,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
     else:
         settings, handled = find_container_settings(path, documents)
         tables = list(iterate_tables(documents))
-        keys = " ".join(str(key.value) for table in tables for key, _ in table.pairs or ())
+        keys = " ".join({str(key.value) for table in tables for key, _ in table.pairs or ()})
         for table in tables:
             settings += _find_named_options(path, table) if id(table) not in handled else []
             found = _read_command_lines(path, text, table, keys)
