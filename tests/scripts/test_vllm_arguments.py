@@ -301,13 +301,6 @@ def test_a_word_to_be_replaced_in_a_manual_is_an_unknown_value() -> None:
             {"reasoning-parser": "a"},
             id="a list whose table names vLLM",
         ),
-        pytest.param(  # vllm-project/recipes, models/meta-llama/Llama-3.3-70B-Instruct.yaml
-            "recipe.yaml",
-            "model:\n  min_vllm_version: 0.12.0\nvariants:\n  fp8:\n    extra_args:\n"
-            "    - '--kv-cache-dtype'\n    - fp8\n",
-            {"kv-cache-dtype": "fp8"},
-            id="a list of a recipe for vLLM",
-        ),
         pytest.param(  # vllm-project/recipes, models/Qwen/Qwen3.6-27B.yaml
             "guide.yaml",
             "guide: |\n  Run\n\n  ```bash\n  vllm serve m --port 8000\n  ```\n",

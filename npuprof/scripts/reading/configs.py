@@ -90,11 +90,9 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         settings = _read_export(path, documents[0])
     else:
         settings, handled = find_container_settings(path, documents)
-        tables = list(iterate_tables(documents))
-        keys = " ".join({str(key.value) for table in tables for key, _ in table.pairs or ()})
-        for table in tables:
+        for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            found = _read_command_lines(path, text, table, keys)
+            found = _read_command_lines(path, text, table)
             settings += [setting._replace(command=table.text("name")) for setting in found]
         programs = ((program_arguments.find_file_program(table), table) for table in documents)
         settings += [
@@ -107,13 +105,10 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
-def _read_command_lines(path: str, text: str, table: Node, keys: str) -> list[ScriptSetting]:
-    """Return the settings of a container's command, of scripts and of lists of arguments.
-
-    ``keys`` are those of the file, which may name the program that gets a list.
-    """
+def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
+    """Return the settings of a container's command, of scripts and of lists of arguments."""
     pairs = [(str(key.value), node) for key, node in table.pairs or ()]
-    names = " ".join([keys, *(str(node.value).lower() for _, node in pairs)])
+    names = " ".join(str(node.value).lower() for _, node in pairs)
     commands: dict[str, list[Node]] = {"": []}
     # entrypoint, command, args: as the container joins them
     for key, node in sorted(pairs, key=lambda pair: pair[0], reverse=True):

@@ -527,7 +527,7 @@ def read_listed_arguments(
     for program in load_programs():
         given = {_read_flag(program, flag).name for flag in flags}
         known = {name for name in given if catalog.find_setting(program.section, name)}
-        is_named = re.search(rf"(\b|_){program.section}(_args|_version)?\b", names)
+        is_named = re.search(rf"\b{program.section}\b", names)
         is_likely = is_named or program.is_own(given)
         # other programs have some arguments of the same name
         if not given.isdisjoint(program.tables) or (
