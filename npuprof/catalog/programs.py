@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set
+from contextlib import suppress
 from functools import cache, cached_property
+from typing import Any
 
 from npuprof.catalog import find_setting, load_sections
 from npuprof.model import Record
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 
 
 class Program(Record):
@@ -17,7 +23,7 @@ class Program(Record):
     a flag, ``secret`` are arguments whose values are left out. ``config`` is the argument that
     names a file of arguments, ``marks`` are arguments of no other program: a file with two of them
     is such a file. ``tables`` are arguments whose value is a table with the keys of another
-    section.
+    section. With one of ``others``, another program takes the arguments.
     """
 
     section: str
@@ -30,6 +36,11 @@ class Program(Record):
     config: str = ""
     marks: tuple[str, ...] = ()
     tables: dict[str, str] = {}
+    others: tuple[str, ...] = ()
+
+    def is_own(self, names: Set[str]) -> bool:
+        """Return whether arguments are certainly those of the program."""
+        return not names.isdisjoint(self.tables) or len(names & set(self.marks)) > 1
 
     def spell_argument(self, text: str) -> str:
         """Return the name of an argument as its section has it."""
@@ -49,8 +60,23 @@ class Program(Record):
         """Return what ``flags`` has for a flag, or for all that begin like it, as argparse does."""
         if written in self.flags:
             return self.flags[written]
-        found = {known for flag, known in self.flags.items() if flag.startswith(written)}
-        return found.pop() if len(found) == 1 else None
+        found = self.list_starting(written)
+        return found.popitem() if len(found) == 1 else None
+
+    def list_starting(self, written: str) -> dict[str, bool]:
+        """Return the arguments, as ``flags`` has them, whose flags begin like one."""
+        return {name: on for flag, (name, on) in self.flags.items() if flag.startswith(written)}
+
+
+def read_size(text: str) -> Any:
+    """Return a number, such as 32k or 32K, as a text has it, else the text."""
+    with suppress(ValueError):
+        if not (match := _SIZE.fullmatch(text.strip())):
+            return int(text)
+        number, unit = match.groups()
+        power = "kmgt".index(unit.lower()) + 1
+        return int(float(number) * 1000**power) if unit.islower() else int(number) * 1024**power
+    return text
 
 
 @cache

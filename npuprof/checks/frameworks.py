@@ -111,11 +111,7 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
             record = catalog.find_setting(section, ".".join((name, *path)))
             if record is None:
                 continue
-            faults = [
-                *_find_flag_faults(view, key, path, record, value),
-                *_find_pair_faults(view, section, record, value),
-            ]
-            for partner, fault in faults:
+            for partner, fault in _find_pair_faults(view, section, record, value):
                 pair = frozenset((f"{section}.{record.name}", partner))
                 other = _parse_key(partner)
                 if pair not in pairs and about((key, other[0])):
@@ -149,7 +145,8 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
             hint = f"write {meant}" if is_on else f"write {meant} with the opposite value"
             yield _build_spelling_finding(profile, key, right, hint, path, tail)
             continue
-        if right in ("", key) or name in catalog.load_sections()[section].tables:
+        tables = catalog.load_sections()[section].tables if program else ()
+        if right in ("", key) or name in tables or not catalog.find_setting(section, name):
             continue
         fix: Fix | None = Fix(None, name)
         if isinstance(path[-1], int):
@@ -237,22 +234,6 @@ def _find_pair_faults(
             what = f"{key} has no effect without {partner}"
             hint = f"write {partner}{written}, or unset {key}"
             yield partner, Fault("NP214", what, hint=hint)
-
-
-def _find_flag_faults(
-    view: View, key: str, path: Path, record: catalog.Setting, value: Any
-) -> Iterator[tuple[str, Fault]]:
-    """Yield that an argument is set by another flag too, such as its negation."""
-    section, name = keys.split_section_and_name(key)
-    positive = f"{section}.{record.name}"
-    is_set, other = _find_value(view, positive)
-    if path or not is_set or f"--{name}" not in (*record.aliases, *record.negations):
-        return
-    meant = not value if f"--{name}" in record.negations else value
-    if meant != other:
-        what = f"{key} and {positive} conflict"
-        why = catalog.load_sections()[section].conflict
-        yield positive, Fault("NP213", what, why, "unset one of the two", severity="error")
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
@@ -350,6 +331,11 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
             return Fault("NP212", what, why, hint)
     if full := catalog.find_flag_name(section, f"-{dotted.lstrip('-')}"):
         return Fault("NP212", what, why, f"write {full}", fix=Fix(None, full))
+    program = find_program(section)
+    starts = program.list_starting(f"--{dotted}") if program else {}
+    if len(starts) > 1:  # at some release it may be the start of one only
+        hint = f"write {' or '.join(sorted(starts))}"
+        return Fault("NP212", what, why, hint, severity="warning")
     known = sections[section].names
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")

@@ -168,12 +168,15 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
     if reading:
         why = f"The last release of {title} that reads it is {reading[-1]}."
     reason = "" if reading else lifetime.load_texts().get("why_unread", "")
+    what = "has no effect"
+    if find_program(axis) and not lifetime.variable:
+        what, reason = f"is unknown to {title} {newest}", catalog.load_sections()[axis].unknown
     others = lifetime.list_other_readers()
     if others and not reason:
         reason = f"Perhaps {', '.join(others)} still reads it."
     yield Fault(
         "NP502",
-        f"{lifetime.subject} has no effect",
+        f"{lifetime.subject} {what}",
         f"{why} {reason}".rstrip(),
         successor or "unset it",
         severity="info" if others else "warning",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 
 from npuprof import catalog
+from npuprof.catalog.programs import read_size
 from npuprof.checks import meaning
 from npuprof.checks.lifetimes import find_choice
 from npuprof.checks.view import Fault
@@ -25,7 +25,6 @@ _WORDS = {
 }
 #: The texts that pydantic takes for true or false.
 _TRUTHS = frozenset(("0", "1", "f", "n", "no", "off", "false", "t", "y", "yes", "on", "true"))
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt])|(\d+)([KMGT])")
 
 
 def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> list[Fault]:
@@ -43,7 +42,7 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     if record.repeated or "list" in kinds:
         if isinstance(value, list):
             kinds, items = tuple(record.items.split("|")) if record.items else kinds, value
-        elif not is_field:
+        elif not is_field and record.items:
             kinds = tuple(record.items.split("|"))
     for item in items:
         read = next(
@@ -91,10 +90,7 @@ def _read_number(kind: str, record: catalog.Setting, value: Any, is_field: bool)
     if record.parsed_as == "size":
         if text == "auto" and record.minimum == -1:
             return -1
-        if size := _SIZE.fullmatch(text):
-            decimal, unit, binary, binary_unit = size.groups()
-            power = " kmgt".index((unit or binary_unit).lower())
-            return float(decimal or binary) * (1000 if unit else 1024) ** power
+        text = str(read_size(text))
     try:
         if kind == "int" and not is_field:
             return int(text)

@@ -153,7 +153,8 @@ class PinFinder:
         is_docker = detect_named_kind(imported.file) == "docker"
         parts = imported.part_locations
         text = imported.text if parts is None else parts.text
-        own = list_pins(imported.file, text, is_docker)
+        # an image of no release runs a part of the file
+        own = [] if ":nightly" in text else list_pins(imported.file, text, is_docker)
         folders = self._list_folders(os.path.dirname(imported.file))
         for level in (own, *map(self._list_pins, folders)):
             found |= group_pairs(

@@ -155,6 +155,7 @@ def test_a_fault_of_an_argument_is_an_error_unless_the_release_is_unknown(
         """kv-transfer-config = '{"kv_role": "kv_both", "kv_port": "20001"}'""",
         'attention-config.backend = "FLASH_ATTN"',
         'served-model-name = "name"',
+        'middleware = "a.b"',
         'hf-overrides = { any = "key" }',
     ],
 )
@@ -177,6 +178,20 @@ def test_an_argument_has_one_name_in_presets(line: str, hint: str) -> None:
     assert [(each.code, each.hint) for each in found if each.severity == "error"] == [
         ("NP215", hint)
     ]
+
+
+def test_an_unknown_name_with_underscores_is_one_fault() -> None:
+    found = npuprof.check(
+        npuprof.loads("[vllm]\nmax_model_lenn = 1\n", versions={"vllm": "0.23.0"})
+    )
+    assert [each.code for each in found if each.severity == "error"] == ["NP212"]
+
+
+def test_an_argument_that_the_newest_vllm_stops_at_is_not_called_without_effect() -> None:
+    (found,) = npuprof.check(npuprof.loads("[vllm]\nswap-space = 4\n"))
+    assert (found.code, found.severity) == ("NP502", "warning")
+    assert "is unknown to vllm" in found.message
+    assert "stops at" in found.why
 
 
 def test_a_value_that_vllm_ascend_overrides_is_a_warning_that_names_the_winner() -> None:

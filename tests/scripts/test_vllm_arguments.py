@@ -274,3 +274,83 @@ def test_a_word_to_be_replaced_in_a_manual_is_an_unknown_value() -> None:
     settings = {s.name: s for s in import_script("a.md", text.encode()).settings}
     assert settings["port"].reason == "depends on $http_port_"
     assert settings["served-model-name"].value in ("n", ["n"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        pytest.param(  # LMCache/LMCache-Ascend, .github/workflows/perf-and-accuracy.yml
+            "run.yml",
+            "jobs:\n  a:\n    steps:\n    - run: |\n        vllm serve m \\\n"
+            "          --max-num-seqs 32 \\\n          > server.log 2>&1 &\n",
+            {"model": "m", "max-num-seqs": 32},
+            id="a step of a workflow",
+        ),
+        pytest.param(  # volcano-sh/kthena, examples/models/deepseek-v4-flash/modelserving.yaml
+            "map.yaml",
+            "kind: ConfigMap\ndata:\n  decode.sh: |\n    vllm serve m \\\n"
+            "      --enforce-eager --max-num-batched-tokens 144\n",
+            {"model": "m", "enforce-eager": True, "max-num-batched-tokens": 144},
+            id="a script in a ConfigMap",
+        ),
+        pytest.param(  # gpustack/gpustack, gpustack/assets/model-catalog.yaml
+            "catalog.yaml",
+            "specs:\n- backend: vLLM\n  backend_parameters:\n  - --reasoning-parser=a\n"
+            "- backend: SGLang\n  backend_parameters:\n  - --reasoning-parser=b\n"
+            "  - --context-length=3\n",
+            {"reasoning-parser": "a"},
+            id="a list whose table names vLLM",
+        ),
+        pytest.param(  # vllm-project/recipes, models/Qwen/Qwen3.6-27B.yaml
+            "guide.yaml",
+            "guide: |\n  Run\n\n  ```bash\n  vllm serve m --port 8000\n  ```\n",
+            {"model": "m", "port": 8000},
+            id="Markdown in a text of YAML",
+        ),
+        pytest.param(  # volcano-sh/kthena, docs/kthena/docs/user-guide/model-deployment.md
+            "page.md",
+            "```yaml\nspec:\n  containers:\n  - command: [sh, -c]\n    args:\n    - |\n"
+            '      python3 -m vllm.entrypoints.openai.api_server \\\n      --port "8000"\n```\n',
+            {"port": 8000},
+            id="a manifest in Markdown",
+        ),
+        pytest.param(  # volcano-sh/kthena, …/model-serving/prefill-decode-disaggregation.yaml
+            "pod.yaml",
+            "containers:\n- args: [/models/a, --max-model-len, '8', --max-num-seqs, '2']\n",
+            {"model": "/models/a", "max-model-len": 8, "max-num-seqs": 2},
+            id="arguments for the entrypoint of an image",
+        ),
+        pytest.param(  # volcano-sh/kthena, …/model-serving/gpu-kvcache-aware.yaml
+            "runtime.yaml",
+            "containers:\n- image: runtime\n  args: [--port, '8900', --engine, vllm,\n"
+            "    --engine-base-url, 'http://a', --model, m]\n",
+            {},
+            id="arguments of another program",
+        ),
+        pytest.param(  # vllm-project/vllm-omni, docs/user_guide/acceleration/teacache.md
+            "omni.sh", "vllm serve m --omni --cache-backend tea_cache\n", {}, id="vLLM-Omni"
+        ),
+    ],
+)
+def test_arguments_are_read_where_people_write_them(
+    name: str, text: str, expected: dict[str, Any]
+) -> None:
+    assert read(name, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "hint"),
+    [
+        ("--served-model x", "", ""),
+        # ambiguous at one release at least: the start of one only at others
+        ("--max 3", "warning", "max-model-len"),
+        ("--prot 8000", "error", "'port'"),
+        ("--max-num-seqs 0", "error", "at least 1"),
+    ],
+)
+def test_only_what_no_release_takes_is_certainly_wrong(line: str, severity: str, hint: str) -> None:
+    script = import_script("a.sh", f"vllm serve m {line}\n".encode())
+    context = Context(versions=(("vllm", "0.23.0"),))
+    found = [each for each in check_script(script, context) if each.severity != "info"]
+    assert [each.severity for each in found] == [severity] * bool(severity)
+    assert all(hint in each.hint for each in found)

@@ -38,17 +38,12 @@ class _Table(Record):
     owner: str = ""
 
 
-def _list_tables() -> dict[str, _Table]:
-    """Return the keywords of all programs whose values are tables."""
-    tables = {}
-    for program in load_programs():
-        for name, section in program.tables.items():
-            keyword = name.replace("-", "_")
-            tables[keyword] = _Table(program.section, section, keyword)
-    return tables
-
-
-_TABLES = _list_tables()
+_TABLES = {
+    keyword: _Table(program.section, section, keyword)
+    for program in load_programs()
+    for name, section in program.tables.items()
+    for keyword in [name.replace("-", "_")]
+}
 _CALLS = {call: program for program in load_programs() for call in program.calls}
 _NAMES = {call.rpartition(".")[2] for call in _CALLS}
 

@@ -27,6 +27,9 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Word
 
 _VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
+_COMMAND = ("entrypoint", "command", "args")
+#: Keys of scripts: steps of workflows and files of a ConfigMap.
+_SCRIPT = re.compile(r"run|(?:before_|after_)?script|.*\.sh")
 _INSIDE_SHELL = "applies to this command only"
 
 
@@ -70,17 +73,13 @@ def import_yaml(path: str, text: str) -> ImportedFile:
     documents = parse_yaml(path, text, problems)
     if documents is None:
         return ImportedFile(path, problems=tuple(problems))
-    for node in filter(
-        None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
-    ):  # in a job or service of KubeRay
-        inner = node.value if isinstance(node.value, str) else ""
+    inner = [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
+    for node in inner:  # in a job or service of KubeRay
+        if node is None or not node.is_text:
+            continue
         # a block of YAML begins on the line below its key, with an indentation that its text lacks
-        block = "\n".join(text.split("\n")[node.line : node.line + len(inner.splitlines())])
-        placed = (
-            "\n" * node.line + block
-            if block.split() == inner.split()
-            else "\n" * (node.line - 1) + inner
-        )
+        source, (line, _) = _find_source(node, text)
+        placed = "\n" * (line - 1) + source
         documents += parse_yaml(path, placed, problems) or []
     return _import_documents(path, text, documents)._replace(problems=tuple(problems))
 
@@ -107,20 +106,31 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
 
 
 def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
-    """Return the settings of a container's command."""
-    nodes = [
-        node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None
+    """Return the settings of a container's command, of scripts and of lists of arguments."""
+    pairs = [(str(key.value), node) for key, node in table.pairs or ()]
+    names = " ".join(str(node.value).lower() for _, node in pairs)
+    commands: dict[str, list[Node]] = {"": []}
+    # entrypoint, command, args: as the container joins them
+    for key, node in sorted(pairs, key=lambda pair: pair[0], reverse=True):
+        items = node.items or [node]
+        if key in _COMMAND:
+            commands[""] += items
+        elif _SCRIPT.fullmatch(key) or str(items[0].value).startswith("--"):
+            commands[key] = items
+    return [
+        setting
+        for words in commands.values()
+        for setting in read_command_list(path, words, text, _INSIDE_SHELL, names)
     ]
-    words = [item for node in nodes for item in (node.items or [node])]
-    return read_command_list(path, words, text, _INSIDE_SHELL)
 
 
 def read_command_list(
-    path: str, nodes: Sequence[Node], text: str, reason: str
+    path: str, nodes: Sequence[Node], text: str, reason: str, names: str = ""
 ) -> list[ScriptSetting]:
     """Return the settings of a command: of its shell text or Python code, or of its arguments.
 
     ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
+    ``names`` may have the name of a program that gets the arguments.
     """
     words = [node for node in nodes if isinstance(node.value, str)]
     settings = []
@@ -140,7 +150,7 @@ def read_command_list(
             found = [setting.with_location(**at) for setting in found]
         settings += found
     return settings or list(
-        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
+        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words], names)
     )
 
 

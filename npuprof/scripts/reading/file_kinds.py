@@ -111,7 +111,7 @@ KINDS: dict[str, Kind] = {
     ),
     "yaml": Kind(
         "YAML",
-        "reading.configs:import_yaml",
+        "reading.markdown:import_yaml_page",
         "reading.configs:mentions_config",
         (".yaml", ".yml"),
         data=True,

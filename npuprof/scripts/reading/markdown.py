@@ -1,16 +1,21 @@
-"""Markdown: the fenced shell blocks of READMEs and runbooks, from which users copy commands."""
+"""Markdown: the fenced blocks of READMEs and runbooks, from which users copy commands.
+
+Shell blocks are scripts; of manifests in YAML, only the arguments of programs are read.
+"""
 
 from __future__ import annotations
 
 import re
 
+from npuprof.catalog.programs import find_program
+from npuprof.scripts.reading.configs import import_yaml
 from npuprof.scripts.reading.shell_scripts import import_shell_script
 from npuprof.scripts.script_records import ImportedFile
 
 #: A fenced block in a shell language: its indentation, fence and text.
 _BLOCK = re.compile(
     r"^(?P<indent>[ \t>]*)(?P<fence>```+|~~~+)[ "
-    r"\t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript)\b[^\n]*\n"
+    r"\t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript|(?P<yaml>ya?ml))\b[^\n]*\n"
     r"(?P<text>.*?)^[ \t>]*(?P=fence)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
@@ -29,6 +34,19 @@ def _refer(match: re.Match[str]) -> str:
     return f"${match['name'].replace('-', '_')}_"
 
 
+def _keep_arguments(imported: ImportedFile) -> ImportedFile:
+    """Return the arguments of programs alone."""
+    kept = (setting for setting in imported.settings if find_program(setting.surface))
+    return ImportedFile(imported.file, tuple(kept))
+
+
+def import_yaml_page(path: str, text: str) -> ImportedFile:
+    """Return the content of a YAML file, with the arguments in Markdown in its texts."""
+    imported = import_yaml(path, text)
+    guide = _keep_arguments(import_markdown(path, text))
+    return imported._replace(settings=imported.settings + guide.settings)
+
+
 def import_markdown(path: str, text: str) -> ImportedFile:
     """Return the content of a Markdown file's shell blocks, each as a separate script."""
     parts = []
@@ -38,7 +56,11 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         block = _PLACEHOLDER.sub(_refer, block)
         # blank lines keep the line numbers of the file
         line = text.count("\n", 0, match.start("text"))
-        parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
+        placed = "\n" * line + block
+        if match["yaml"]:
+            parts.append(_keep_arguments(import_yaml(path, placed)))
+        else:
+            parts.append(import_shell_script(path, _PROMPT.sub(_blank, placed)))
     settings = tuple(
         # readers run the blocks that they need, so each has its own variables
         setting

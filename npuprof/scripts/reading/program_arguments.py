@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.programs import Program, load_programs
+from npuprof.catalog.programs import Program, load_programs, read_size
 from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding, Record
 from npuprof.scripts.python.imports import Modules
@@ -36,7 +36,6 @@ from npuprof.system import group_pairs
 NO_TABLE = "is not a JSON object"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLAG = re.compile("--|-[A-Za-z]")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
 
 
@@ -127,6 +126,8 @@ def read_arguments(
 
     ``source`` is the text of the arguments, empty if unknown.
     """
+    if any(argument.text in program.others for argument in arguments):
+        return iter(())
     scope = f"{program.section}@{arguments[0].line}" if arguments else ""
     settings = _read_command_line(path, program, arguments, source)
     return (setting._replace(scope=scope) for setting in settings)
@@ -322,21 +323,10 @@ def read_value(record: catalog.Setting | None, text: str) -> Any:
         return None
     kind = record.items or record.kind
     if kind == "int" and record.parsed_as == "size":
-        return -1 if record.minimum == -1 and text.lower() == "auto" else _read_size(text)
+        return -1 if record.minimum == -1 and text.lower() == "auto" else read_size(text)
     with suppress(ValueError):
         if kind in ("int", "float"):
             return int(text) if kind == "int" else float(text)
-    return text
-
-
-def _read_size(text: str) -> Any:
-    """Return a number, such as 32k or 32K, as a text has it, else the text."""
-    with suppress(ValueError):
-        if not (match := _SIZE.fullmatch(text.strip())):
-            return int(text)
-        number, unit = match.groups()
-        power = "kmgt".index(unit.lower()) + 1
-        return int(float(number) * 1000**power) if unit.islower() else int(number) * 1024**power
     return text
 
 
@@ -348,7 +338,7 @@ def _read_dotted_value(path: str, inner: tuple[str, ...], text: str) -> Any:
     if inner[-1].endswith("+"):
         return text.split(",")
     tree = parse_json(path, text, [])
-    return _read_size(text) if tree is None else drop_null(build_value(tree))
+    return read_size(text) if tree is None else drop_null(build_value(tree))
 
 
 def _read_table_argument(
@@ -451,7 +441,7 @@ def find_file_program(table: Node) -> Program | None:
             for key, value in table.pairs or ()
             if not value.is_null
         }
-        if not names.isdisjoint(program.tables) or len(names.intersection(program.marks)) > 1:
+        if program.is_own(names):
             return program
     return None
 
@@ -521,20 +511,27 @@ def follow_files(
     yield from rest
 
 
-def read_listed_arguments(path: str, arguments: Sequence[Word]) -> Iterator[ScriptSetting]:
+def read_listed_arguments(
+    path: str, arguments: Sequence[Word], names: str = ""
+) -> Iterator[ScriptSetting]:
     """Yield the settings in a list of arguments, such as ``args`` of a container.
 
-    It starts a program or continues its arguments.
+    It starts a program or continues its arguments, ``names`` may name it.
     """
     if (started := find_start(arguments)) is not None:
         yield from read_arguments(path, *started, "")
         return
-    flags = {
-        argument.text.partition("=")[0].removeprefix("--")
-        for argument in arguments
-        if argument.text.startswith("--")
-    }
+    flags = [argument for argument in arguments if argument.text.startswith("--")]
+    if not flags or flags[0] not in arguments[:2]:
+        return
     for program in load_programs():
-        if not program.tables.keys().isdisjoint(map(program.spell_argument, flags)):
+        given = {_read_flag(program, flag).name for flag in flags}
+        known = {name for name in given if catalog.find_setting(program.section, name)}
+        is_named = re.search(rf"\b{program.section}\b", names)
+        is_likely = is_named or program.is_own(given)
+        # other programs have some arguments of the same name
+        if not given.isdisjoint(program.tables) or (
+            is_likely and len(known) > 2 * len(given - known)
+        ):
             yield from read_arguments(path, program, arguments, "")
             return
