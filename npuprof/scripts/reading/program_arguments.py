@@ -461,10 +461,12 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         written = program.spell_argument(str(key.value))
         name, is_on = program.find_flag(f"--{written}") or (written, True)
         section = program.tables.get(name)
+        is_group = bool(node.pairs) and catalog.find_setting(program.section, name) is None
         if section and node.pairs is not None:
             yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
-        elif node.is_null or (node.value is False and is_on):
-            yield from _read_leaves(path, program, [Leaf(program.section, (name,), key, node)])
+        elif node.is_null or (node.value is False and is_on) or is_group:
+            leaves = _list_leaves(program.section, (name,), key, node)
+            yield from _read_leaves(path, program, leaves)
         elif node.value is not False:
             words.append(Word(key.line, key.column, (f"--{key.value}",)))
             items = node.items or [node]
