@@ -183,7 +183,9 @@ class Classes:
                 value = None
                 with suppress(ValueError):
                     value = ast.literal_eval(item.value)
-                found.append(value if isinstance(value, str) else item.targets[0].id)
+                # a value may be the path of a class
+                is_word = isinstance(value, str) and re.fullmatch("[^.]+", value)
+                found.append(str(value) if is_word else item.targets[0].id)
                 if isinstance(value, int):
                     found.append(value)
         return found
@@ -337,6 +339,8 @@ def record_arguments(folder: Path, classes: Classes) -> dict[str, dict[str, Any]
                 if isinstance(item.target, ast.Name) and item.target.id == name:
                     field = classes.describe_field(item)
                     row |= {key: field[key] for key in (*_BOUNDS, "class") if key in field}
+                    if row["kind"] == "str" and "choices" in field:  # of an enum
+                        row.setdefault("choices", [str(value) for value in field["choices"]])
         camel = "".join(part.capitalize() for part in action.dest.split("_"))
         for name in (camel, camel.replace("Kv", "KV").replace("Ec", "EC").replace("Eplb", "EPLB")):
             if row["kind"] == "json" and classes.is_class(name):
@@ -447,12 +451,16 @@ def write_record(record: dict[str, Any]) -> str:
 
 def record(folder: Path) -> str:
     """Return the record of a release as text."""
+    from vllm_judge import Judge  # needs what the package needs
+
     classes = Classes(folder)
     arguments = record_arguments(folder, classes)
+    fields = record_classes(classes, arguments)
+    Judge(folder).widen(arguments, fields)
     return write_record(
         {
             "arguments": arguments,
-            "classes": record_classes(classes, arguments),
+            "classes": fields,
             "variables": record_variables(folder),
         }
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from math import isfinite
 from typing import Any
 
 from npuprof import catalog
@@ -229,7 +230,7 @@ def _is_json(record: catalog.Setting | None, value: Word) -> bool:
     """Return whether the program reads an argument's text as JSON."""
     if record is None or record.kind != "json" or value.open_part:
         return False
-    is_text = "str" in record.kinds and not value.text.lstrip().startswith("{")
+    is_text = "str" in record.kinds and value.text[:1] + value.text[-1:] != "{}"
     return not is_text and read_value(record, value.text) is not None
 
 
@@ -324,7 +325,7 @@ def read_value(record: catalog.Setting | None, text: str) -> Any:
     if kind == "int" and record.parsed_as == "size":
         return -1 if record.minimum == -1 and text.lower() == "auto" else _read_size(text)
     with suppress(ValueError):
-        if kind in ("int", "float"):
+        if kind == "int" or (kind == "float" and isfinite(float(text))):
             return int(text) if kind == "int" else float(text)
     return text
 
