@@ -76,6 +76,8 @@ class Judge:
             if row["kind"] in ("json", "list") and "class" not in row:
                 more = [kind for kind, value in _OTHERS.items() if is_right(value)]
                 row |= {"others": more} if more else {}
+                if "flags" not in row and row["kind"] == "json" and is_right(["word"]):
+                    row |= {"others": ["list", *more], "items": "any"}
 
         for name, row in arguments.items():
             widen(

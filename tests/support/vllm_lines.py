@@ -75,7 +75,7 @@ def _list_argument_lines(
     first = texts[0]
     yield [flag]
     yield [flag, first, pick.choice(TEXTS[1:])]
-    yield [flag, first, flag, pick.choice(texts)]
+    yield [flag, first, flag, first]
     yield [f"--no-{name}"]
     yield [f"{flag}s", first]
     yield [flag[:-1], first]
@@ -146,7 +146,13 @@ def list_presets(words: list[str], record: dict[str, Any]) -> list[str]:
         return []
     name, _, inner = flag.removeprefix("--").partition(".")
     row = record["arguments"].get(name)
-    if row is None or inner or row["kind"] == "bool" or not flag.startswith("--"):
+    if (
+        row is None
+        or inner
+        or row["kind"] == "bool"
+        or name == "additional-config"  # has a section of its own
+        or not flag.startswith("--")
+    ):
         return []
     values: list[Any] = [text]
     if re.fullmatch(r"-?(0|[1-9][0-9]{0,9})(\.[0-9]+)?", text):

@@ -230,7 +230,7 @@ def _is_json(record: catalog.Setting | None, value: Word) -> bool:
     """Return whether the program reads an argument's text as JSON."""
     if record is None or record.kind != "json" or value.open_part:
         return False
-    is_text = "str" in record.kinds and value.text[:1] + value.text[-1:] != "{}"
+    is_text = record.kinds and value.text[:1] + value.text[-1:] not in ("{}", "[]")
     return not is_text and read_value(record, value.text) is not None
 
 
