@@ -158,11 +158,7 @@ def _describe_range(forms: list[Row]) -> Row:
 
 def _describe_choices(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     """Return the choices of all releases, with the releases of those that not all have."""
-    limited = {
-        release: form["choices"]
-        for release, form in forms.items()
-        if "choices" in form
-    }
+    limited = {release: form["choices"] for release, form in forms.items() if "choices" in form}
     choices = list(
         dict.fromkeys(value for values in reversed(limited.values()) for value in values)
     )

@@ -21,7 +21,6 @@ from unittest.mock import patch
 from pydantic import ValidationError
 from vllm_parser import build_parser, find_origins
 
-
 #: Values that are no tables, by kind.
 _OTHERS = {"str": "word", "int": 8, "float": 0.5, "bool": True}
 
@@ -82,10 +81,12 @@ class Judge:
         for name, row in arguments.items():
             widen(
                 row,
-                lambda value, name=name: self.judge(
-                    [f"--{name}", value if isinstance(value, str) else json.dumps(value)]
-                )
-                in ("accepted", "start"),
+                lambda value, name=name: (
+                    self.judge(
+                        [f"--{name}", value if isinstance(value, str) else json.dumps(value)]
+                    )
+                    in ("accepted", "start")
+                ),
             )
         for owner, rows in fields.items():
             for field, row in rows.items() if owner in self.classes else ():

@@ -51,7 +51,9 @@ class Program(Record):
             return self.flags[written]
         found = {known for flag, known in self.flags.items() if flag.startswith(written)}
         if len(found) > 1:  # others may be of later releases
-            found = {each for each in found if "." not in find_setting(self.section, each[0]).states}
+            found = {
+                each for each in found if "." not in find_setting(self.section, each[0]).states
+            }
         return found.pop() if len(found) == 1 else None
 
 

@@ -26,15 +26,18 @@ SHARES = {"accepted": 220, "parser": 120, "class": 80}
 
 #: Texts that are right for some kinds and wrong for others.
 TEXTS = (
-    "", "0", "1", "8", "-1", "-7", "92", "0.5", "1.5", "-0.5", "1e3", "1e400", "nan", "inf", "1_000",
+    "", "0", "1", "8", "-1", "-7", "92", "0.5", "1.5", "-0.5", "1e3", "1e400", "nan", "inf",
+    "1_000",
     " 4 ", "+4", "007", "32k", "32K", "1.5k", "1.5K", "2q", "auto", "None", "null", "word", "true",
     "True", "false", "off", "a,b", "a=b", "{}", "[]", "[1]", '"x"', '{"a": 1}', '{"a": {"b": [1]}}',
     "{bad", "99999999999999999999", "日本",
 )  # fmt: skip
 #: Values of JSON fields.
 VALUES = (
-    None, True, False, 0, 1, 3, -1, 92, 0.5, 1.0, -0.5, 1e30, "", "0", "1", "8", "1.5", "1.0", "32k",
-    "word", "auto", "None", "true", "off", [], [1], ["a"], ["1"], [1.5], [None], [[1]], {}, {"a": 1},
+    None, True, False, 0, 1, 3, -1, 92, 0.5, 1.0, -0.5, 1e30, "", "0", "1", "8", "1.5", "1.0",
+    "32k",
+    "word", "auto", "None", "true", "off", [], [1], ["a"], ["1"], [1.5], [None], [[1]], {},
+    {"a": 1},
 )  # fmt: skip
 #: Arguments that name a file or hold a secret, whose value is no setting.
 _SKIPPED = ("config", "api-key", "hf-token", "ssl-keyfile-password")
