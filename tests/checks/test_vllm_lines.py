@@ -38,7 +38,7 @@ def test_a_line_is_an_error_in_a_script_and_in_a_preset_if_vllm_refuses_it(relea
                 wrong += [f"{preset}{errors[0]}"] if is_right and errors else []
     assert not wrong, "\n".join(wrong)
     assert {verdict: len(lines) for verdict, lines in ROWS[release].items()} == SHARES
-    assert missed["script"] <= 0.1 * (SHARES["parser"] + SHARES["class"])
+    assert missed["script"] <= 0.13 * (SHARES["parser"] + SHARES["class"])
     assert presets > 100
     assert missed["preset"] <= 0.1 * presets
 

@@ -290,7 +290,8 @@ def _build_argument(
         reason = ""
         record = catalog.find_setting(program.section, name)
         if inner and values:
-            value = _read_dotted_value(path, inner, values[0].text)
+            field = catalog.find_setting(program.section, ".".join((name, *inner)))
+            value = _read_dotted_value(path, inner, values[0].text, field)
         elif record is not None and record.kind == "list":
             value = [read_value(record, text.text) for text in values]
         else:
@@ -341,15 +342,20 @@ def _read_size(text: str) -> Any:
     return text
 
 
-def _read_dotted_value(path: str, inner: tuple[str, ...], text: str) -> Any:
+def _read_dotted_value(
+    path: str, inner: tuple[str, ...], text: str, field: catalog.Setting | None
+) -> Any:
     """Return the value of ``--NAME.KEY``: JSON, a number with a unit, or else a text.
 
+    Older releases take what has a unit as a text.
     ``KEY+`` takes texts separated by commas.
     """
     if inner[-1].endswith("+"):
         return text.split(",")
     tree = parse_json(path, text, [])
-    return _read_size(text) if tree is None else drop_null(build_value(tree))
+    if tree is not None:
+        return drop_null(build_value(tree))
+    return text if field and "str" in (field.kind, *field.kinds) else _read_size(text)
 
 
 def _read_table_argument(
