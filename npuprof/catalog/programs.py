@@ -51,9 +51,8 @@ class Program(Record):
             return self.flags[written]
         found = {known for flag, known in self.flags.items() if flag.startswith(written)}
         if len(found) > 1:  # others may be of later releases
-            found = {
-                each for each in found if "." not in find_setting(self.section, each[0]).states
-            }
+            records = {each: find_setting(self.section, each[0]) for each in found}
+            found = {each for each, of in records.items() if of and "." not in of.states}
         return found.pop() if len(found) == 1 else None
 
 
