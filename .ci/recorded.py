@@ -89,14 +89,16 @@ def _describe_variable(forms: dict[str, Row], write_ranges: Ranges) -> Row:
 
 def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     newest = list(forms.values())[-1]
-    kind = newest["kind"]
+    kind, kinds = newest["kind"], _list_kinds(forms)
     row: Row = {"kind": kind}
     if kind == "size":
         row |= {"kind": "int", "parsed_as": "size"}
     elif "nargs" in newest and newest["nargs"] != "?":
-        row |= {"kind": "list", "items": kind}
+        row |= {"kind": "list", "items": "|".join(kinds)}
     elif "|" in kind:
-        row |= {"kind": "any", "kinds": kind.split("|")}
+        row |= {"kind": "any"}
+    if len(kinds) > 1 and "nargs" not in newest:
+        row["kinds"] = kinds
     row |= _describe_choices(forms, write_ranges)
     row |= _describe_flags(forms, write_ranges)
     row |= {name: newest[name] for name in _KEPT if name in newest}
@@ -104,7 +106,9 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
         row["closed"] = True
     if newest.get("nargs") == "?":
         row["bare"] = True
-    row |= _describe_range(newest)
+    row |= _describe_range(list(forms.values()))
+    if any(form.get("optional") for form in forms.values()):
+        row["optional"] = True
     defaults = {release: form["default"] for release, form in forms.items() if "default" in form}
     if "default" in newest and newest["default"] not in ({}, []):
         row["default"] = newest["default"]
@@ -120,30 +124,41 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     return row
 
 
-def _describe_range(form: Row) -> Row:
-    """Return the bounds of a value; ``above`` and ``below`` are bounds that it may not have."""
+def _list_kinds(forms: dict[str, Row]) -> list[str]:
+    """Return the kinds of values of any release, the newest first."""
+    kinds: dict[str, None] = {}
+    for form in reversed(forms.values()):
+        names = [*form["kind"].split("|"), *form.get("others", ())]
+        kinds |= dict.fromkeys("int" if name == "size" else name for name in names)
+    return list(kinds)
+
+
+def _describe_range(forms: list[Row]) -> Row:
+    """Return the widest bounds of any release; ``above``, ``below`` are bounds without equality."""
     row: Row = {}
     for exclusive, inclusive, field, name, step in (
         ("gt", "ge", "minimum", "above", 1),
         ("lt", "le", "maximum", "below", -1),
     ):
-        if inclusive in form:
-            row[field] = form[inclusive]
-        elif exclusive in form and form["kind"] == "int":
-            row[field] = form[exclusive] + step
-        elif exclusive in form:
-            row |= {field: form[exclusive], name: form[exclusive]}
+        if not all(exclusive in form or inclusive in form for form in forms):
+            continue
+        bounds = []
+        for form in forms:
+            bound, is_open = form.get(inclusive), inclusive not in form
+            if bound is None:
+                bound = form[exclusive]
+                if form["kind"] in ("int", "size"):
+                    bound, is_open = bound + step, False
+            bounds.append((bound * step, is_open, bound))
+        _, is_open, bound = min(bounds)
+        row[field] = bound
+        row |= {name: bound} if is_open else {}
     return row
 
 
 def _describe_choices(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     """Return the choices of all releases, with the releases of those that not all have."""
-    limited = {
-        release: form["choices"]
-        for release, form in forms.items()
-        # an enum of classes is chosen by names, which are not recorded
-        if "choices" in form and not any("." in str(value) for value in form["choices"])
-    }
+    limited = {release: form["choices"] for release, form in forms.items() if "choices" in form}
     choices = list(
         dict.fromkeys(value for values in reversed(limited.values()) for value in values)
     )

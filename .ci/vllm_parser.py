@@ -183,7 +183,9 @@ class Classes:
                 value = None
                 with suppress(ValueError):
                     value = ast.literal_eval(item.value)
-                found.append(value if isinstance(value, str) else item.targets[0].id)
+                # a value may be the path of a class
+                is_word = isinstance(value, str) and re.fullmatch("[^.]+", value)
+                found.append(str(value) if is_word else item.targets[0].id)
                 if isinstance(value, int):
                     found.append(value)
         return found
@@ -280,26 +282,45 @@ def find_bounds(item: ast.AnnAssign) -> dict[str, Any]:
 def find_origins(folder: Path) -> dict[str, tuple[str, str]]:
     """Return the class and the field that each argument of the engine is made from, by flag."""
     text = (folder / "vllm/engine/arg_utils.py").read_text("utf-8")
+    nodes = list(ast.walk(ast.parse(text)))
     tables: dict[str, str] = {}
+    rows: dict[str, tuple[str, str]] = {}
     origins: dict[str, tuple[str, str]] = {}
-    for node in ast.walk(ast.parse(text)):
+
+    def find_row(given: ast.AST) -> tuple[str, str] | None:
+        for node in ast.walk(given):
+            match node:
+                case ast.Subscript(
+                    value=ast.Name(id=table), slice=ast.Constant(value=str() as field)
+                ) if table in tables:
+                    return tables[table], field
+                case ast.Name(id=name) if name in rows:
+                    return rows[name]
+        return None
+
+    for node in nodes:
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=table)],
                 value=ast.Call(func=ast.Name(id="get_kwargs"), args=[ast.Name(id=name)]),
             ):
                 tables[table] = name
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                row := find_row(value)
+            ) is not None:
+                rows[name] = row
+    for node in nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".add_argument"):
             for word in node.keywords:
-                match word:
-                    case ast.keyword(
-                        arg=None,
-                        value=ast.Subscript(
-                            value=ast.Name(id=table), slice=ast.Constant(value=str() as field)
-                        ),
-                    ) if table in tables and isinstance(node.args[0], ast.Constant):
-                        origins[str(node.args[0].value)] = tables[table], field
+                # ``**TABLE["field"]``, or a table around it with another default
+                if word.arg is None and (row := find_row(word.value)) is not None:
+                    origins |= {
+                        str(flag.value): row
+                        for flag in node.args
+                        if isinstance(flag, ast.Constant) and str(flag.value).startswith("--")
+                    }
     return origins
 
 
@@ -318,6 +339,8 @@ def record_arguments(folder: Path, classes: Classes) -> dict[str, dict[str, Any]
                 if isinstance(item.target, ast.Name) and item.target.id == name:
                     field = classes.describe_field(item)
                     row |= {key: field[key] for key in (*_BOUNDS, "class") if key in field}
+                    if row["kind"] == "str" and "choices" in field:  # of an enum
+                        row.setdefault("choices", [str(value) for value in field["choices"]])
         camel = "".join(part.capitalize() for part in action.dest.split("_"))
         for name in (camel, camel.replace("Kv", "KV").replace("Ec", "EC").replace("Eplb", "EPLB")):
             if row["kind"] == "json" and classes.is_class(name):
@@ -428,12 +451,16 @@ def write_record(record: dict[str, Any]) -> str:
 
 def record(folder: Path) -> str:
     """Return the record of a release as text."""
+    from vllm_judge import Judge  # needs what the package needs
+
     classes = Classes(folder)
     arguments = record_arguments(folder, classes)
+    fields = record_classes(classes, arguments)
+    Judge(folder).widen(arguments, fields)
     return write_record(
         {
             "arguments": arguments,
-            "classes": record_classes(classes, arguments),
+            "classes": fields,
             "variables": record_variables(folder),
         }
     )

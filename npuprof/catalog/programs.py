@@ -61,6 +61,11 @@ class Program(Record):
         if written in self.flags:
             return self.flags[written]
         found = self.list_starting(written)
+        if len(found) > 1:  # others may be of later releases
+            records = {name: find_setting(self.section, name) for name in found}
+            found = {
+                name: found[name] for name, of in records.items() if of and "." not in of.states
+            }
         return found.popitem() if len(found) == 1 else None
 
     def list_starting(self, written: str) -> dict[str, bool]:

@@ -110,7 +110,8 @@ def find_choice(record: catalog.Setting, value: Any) -> Any:
         is_folded = record.kind == "any" or record.name.endswith(("_backend", "-backend"))
         return str(text).lower().replace("-", "_") if is_folded else str(text)
 
-    return next((choice for choice in record.choices if fold(choice) == fold(value)), None)
+    found = (each for each in record.choices if each == value or fold(each) == fold(value))
+    return next(found, None)
 
 
 def find_value_states(record: catalog.Setting, value: Any) -> str:

@@ -35,7 +35,7 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     is_field = "." in record.name
     if record.optional and not is_field and value in ("", "None"):
         return []
-    if record.bare and value is True:
+    if value is None or (record.bare and value is True):
         return []
     kinds = record.kinds or (record.kind,)
     items = [value]
@@ -68,18 +68,20 @@ def _read(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any
     if kind == "any":
         return value
     if kind == "json":
-        is_table = isinstance(value, dict) or (not is_field and _is_json(record, value))
+        is_table = isinstance(value, dict) or (not is_field and _is_json(value, bool(record.kinds)))
         return value if is_table else meaning.UNKNOWN
     if kind == "list":
         return value if isinstance(value, list) else meaning.UNKNOWN
+    if kind == "str":  # a table is given as its JSON
+        is_text = isinstance(value, str) or not (is_field or isinstance(value, (bool, list)))
+        return value if is_text else meaning.UNKNOWN
     if isinstance(value, (dict, list)):
         return meaning.UNKNOWN
     if kind == "bool":
-        is_truth = isinstance(value, bool) or (is_field and str(value).lower() in _TRUTHS)
+        is_truth = isinstance(value, bool) or (
+            is_field and (value in (0, 1) or str(value).lower() in _TRUTHS)
+        )
         return value if is_truth else meaning.UNKNOWN
-    if kind == "str":
-        is_text = isinstance(value, str) or not (is_field or isinstance(value, bool))
-        return value if is_text else meaning.UNKNOWN
     return _read_number(kind, record, value, is_field)
 
 
@@ -100,17 +102,17 @@ def _read_number(kind: str, record: catalog.Setting, value: Any, is_field: bool)
     return number if kind == "float" or number.is_integer() else meaning.UNKNOWN
 
 
-def _is_json(record: catalog.Setting, value: Any) -> bool:
-    """Return whether an argument takes a value as JSON; some take any other text too."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return not record.closed and isinstance(value, (str, list))
+def _is_json(value: Any, takes_any: bool) -> bool:
+    """Return whether an argument takes a value as JSON, of a table only unless it takes any."""
+    if not isinstance(value, str):
+        return takes_any
     import json
 
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         return False
-    return isinstance(parsed, dict) or not record.closed
+    return takes_any or isinstance(parsed, dict)
 
 
 def _build_type_fault(

@@ -200,11 +200,11 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
     if setting.reason or not setting.key:
         return []
     faults = find_framework_faults(*split_section_and_name(setting.key), setting.value)
-    # The program converts a value in JSON or Python that has an equivalent of the right type. The
-    # text of an argument, which has no type, is converted already.
+    # The program converts a value in Python that has an equivalent of the right type. The text of
+    # an argument, which has no type, is converted already.
     return [
         fault._replace(**LIKELY)
-        if fault.code == "NP202" and fault.fix and (setting.assigned.kind or fault.tail)
+        if fault.code == "NP202" and fault.fix and setting.assigned.kind and not fault.tail
         else fault
         for fault in (*faults, *_find_short_name_faults(setting, program))
     ]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from math import isfinite
 from typing import Any
 
 from npuprof import catalog
@@ -230,7 +231,7 @@ def _is_json(record: catalog.Setting | None, value: Word) -> bool:
     """Return whether the program reads an argument's text as JSON."""
     if record is None or record.kind != "json" or value.open_part:
         return False
-    is_text = "str" in record.kinds and not value.text.lstrip().startswith("{")
+    is_text = record.kinds and value.text[:1] + value.text[-1:] not in ("{}", "[]")
     return not is_text and read_value(record, value.text) is not None
 
 
@@ -290,7 +291,8 @@ def _build_argument(
         reason = ""
         record = catalog.find_setting(program.section, name)
         if inner and values:
-            value = _read_dotted_value(path, inner, values[0].text)
+            field = catalog.find_setting(program.section, ".".join((name, *inner)))
+            value = _read_dotted_value(path, inner, values[0].text, field)
         elif record is not None and record.kind == "list":
             value = [read_value(record, text.text) for text in values]
         else:
@@ -325,20 +327,25 @@ def read_value(record: catalog.Setting | None, text: str) -> Any:
     if kind == "int" and record.parsed_as == "size":
         return -1 if record.minimum == -1 and text.lower() == "auto" else read_size(text)
     with suppress(ValueError):
-        if kind in ("int", "float"):
+        if kind == "int" or (kind == "float" and isfinite(float(text))):
             return int(text) if kind == "int" else float(text)
     return text
 
 
-def _read_dotted_value(path: str, inner: tuple[str, ...], text: str) -> Any:
+def _read_dotted_value(
+    path: str, inner: tuple[str, ...], text: str, field: catalog.Setting | None
+) -> Any:
     """Return the value of ``--NAME.KEY``: JSON, a number with a unit, or else a text.
 
+    Older releases take what has a unit as a text.
     ``KEY+`` takes texts separated by commas.
     """
     if inner[-1].endswith("+"):
         return text.split(",")
     tree = parse_json(path, text, [])
-    return read_size(text) if tree is None else drop_null(build_value(tree))
+    if tree is not None:
+        return drop_null(build_value(tree))
+    return text if field and "str" in (field.kind, *field.kinds) else read_size(text)
 
 
 def _read_table_argument(
