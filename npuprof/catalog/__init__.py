@@ -42,9 +42,8 @@ class Section(Record):
     The first four are described in ``sections.toml``. Any other section is named like its
     framework, a folder of ``frameworks``, and ``section.toml`` there describes it. It is
     ``dotted``: its names are paths below its tables, as in ``matmul.allow_hf32``, and its values
-    are never converted to or from other sections. ``settings.toml`` lists its entries; without one,
-    its values are passed through. ``variables.toml`` lists the variables that the framework reads
-    first.
+    are never converted to or from other sections. ``settings.toml`` lists its entries,
+    ``variables.toml`` the variables that the framework reads first.
 
     ``framework.toml`` has the ``place`` of a framework in all output and the ``title`` that pages
     show. ``releases`` are what presets can select in [profile.versions], ``match`` and --framework,
@@ -101,11 +100,6 @@ class Section(Record):
         Variables have that of their framework.
         """
         return self.name if self.dotted else "cann"
-
-    @property
-    def is_passed_through(self) -> bool:
-        """Whether its values are not judged: the catalogue has no entries."""
-        return not self.names
 
     def find(self, name: str) -> Entry | None:
         """Return the record of an entry, or None."""
@@ -223,12 +217,6 @@ def is_argument(key: str) -> bool:
     return section in load_sections() and bool(load_sections()[section].launch)
 
 
-def is_passed_through(key: str) -> bool:
-    """Return whether the settings of a key's section are passed through."""
-    section = keys.split_section_and_name(key)[0]
-    return section in load_sections() and load_sections()[section].is_passed_through
-
-
 @cache
 def find_setting(section: str, name: str) -> Setting | None:
     """Return the setting of a framework by its section and path, or None."""
@@ -251,7 +239,6 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
     if (
         not isinstance(value, dict)
         or not (value or below)
-        or described.is_passed_through
         or (described.launch and not below)
         or (record and not (described.launch and len(below) > 1))
     ):

@@ -63,9 +63,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     above = catalog.find_setting(section, dotted.rpartition(".")[0])
     if record is None and above is not None and not above.closed:
         return []  # a table with other keys than the known ones
-    if record is None and not described.is_passed_through:
+    if record is None:
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
-    if record is None or described.launch:
+    if described.launch:
         if is_no_number(value) or hasattr(value, "isoformat"):
             what = (
                 f"{key} takes text, a number, true, false, a list or a table, not "
@@ -74,7 +74,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             faults = [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
         else:
             faults = find_nul_faults(key, value, "")
-        if record is not None and not faults:
+        if not faults:
             faults = find_program_value_faults(key, record, value)
         return [
             fault._replace(
@@ -156,6 +156,8 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
         if isinstance(path[-1], int):
             name = keys.format_key_path(right, tail)
             fix = Fix(name)
+        elif catalog.find_setting(section, name) is None:
+            continue  # unknown in any spelling (NP212)
         hint = f"write {name}"
         if (*path[:-1], name) in paths:
             fix, hint = None, f"{name} is set too: remove one of them"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 
-from npuprof.catalog import build_finding, is_passed_through
+from npuprof.catalog import build_finding
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import Verdict, check_config, check_values, fold_findings, judge_config
 from npuprof.checks.lifetimes import build_newer_findings
@@ -173,15 +173,12 @@ class StoreReport(Record):
             if preset.config is not None:
                 numbers.update(preset.config.settings.keys())
                 declared |= preset.config.declared.keys()
-        passed = 0
         unknown = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")
-            if is_passed_through(key):
-                passed += number
-            elif name != key and name not in declared and is_unknown_variable(name):
+            if name != key and name not in declared and is_unknown_variable(name):
                 unknown += [name] * number
-        return Coverage(numbers.total() - len(unknown) - passed, 0, unknown, passed)
+        return Coverage(numbers.total() - len(unknown), 0, unknown)
 
 
 def _does_exist(preset: PresetReport) -> bool:

@@ -21,20 +21,19 @@ class Unjudged(Record):
 class Coverage(Record):
     """Counts of settings; ``unknown`` are names.
 
-    ``unchecked`` ones are passed through, no program gets ``lost`` ones.
+    No program gets ``lost`` ones.
     """
 
     checked: int = 0
     dynamic: int = 0
     unknown: Sequence[str] = ()
-    unchecked: int = 0
     lost: int = 0
     unjudged: Sequence[Unjudged] = ()
 
     @property
     def settings(self) -> int:
         """The number of settings found."""
-        return self.checked + self.dynamic + len(self.unknown) + self.unchecked + self.lost
+        return self.checked + self.dynamic + len(self.unknown) + self.lost
 
     def format_fields(self) -> Fields:
         """Return the counts as fields of a JSON answer."""
@@ -44,8 +43,6 @@ class Coverage(Record):
             "dynamic": self.dynamic,
             "unknown": len(self.unknown),
         }
-        if self.unchecked:
-            fields["unchecked"] = self.unchecked
         if self.lost:
             fields["lost"] = self.lost
         if self.unjudged:
@@ -67,8 +64,6 @@ class Coverage(Record):
             shown = len(names) if everything else _SHOWN
             hint = f"; {flag} lists them" if flag and len(names) > shown else ""
             parts.append(f"{len(self.unknown)} unknown ({count_rest(names, shown)}){hint}")
-        if self.unchecked:
-            parts.append(f"{self.unchecked} passed through unchecked")
         if self.lost:
             parts.append(f"{self.lost} lost")
         return f"{format_count(self.settings, 'setting')}: {', '.join(parts)}"

@@ -283,7 +283,7 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     if section == "options" and catalog.find_option(item.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
     described = catalog.load_sections()[section]
-    if described.dotted and not described.is_passed_through and described.find(name) is None:
+    if described.dotted and described.find(name) is None:
         return f"{section} has no such setting", "see npuprof scan"
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:

@@ -79,14 +79,12 @@ class CoverageCount:
             ):
                 continue
             self._places.add(place)
-            is_passed = catalog.is_passed_through(setting.key)
             if setting.is_lost:
                 self._counts["lost"] += 1
-            elif not is_passed and not _is_known(setting):
+            elif not _is_known(setting):
                 self._unknown.append(setting.name)
             elif number < len(imported.settings):
-                kind = "unchecked" if is_passed else "checked"
-                self._counts["dynamic" if setting.reason else kind] += 1
+                self._counts["dynamic" if setting.reason else "checked"] += 1
 
 
 def _is_known(setting: ScriptSetting) -> bool:

@@ -10,6 +10,7 @@ import npuprof
 from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
+from support.building import build_store
 
 RECORDS = Path(__file__).parent.parent.parent / ".ci" / "upstream" / "vllm"
 RELEASES = sorted(path.stem for path in RECORDS.glob("*.json"))
@@ -116,6 +117,7 @@ def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release: s
     ("line", "code", "hint"),
     [
         pytest.param("prot = 8000", "NP212", "did you mean 'port'?", id="unknown"),
+        pytest.param("max_modl_len = 8", "NP212", "max-model-len", id="unknown, not dashed"),
         pytest.param("tp = 2", "NP212", "write tensor-parallel-size", id="short name"),
         pytest.param("enable-shared-expert-dp = true", "NP212", "[vllm_ascend]", id="elsewhere"),
         pytest.param('max-model-len = "32q"', "NP202", "a whole number", id="size"),
@@ -177,6 +179,17 @@ def test_an_argument_has_one_name_in_presets(line: str, hint: str) -> None:
     assert [(each.code, each.hint) for each in found if each.severity == "error"] == [
         ("NP215", hint)
     ]
+
+
+def test_a_negation_that_contradicts_a_parent_is_refused(tmp_path: Path) -> None:
+    child = "profile.extends = ['base']\nvllm.no-enable-prefix-caching = true\n"
+    texts = {"base": "vllm.enable-prefix-caching = true\n", "child": child}
+    config = npuprof.open_store(build_store(tmp_path, texts)).resolve("child")
+    found = {each.code: each.why for each in npuprof.check(config) if each.severity == "error"}
+    assert found.keys() == {"NP213", "NP215"}
+    assert "base.toml:1" in found["NP213"]
+    with pytest.raises(npuprof.NpuprofError):
+        npuprof.render(config, "vllm")
 
 
 def test_a_value_that_vllm_ascend_overrides_is_a_warning_that_names_the_winner() -> None:
