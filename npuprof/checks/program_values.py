@@ -25,7 +25,7 @@ _WORDS = {
 }
 #: The texts that pydantic takes for true or false.
 _TRUTHS = frozenset(("0", "1", "f", "n", "no", "off", "false", "t", "y", "yes", "on", "true"))
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt])|(\d+)([KMGT])")
+_SIZE = r"(\d+(?:\.\d+)?)([kmgt])|(\d+)([KMGT])"
 
 
 def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> list[Fault]:
@@ -91,7 +91,7 @@ def _read_number(kind: str, record: catalog.Setting, value: Any, is_field: bool)
     if record.parsed_as == "size":
         if text == "auto" and record.minimum == -1:
             return -1
-        if size := _SIZE.fullmatch(text):
+        if size := re.fullmatch(_SIZE, text):
             decimal, unit, binary, binary_unit = size.groups()
             power = " kmgt".index((unit or binary_unit).lower())
             return float(decimal or binary) * (1000 if unit else 1024) ** power

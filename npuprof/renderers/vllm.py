@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.releases import find_judged_releases, is_range_within, load_axis
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -23,6 +22,9 @@ from npuprof.renderers.environment_files import (
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
+
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The releases of vLLM that read ``NAME: false``; the others drop it.
 _READS_FALSE = ">=0.28.0"
