@@ -11,6 +11,7 @@ from npuprof.catalog import code_pages, products, releases, targets
 from npuprof.catalog.record_schemas import (
     LAUNCHER,
     build_appended_schema,
+    build_argument_schema,
     build_description,
     build_launcher_schema,
     build_option_schema,
@@ -30,7 +31,7 @@ from npuprof.document.profile import (
     TEXT,
     VALUES,
 )
-from npuprof.model import LIST_OPS, SCENARIOS, Axes
+from npuprof.model import FRAMEWORK_SECTIONS, LIST_OPS, SCENARIOS, Axes
 
 #: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of
 #: 2020-12.
@@ -188,6 +189,7 @@ def _build_elements_schema(description: str) -> Schema:
     }
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
+    sections |= {name: {"type": "object"} for name in FRAMEWORK_SECTIONS}
     return {**table_schema(sections), "description": description}
 
 
@@ -218,10 +220,14 @@ def _build_section(section: catalog.Section) -> Schema:
     """
     if section.name == "env":
         return _build_env_schema(section.description)
-    if section.launch:  # an argument may have several types
-        names = {"propertyNames": {"type": "string", "pattern": "^[^_]*$"}}
-        return {"type": "object", "description": section.description, **names}
     schema: Schema = {**table_schema({}), "description": section.description}
+    if section.launch:
+        records = catalog.list_records(catalog.Setting, section.name)
+        tables = {each.name: build_argument_schema(section.name, each) for each in records}
+        for name, built in tables.items():
+            group, _, leaf = name.rpartition(".")
+            tables.get(group, schema).setdefault("properties", {})[leaf] = built
+        return {**schema, "patternProperties": {r"\.": True}}
     for name in section.names:
         *groups, leaf = name.split(".")
         properties = schema["properties"]

@@ -11,7 +11,7 @@ from typing import Any
 from npuprof.catalog import find_setting, load_sections
 from npuprof.model import Record
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
+_SIZE = r"(\d+(?:\.\d+)?)([kKmMgGtT])"
 
 
 class Program(Record):
@@ -76,7 +76,7 @@ class Program(Record):
 def read_size(text: str) -> Any:
     """Return a number, such as 32k or 32K, as a text has it, else the text."""
     with suppress(ValueError):
-        if not (match := _SIZE.fullmatch(text.strip())):
+        if not (match := re.fullmatch(_SIZE, text.strip())):
             return int(text)
         number, unit = match.groups()
         power = "kmgt".index(unit.lower()) + 1

@@ -273,6 +273,17 @@ def _escape(text: str) -> str:
     return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
 
 
+#: The JSON types that each kind of an argument takes.
+_ARGUMENT_TYPES = {
+    "bool": ("boolean",),
+    "int": ("integer", "string"),
+    "float": ("number", "string"),
+    "str": ("number", "string"),
+    "json": ("array", "object", "string"),
+    "list": ("array",),
+}
+
+
 def build_value_schema(section: str, record: catalog.Entry) -> Schema:
     """Return the schema of an estimator argument, an ATC flag, or a plain framework setting."""
     described = build_description(section, record.name)
@@ -300,6 +311,28 @@ def build_value_schema(section: str, record: catalog.Entry) -> Schema:
     return (
         described | {"type": kind} if kind != "string" else described | build_text_schema(patterns)
     )
+
+
+def build_argument_schema(section: str, record: catalog.Setting) -> Schema:
+    """Return the schema of a program's argument, or of a field in its JSON."""
+    schema = build_description(section, record.name)
+    kinds = {*(record.kinds or (record.kind,)), *(record.items or record.kind).split("|")}
+    if "any" in kinds:
+        return schema
+    types = {name for kind in kinds for name in _ARGUMENT_TYPES[kind]}
+    if record.repeated:
+        types.add("array")
+    if record.bare or "." in record.name:  # pydantic converts
+        types |= {"boolean", "number", "string"}
+    schema |= {"type": sorted(types), **build_bounds(record.minimum, record.maximum)}
+    if kinds <= {"int", "float"}:
+        schema["pattern"] = "[0-9nN]|auto|^$"  # None, nan, inf
+    if record.closed:
+        schema["additionalProperties"] = False
+    is_listed = record.choices and not record.unlimited and not record.name.endswith("backend")
+    if is_listed and kinds == {"str"}:
+        schema["enum"] = [*record.choices, *(("", "None") if record.optional else ())]
+    return schema
 
 
 def build_bounds(low: float | None, high: float | None) -> Schema:

@@ -152,6 +152,8 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
         if isinstance(path[-1], int):
             name = keys.format_key_path(right, tail)
             fix = Fix(name)
+        elif catalog.find_setting(section, name) is None:
+            continue  # unknown in any spelling (NP212)
         hint = f"write {name}"
         if (*path[:-1], name) in paths:
             fix, hint = None, f"{name} is set too: remove one of them"

@@ -40,9 +40,9 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     kinds = record.kinds or (record.kind,)
     items = [value]
     if record.repeated or "list" in kinds:
-        if isinstance(value, list):
-            kinds, items = tuple(record.items.split("|")) if record.items else kinds, value
-        elif not is_field and record.items:
+        is_list = isinstance(value, list)
+        items = value if is_list else items
+        if record.items and (is_list or not is_field):
             kinds = tuple(record.items.split("|"))
     for item in items:
         read = next(
@@ -86,8 +86,8 @@ def _read(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any
 
 
 def _read_number(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any:
-    if isinstance(value, bool):
-        return int(value) if is_field else meaning.UNKNOWN
+    if isinstance(value, int):
+        return int(value) if is_field or not isinstance(value, bool) else meaning.UNKNOWN
     text = str(value).strip()
     if record.parsed_as == "size":
         if text == "auto" and record.minimum == -1:

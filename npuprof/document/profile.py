@@ -236,7 +236,7 @@ class Profile:
         self.problems: list[Finding] = []
         self.named: list[Path] = []
         renew_hints()
-        reader = _Reader(document, self.problems, self.named)
+        reader = _Reader(document, self.problems, self.named, self.form)
         self.table: TomlTable = reader.profile_table()
         self.steps: tuple[Step, ...] = reader.steps(
             document.data, (), self.table.get("unset", []), ("profile", "unset")
@@ -323,7 +323,10 @@ Lineage = tuple[Profile, ...]
 
 
 class _Reader:
-    def __init__(self, document: Document, problems: list[Finding], named: list[Path]) -> None:
+    def __init__(
+        self, document: Document, problems: list[Finding], named: list[Path], form: int
+    ) -> None:
+        self.form = form
         self.document = document
         self.problems = problems
         self.named = named
@@ -526,7 +529,8 @@ class _Reader:
     def _build_value_step(self, op: str, section: str, name: str, value: Any, path: Path) -> Step:
         """Return the step of a key; a quoted one with dots is a key of the table that it names."""
         tail: list[str] = []
-        if section in FRAMEWORK_SECTIONS and all(parts := name.split(".")):
+        is_split = section in FRAMEWORK_SECTIONS and self.form == FORM
+        if is_split and all(parts := name.split(".")):
             name, *tail = parts
         for part in reversed(tail):
             value = {part: value}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.releases import find_judged_releases, is_range_within, load_axis
+from npuprof.catalog.releases import find_covered, is_range_within
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -23,6 +22,9 @@ from npuprof.renderers.environment_files import (
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
+
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The releases of vLLM that read ``NAME: false``; the others drop it.
 _READS_FALSE = ">=0.28.0"
@@ -77,13 +79,8 @@ def format_config_file(config: Config) -> str:
 
 def _is_false_read(config: Config) -> bool:
     """Return whether all releases that a config is for, if it names any, read false."""
-    bases = load_axis("vllm_ascend").runs_on
-    ranges: list[str] = []
-    for axis in ("vllm", "vllm_ascend"):
-        spec = config.context.find_value(axis) or config.versions.get(axis, "")
-        found = find_judged_releases(spec, axis) or () if spec else ()
-        ranges += found if axis == "vllm" else [bases[release]["vllm"] for release in found]
-    return bool(ranges) and all(is_range_within(each, _READS_FALSE, "vllm") for each in ranges)
+    covered = find_covered("vllm", config.list_covered_versions().items())
+    return bool(covered) and all(is_range_within(each, _READS_FALSE, "vllm") for each in covered)
 
 
 def _build_formless_finding(config: Config, name: str) -> Finding:

@@ -125,8 +125,11 @@ def _describe_steps(steps: Sequence[Step], form: int) -> TomlTable:
             {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
         ),
     }
-    for op in ("set", *LIST_OPS):
-        described[op] = {step.key: _describe_value(step, form) for step in steps if step.op == op}
+    described |= {op: {} for op in ("set", *LIST_OPS)}
+    for step in steps:
+        if step.op != "unset":  # a quoted key with dots is one more step of its table
+            found, value = described[step.op], _describe_value(step, form)
+            found[step.key] = values.merge_values(step.key, found.get(step.key), value)
     # presets that remove nothing keep the digest that they had before there was remove
     if not described["remove"]:
         del described["remove"]

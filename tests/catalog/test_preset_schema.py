@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -20,14 +21,18 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog
 from npuprof.catalog.preset_schema import build_profile_schema
+from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.setting_values import find_setting_faults
 from npuprof.document import profile
 from npuprof.document.keys import format_toml_value
 from support.building import examples
 from support.running import Run
 from support.schemas import LET_PASS, UNDERLINED
+from support.vllm_values import RECORDS, list_rows, list_values
 
 jsonschema = pytest.importorskip("jsonschema")
+#: Values of each type, which few arguments take.
+ODD = ["zzz", -5, True, {"zz": 1}, [1, "a"], "yes", 1, 2.0, "", "None", "7", '{"a": 1}']
 SCHEMA = build_profile_schema()
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
@@ -175,6 +180,23 @@ def test_it_accepts_choices_of_any_release_that_check_lets_pass_in_what_a_preset
                 passed += 1
                 assert VALIDATOR.is_valid(tomllib.loads(text)), text
     assert passed > floor
+
+
+def test_it_accepts_the_arguments_of_every_release_that_check_lets_pass() -> None:
+    counts = Counter[object]()
+    wrong = []
+    for path in sorted(RECORDS.glob("*.json"))[::4]:
+        for (name, *inside), row in list_rows(json.loads(path.read_text("utf-8"))):
+            for value, _ in [*list_values((name, *inside), row), *((each, False) for each in ODD)]:
+                for part in reversed(inside):
+                    value = {part: value}
+                is_clean = not find_framework_faults("vllm", name, value)
+                is_valid = accepts("vllm", name, value)
+                counts[is_clean, is_valid] += 1
+                if is_clean and not is_valid:
+                    wrong.append((name, value))
+    assert not wrong
+    assert counts[False, False] > counts[False, True] > 0
 
 
 def test_the_command_prints_it(run: Run) -> None:

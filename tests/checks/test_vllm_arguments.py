@@ -10,73 +10,10 @@ import npuprof
 from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
+from support.building import build_store
+from support.vllm_values import RECORDS, list_rows, list_values
 
-RECORDS = Path(__file__).parent.parent.parent / ".ci" / "upstream" / "vllm"
 RELEASES = sorted(path.stem for path in RECORDS.glob("*.json"))
-GOOD = {
-    "bool": [True, False],
-    "str": ["word"],
-    "json": [{}, '{"key": 1}'],
-    "list": [[]],
-    "any": ["word", 1],
-}
-BAD = {
-    "bool": ["maybe", [1], {"a": 1}],
-    "int": ["lots", 1.5, [1], {"a": 1}],
-    "float": ["lots", {"a": 1}],
-    "size": ["lots", "3q", True],
-    "str": [["a"]],
-    "list": [{"a": 1}],
-}
-
-
-def list_rows(record):
-    """Yield the arguments of a release and the fields of their JSON, each with its path."""
-
-    def list_fields(path, name, inside):
-        for field, row in record["classes"].get(name, {}).items():
-            yield (*path, field), row
-            if "class" in row and row["class"] not in inside:
-                yield from list_fields((*path, field), row["class"], (*inside, name))
-
-    for name, row in record["arguments"].items():
-        yield (name,), row
-        if "class" in row:
-            yield from list_fields((name,), row["class"], ())
-
-
-def list_values(path, row):
-    """Yield values with whether the release accepts them, by its own kind, choices and bounds."""
-    kind, is_field = row["kind"], len(path) > 1
-    if "|" in kind or "nargs" in row or row.get("repeated"):
-        item = "word" if kind == "str" else 1
-        if "choices" in row:
-            item = row["choices"][0]
-        yield [item] if kind != "json" else {}, row.get("nargs") in ("+", "*")
-        return
-    if choices := [] if "." in str(row.get("choices", "")) else row.get("choices", []):
-        yield from ((choice, True) for choice in choices)
-        yield "no-such-choice", False
-        return
-    if kind in ("int", "size", "float"):
-        low = row.get("ge", row["gt"] + (1 if kind != "float" else 0.01) if "gt" in row else None)
-        high = row.get("le", row["lt"] - (1 if kind != "float" else 0.01) if "lt" in row else None)
-        inside = [each for each in (low, high) if each is not None] or [1, 8]
-        yield from ((value, True) for value in inside)
-        yield str(inside[0]), True
-        if low is not None:
-            yield row.get("ge", row.get("gt", 0) + 1) - 1, "gt" in row and "ge" not in row and False
-        if high is not None:
-            yield row.get("le", row.get("lt", 0)) + 1, False
-        if kind == "size":
-            yield from (("32k", True), ("2K", True))
-    elif kind == "json" and (is_field or "class" in row):
-        yield {}, True
-    else:
-        yield from ((value, True) for value in GOOD[kind])
-    if row.get("optional") and not is_field:
-        yield "None", True
-    yield from ((value, False) for value in BAD.get(kind, ()) if not (kind == "str" and is_field))
 
 
 def find_errors(path, value, release):
@@ -117,6 +54,7 @@ def test_what_a_release_accepts_is_clean_and_what_it_refuses_an_error(release: s
     ("line", "code", "hint"),
     [
         pytest.param("prot = 8000", "NP212", "did you mean 'port'?", id="unknown"),
+        pytest.param("max_modl_len = 8", "NP212", "max-model-len", id="unknown, not dashed"),
         pytest.param("tp = 2", "NP212", "write tensor-parallel-size", id="short name"),
         pytest.param("enable-shared-expert-dp = true", "NP212", "[vllm_ascend]", id="elsewhere"),
         pytest.param('max-model-len = "32q"', "NP202", "a whole number", id="size"),
@@ -193,6 +131,16 @@ def test_an_argument_that_the_newest_vllm_stops_at_is_not_called_without_effect(
     assert (found.code, found.severity) == ("NP502", "warning")
     assert "is unknown to vllm" in found.message
     assert "stops at" in found.why
+
+
+def test_a_negation_that_contradicts_a_parent_is_refused(tmp_path: Path) -> None:
+    child = "profile.extends = ['base']\nvllm.no-enable-prefix-caching = true\n"
+    texts = {"base": "vllm.enable-prefix-caching = true\n", "child": child}
+    config = npuprof.open_store(build_store(tmp_path, texts)).resolve("child")
+    found = [each.code for each in npuprof.check(config) if each.severity == "error"]
+    assert found == ["NP215"]
+    with pytest.raises(npuprof.NpuprofError):
+        npuprof.render(config, "vllm")
 
 
 def test_a_value_that_vllm_ascend_overrides_is_a_warning_that_names_the_winner() -> None:

@@ -37,6 +37,36 @@ def test_an_unknown_setting_is_likely_wrong_until_a_release_is_named(
     assert ("NP212: likely: " in run("scan", "serve.sh", *arguments).out) == (mark == "likely")
 
 
+#: Faults of each kind: a name, a key in JSON, a choice, a type and a range.
+FAULTY = (
+    "vllm serve m --prot 1 --dtype int3 --max-num-seqs lots --gpu-memory-utilization 92 "
+    '--speculative-config \'{"methd": "ngram", "num_speculative_tokens": "three"}\'\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "code"),
+    [
+        pytest.param(["vllm_ascend=0.23.0"], 1, id="recorded"),
+        pytest.param(["vllm=0.18.0"], 1, id="vLLM recorded"),
+        pytest.param(["vllm_ascend=0.60.0"], 0, id="newer"),
+        pytest.param(["vllm=0.60.0"], 0, id="vLLM newer"),
+        pytest.param(["vllm_ascend=0.11.0"], 0, id="without a record"),
+        pytest.param(["vllm=0.11.0"], 0, id="vLLM without a record"),
+        pytest.param(["vllm_ascend=0.60.0", "vllm=0.23.0"], 1, id="on a recorded vLLM"),
+    ],
+)
+def test_arguments_of_a_release_that_nobody_has_read_are_no_certain_errors(
+    named: list[str], code: int, tmp_path: Path, run: Run
+) -> None:
+    write(tmp_path, {"serve.sh": FAULTY})
+    flags = [word for release in named for word in ("--framework", release)]
+    done = run("scan", "serve.sh", *flags, "--format", "json")
+    assert done.code == code
+    found = json.loads(done.out)["findings"]
+    assert sum(each["severity"] == ("error" if code else "warning") for each in found) == 6
+
+
 def test_the_formats_of_services_name_likely_findings() -> None:
     finding = Finding(
         "NP212", "is unknown", where=Place("a.sh", 1), severity="warning", certainty="likely"

@@ -120,6 +120,20 @@ ROWS = [
         },
     ),
     Limits(
+        command="render vllm-serving --to vllm",
+        patterns=13,
+        children=0,
+        modules=60,
+        absent={*STARTING, "npuprof.document.positions", "npuprof.report.findings"},
+    ),
+    Limits(
+        command="env vllm-serving",
+        patterns=5,
+        children=0,
+        modules=59,
+        absent={*STARTING, "json", "shlex", "npuprof.document.positions"},
+    ),
+    Limits(
         command="show bert-training",
         patterns=3,
         children=0,
@@ -210,6 +224,10 @@ PARTS = [
     (
         "render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL",
         {"axes", "options", "rules", "texts"},
+    ),
+    (
+        "env vllm-serving",
+        {"axes", "env", "frameworks", "options", "reads", "rules", "vllm", "vllm_ascend"},
     ),
     ("option hccl_timeout", {"axes", "options", "rule_texts", "rules", "texts"}),
 ]

@@ -54,6 +54,20 @@ GROUPS = {
         ("vllm.compilation-config = '[1]'",),
         ("vllm.compilation-config = [1]",),
     ),
+    "keys of a table": (
+        (
+            'vllm.speculative-config = { method = "ngram", num_speculative_tokens = 3 }',
+            'vllm."speculative-config.method" = "ngram"\n'
+            'vllm."speculative-config.num_speculative_tokens" = 3',
+            "vllm.speculative-config.num_speculative_tokens = 3\n"
+            'vllm."speculative-config.method" = "ngram"',
+        ),
+        (
+            'vllm."speculative-config.method" = "suffix"\n'
+            'vllm."speculative-config.num_speculative_tokens" = 3',
+        ),
+        ('vllm."speculative-config.method" = "ngram"',),
+    ),
     "arguments that are no variables": (
         ("vllm.port = 3",),
         ('vllm.port = "3"',),
@@ -80,6 +94,13 @@ def test_a_preset_digest_counts_the_number_of_a_variable_as_its_text() -> None:
         for text in ("env.A = 3", 'env.A = "3"', "env.A = 4")
     }
     assert digests["env.A = 3"] == digests['env.A = "3"'] != digests["env.A = 4"]
+
+
+def test_a_preset_digest_covers_each_quoted_key_of_a_table_once() -> None:
+    same, *others = GROUPS["keys of a table"]
+    digests = [{npuprof.loads(text).preset_digest for text in group} for group in (same, *others)]
+    assert [len(found) for found in digests] == [1, 1, 1]
+    assert len(set.union(*digests)) == 3
 
 
 BASE = """[vllm]
@@ -177,6 +198,16 @@ RECORDS = {
     ),
 }
 
+#: A preset with keys that are texts, and what npuprof 0.2.0 recorded of it.
+QUOTED = """[vllm]
+"speculative-config.method" = "ngram"
+"speculative-config.num_speculative_tokens" = 3
+"""
+QUOTED_RECORD = (
+    "a700b45023ac2ec60c91f1e73ecdf9c85184f3a89435c984187f647fd5c58481",
+    "15bab00c9bcf63c7af62ea62c18f288bf4b2b99070a243f55053e0441283dc5b",
+)
+
 
 @pytest.fixture
 def older(repo: Repo) -> Repo:
@@ -208,6 +239,18 @@ def test_a_release_of_form_2_has_its_values_digests_and_files(older: Repo, run: 
     kept = [path for path in Path("profiles/.released").rglob("*") if path.is_file()]
     assert any("Digest-Form: 2" in path.read_text() for path in kept)
     assert run("check", "leaf").code == 0
+
+
+def test_quoted_keys_of_a_release_of_form_2_stay_arguments_of_their_own(
+    repo: Repo, run: Run
+) -> None:
+    repo.commit({"base": QUOTED}, "serving")
+    digest, preset_digest = QUOTED_RECORD
+    record = f"Digest: {digest}\nPreset-Digest: {preset_digest}\nDigest-Form: 2\n"
+    repo.git("tag", "-a", "base/v1.0.0", "-m", f"base 1.0.0\n\n{record}")
+    expect(run("verify", "--tags"), 0, "1 match")
+    shown = json.loads(run("show", "base@1.0.0", "--format", "json").out)
+    assert (shown["digest"], shown["preset_digest"]) == QUOTED_RECORD
 
 
 @pytest.mark.parametrize("digest", [digest for pair in RECORDS.values() for digest in pair])

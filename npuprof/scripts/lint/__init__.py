@@ -128,21 +128,18 @@ def check_script(
 
 def _list_known_axes(context: Context) -> set[str]:
     """Return the axes with a known release: a named one, or one that it runs on."""
-    known = set()
-    for axis in (releases.CANN, *releases.list_frameworks()):
-        named = context.find_value(axis)
-        if not named or axis in dict(context.newer):
-            continue
-        known.add(axis)
-        bases = releases.load_axis(axis).runs_on.get(releases.find_release(named, axis) or "", {})
-        for base, release in bases.items():
-            section = catalog.load_sections()[base]
-            first = section.find(section.names[0])
-            letters = zip(releases.load_releases(base), first.states if first else "", strict=False)
-            # the arguments of other releases are not recorded
-            if (release, "Y") in letters:
-                known.add(base)
-    return known
+    newer = tuple(axis for axis, _ in context.newer)
+    versions = [
+        (axis, (releases.find_release(named, axis) or named,))
+        for axis, named in (*context.versions, (releases.CANN, context.cann))
+        if named and axis not in newer
+    ]
+    known = {axis for axis, _ in versions}
+    known.update(
+        axis for axis in releases.list_frameworks() if releases.find_covered(axis, versions)
+    )
+    # the arguments of other releases are not recorded
+    return known.difference(releases.find_uncertain_axes(newer, versions))
 
 
 def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
