@@ -72,6 +72,8 @@ class Judge:
         """Add the ``others`` that a list or table may be too, as validators convert them."""
 
         def widen(row: dict[str, Any], is_right: Callable[[Any], bool]) -> None:
+            if "auto" not in row.get("choices", ["auto"]) and is_right("auto"):
+                row["choices"].append("auto")
             if row["kind"] in ("json", "list") and "class" not in row:
                 more = [kind for kind, value in _OTHERS.items() if is_right(value)]
                 row |= {"others": more} if more else {}
