@@ -106,7 +106,7 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
         row["closed"] = True
     if newest.get("nargs") == "?":
         row["bare"] = True
-    row |= _describe_range(list(forms.values()))
+    row |= _describe_range(forms, write_ranges)
     if any(form.get("optional") for form in forms.values()):
         row["optional"] = True
     defaults = {release: form["default"] for release, form in forms.items() if "default" in form}
@@ -133,17 +133,21 @@ def _list_kinds(forms: dict[str, Row]) -> list[str]:
     return list(kinds)
 
 
-def _describe_range(forms: list[Row]) -> Row:
-    """Return the widest bounds of any release; ``above``, ``below`` are bounds without equality."""
+def _describe_range(forms: dict[str, Row], write_ranges: Ranges) -> Row:
+    """Return the widest bounds of releases that have some; ``unlimited`` are the others.
+
+    ``above`` and ``below`` are bounds without equality.
+    """
+    limited = {name: form for name, form in forms.items() if {"gt", "ge", "lt", "le"} & set(form)}
     row: Row = {}
     for exclusive, inclusive, field, name, step in (
         ("gt", "ge", "minimum", "above", 1),
         ("lt", "le", "maximum", "below", -1),
     ):
-        if not all(exclusive in form or inclusive in form for form in forms):
+        if not limited or not all({exclusive, inclusive} & set(form) for form in limited.values()):
             continue
         bounds = []
-        for form in forms:
+        for form in limited.values():
             bound, is_open = form.get(inclusive), inclusive not in form
             if bound is None:
                 bound = form[exclusive]
@@ -153,6 +157,8 @@ def _describe_range(forms: list[Row]) -> Row:
         _, is_open, bound = min(bounds)
         row[field] = bound
         row |= {name: bound} if is_open else {}
+    if row and len(limited) < len(forms):
+        row["unlimited"] = write_ranges(set(forms) - set(limited))
     return row
 
 

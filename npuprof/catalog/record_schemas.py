@@ -324,7 +324,9 @@ def build_argument_schema(section: str, record: catalog.Setting) -> Schema:
         types.add("array")
     if record.bare or "." in record.name:  # pydantic converts
         types |= {"boolean", "number", "string"}
-    schema |= {"type": sorted(types), **build_bounds(record.minimum, record.maximum)}
+    schema["type"] = sorted(types)
+    if not record.unlimited:
+        schema |= build_bounds(record.minimum, record.maximum)
     if kinds <= {"int", "float"}:
         schema["pattern"] = "[0-9nN]|auto|^$"  # None, nan, inf
     if record.closed:

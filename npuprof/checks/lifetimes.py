@@ -117,12 +117,21 @@ def find_choice(record: catalog.Setting, value: Any) -> Any:
 def find_value_states(record: catalog.Setting, value: Any) -> str:
     """Return the ``states`` of a choice, or of a value where any is accepted; empty for all."""
     if not record.choices:
-        return ""
+        return record.unlimited if is_out_of_range(record, value) else ""
     states = record.choice_reads.get(str(find_choice(record, value)), "")
     if not record.unlimited or (not states and find_choice(record, value) is not None):
         return states
     # "." sorts before "Y"
     return "".join(map(max, record.unlimited, states or record.unlimited))
+
+
+def is_out_of_range(record: catalog.Setting, value: Any) -> bool:
+    """Return whether a value is a number outside the bounds of an argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    low, high = record.minimum, record.maximum
+    is_outside = (low is not None and value < low) or (high is not None and value > high)
+    return is_outside or value in (record.above, record.below)
 
 
 def build_newer_findings(context: Context) -> list[Finding]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from npuprof import catalog
 from npuprof.catalog.programs import read_size
 from npuprof.checks import meaning
-from npuprof.checks.lifetimes import find_choice
+from npuprof.checks.lifetimes import find_choice, is_out_of_range
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import TYPE_CHECKING
@@ -57,9 +55,9 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
             return [_build_type_fault(key, record, kinds, item)]
         if record.choices and not record.unlimited and find_choice(record, item) is None:
             return [meaning.build_choice_fault(key, item, record)]
-        if span := _describe_missed_range(record, read):
+        if not record.unlimited and is_out_of_range(record, read):
             what = f"{key} = {format_short_value(item)} is out of range"
-            return [Fault("NP203", what, hint=f"write a number {span}")]
+            return [Fault("NP203", what, hint=f"write a number {_describe_range(record)}")]
     return []
 
 
@@ -128,18 +126,8 @@ def _build_type_fault(
     return Fault("NP202", what, "", hint, fix=fix)
 
 
-def _describe_missed_range(record: catalog.Setting, value: Any) -> str:
-    """Return the range of a number that is outside of it; or nothing."""
-    if isinstance(value, (str, bool, dict, list)) or not isinstance(value, (int, float)):
-        return ""
+def _describe_range(record: catalog.Setting) -> str:
     low, high = record.minimum, record.maximum
-    is_inside = (
-        (low is None or value >= low)
-        and (high is None or value <= high)
-        and value not in (record.above, record.below)
-    )
-    if is_inside or math.isnan(value):
-        return ""
     words = []
     if low is not None:
         words.append(f"{'above' if low == record.above else 'of at least'} {low}")

@@ -15,7 +15,7 @@ BAD = {
     "int": ["lots", 1.5, [1], {"a": 1}],
     "float": ["lots", {"a": 1}],
     "size": ["lots", "3q", True],
-    "str": [{"a": 1}],
+    "str": [["a"]],
     "list": [{"a": 1}],
 }
 
