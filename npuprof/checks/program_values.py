@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from npuprof import catalog
@@ -140,7 +139,7 @@ def _describe_missed_range(record: catalog.Setting, value: Any) -> str:
         and (high is None or value <= high)
         and value not in (record.above, record.below)
     )
-    if is_inside or math.isnan(value):
+    if is_inside or value != value:
         return ""
     words = []
     if low is not None:
