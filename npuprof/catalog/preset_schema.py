@@ -222,11 +222,10 @@ def _build_section(section: catalog.Section) -> Schema:
         return _build_env_schema(section.description)
     schema: Schema = {**table_schema({}), "description": section.description}
     if section.launch:
-        fields: dict[str, Schema] = {name: {} for name in section.names}
+        fields = {"": schema["properties"], **{name: {} for name in section.names}}
         for each in catalog.list_records(catalog.Setting, section.name):
             group, _, leaf = each.name.rpartition(".")
-            table = fields.get(group, schema["properties"])
-            table[leaf] = build_argument_schema(section.name, each, fields[each.name])
+            fields[group][leaf] = build_argument_schema(section.name, each, fields[each.name])
         return {**schema, "patternProperties": {r"\.": True}}
     for name in section.names:
         *groups, leaf = name.split(".")
