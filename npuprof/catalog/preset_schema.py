@@ -222,11 +222,10 @@ def _build_section(section: catalog.Section) -> Schema:
         return _build_env_schema(section.description)
     schema: Schema = {**table_schema({}), "description": section.description}
     if section.launch:
-        records = catalog.list_records(catalog.Setting, section.name)
-        tables = {each.name: build_argument_schema(section.name, each) for each in records}
-        for name, built in tables.items():
-            group, _, leaf = name.rpartition(".")
-            tables.get(group, schema).setdefault("properties", {})[leaf] = built
+        fields = {"": schema["properties"], **{name: {} for name in section.names}}
+        for each in catalog.list_records(catalog.Setting, section.name):
+            group, _, leaf = each.name.rpartition(".")
+            fields[group][leaf] = build_argument_schema(section.name, each, fields[each.name])
         return {**schema, "patternProperties": {r"\.": True}}
     for name in section.names:
         *groups, leaf = name.split(".")

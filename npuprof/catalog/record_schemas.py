@@ -313,28 +313,27 @@ def build_value_schema(section: str, record: catalog.Entry) -> Schema:
     )
 
 
-def build_argument_schema(section: str, record: catalog.Setting) -> Schema:
+def build_argument_schema(section: str, record: catalog.Setting, fields: Schema) -> Schema:
     """Return the schema of a program's argument, or of a field in its JSON."""
     schema = build_description(section, record.name)
     kinds = {*(record.kinds or (record.kind,)), *(record.items or record.kind).split("|")}
     if "any" in kinds:
         return schema
+    is_open = record.unlimited or record.name.endswith("backend")
+    if record.choices and kinds == {"str"} and not is_open:
+        return schema | {"enum": [*dict.fromkeys((*record.choices, "", "None"))]}
     types = {name for kind in kinds for name in _ARGUMENT_TYPES[kind]}
-    if record.repeated:
-        types.add("array")
-    if record.bare or "." in record.name:  # pydantic converts
-        types |= {"boolean", "number", "string"}
-    schema["type"] = sorted(types)
-    if not record.unlimited:
-        schema |= build_bounds(record.minimum, record.maximum)
-    if kinds <= {"int", "float"}:
-        schema["pattern"] = "[0-9nN]|auto|^$"  # None, nan, inf
-    if record.closed:
-        schema["additionalProperties"] = False
-    is_listed = record.choices and not record.unlimited and not record.name.endswith("backend")
-    if is_listed and kinds == {"str"}:
-        schema["enum"] = [*record.choices, *(("", "None") if record.optional else ())]
-    return schema
+    if record.bare or record.repeated or "." in record.name:  # pydantic converts
+        types |= {"array", "boolean", "number", "string"}
+    bounds = {} if record.unlimited else build_bounds(record.minimum, record.maximum)
+    keywords = {
+        "integer": bounds,
+        "number": bounds,
+        "object": {"properties": fields, "additionalProperties": not record.closed},
+    }
+    if kinds <= {"int", "float"}:  # None, nan, inf
+        keywords["string"] = {"pattern": "[0-9nN]|auto|^$"}
+    return schema | {"anyOf": [{"type": name, **keywords.get(name, {})} for name in sorted(types)]}
 
 
 def build_bounds(low: float | None, high: float | None) -> Schema:

@@ -107,7 +107,7 @@ def check_script(
     # the age of an ineffective setting does not matter
     lost_settings = {(finding.where, finding.key) for finding in lost}
     # a release that is not named, or newer than all known ones, may have further names
-    uncertain = {releases.CANN, *releases.list_frameworks()} - _list_known_axes(context)
+    uncertain = _list_uncertain_axes(context)
     findings = [
         finding
         if limit_severity(finding.code, finding.severity, finding.key, uncertain)
@@ -126,20 +126,18 @@ def check_script(
     )
 
 
-def _list_known_axes(context: Context) -> set[str]:
-    """Return the axes with a known release: a named one, or one that it runs on."""
+def _list_uncertain_axes(context: Context) -> set[str]:
+    """Return the axes without a known release: a named one, or one that it runs on."""
     newer = tuple(axis for axis, _ in context.newer)
     versions = [
         (axis, (releases.find_release(named, axis) or named,))
         for axis, named in (*context.versions, (releases.CANN, context.cann))
         if named and axis not in newer
     ]
-    known = {axis for axis, _ in versions}
-    known.update(
-        axis for axis in releases.list_frameworks() if releases.find_covered(axis, versions)
-    )
     # the arguments of other releases are not recorded
-    return known.difference(releases.find_uncertain_axes(newer, versions))
+    unread = releases.find_uncertain_axes(newer, versions)
+    axes = (releases.CANN, *releases.list_frameworks())
+    return {axis for axis in axes if axis in unread or not releases.find_covered(axis, versions)}
 
 
 def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
