@@ -6,10 +6,12 @@ import re
 from collections.abc import Set
 from contextlib import suppress
 from functools import cache, cached_property
-from typing import Any
 
 from npuprof.catalog import find_setting, load_sections
-from npuprof.model import Record
+from npuprof.model import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _SIZE = r"(\d+(?:\.\d+)?)([kKmMgGtT])"
 
