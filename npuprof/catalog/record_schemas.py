@@ -278,8 +278,8 @@ _ARGUMENT_TYPES = {
     "bool": ("boolean",),
     "int": ("integer", "string"),
     "float": ("number", "string"),
-    "str": ("number", "string"),
-    "json": ("array", "object", "string"),
+    "str": ("number", "object", "string"),
+    "json": ("array", "boolean", "number", "object", "string"),
     "list": ("array",),
 }
 
@@ -320,7 +320,7 @@ def build_argument_schema(section: str, record: catalog.Setting, fields: Schema)
     if "any" in kinds:
         return schema
     is_open = record.unlimited or record.name.endswith("backend")
-    if record.choices and kinds == {"str"} and not is_open:
+    if record.choices and kinds == {"str"} and not (is_open or "0" in record.choices):
         return schema | {"enum": [*dict.fromkeys((*record.choices, "", "None"))]}
     types = {name for kind in kinds for name in _ARGUMENT_TYPES[kind]}
     if record.bare or record.repeated or "." in record.name:  # pydantic converts

@@ -62,7 +62,13 @@ def test_the_rows_are_those_of_the_records() -> None:
     [
         pytest.param(
             "settings.tensor-parallel-size",
-            {"kind": "int", "aliases": ["-tp"], "minimum": None, "default": 1},
+            {
+                "kind": "int",
+                "aliases": ["-tp"],
+                "minimum": 1,
+                "unlimited": "0.18.0..0.22.1",
+                "default": 1,
+            },
             id="short name, bound of later releases",
         ),
         pytest.param(
