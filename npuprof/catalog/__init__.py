@@ -153,10 +153,10 @@ def _unpack_record(name: str, part: str, inner: str = "") -> Any:
 def find_record(section: str, name: str) -> Entry | None:
     """Return the record of a section by that name, or another flag of it; None if unknown."""
     fields = _unpack_record(name, section) if section in load_sections() else None
-    if not fields and (flags := _index_flags(section)):
+    if not fields and (flags := list_flags(section)):
         head, dot, rest = name.partition(".")
         name = f"{head.replace('_', '-')}{dot}{rest}"
-        name = flags.get(f"--{name}", name)
+        name, _ = flags.get(f"--{name}", (name, True))
         fields = _unpack_record(name, section)
     if not fields:
         return None
@@ -171,20 +171,18 @@ def _find_entry_of(kind: type[Kind], section: str, name: str) -> Kind | None:
 
 
 @cache
-def _index_flags(section: str) -> dict[str, str]:
-    """Return the argument of a program for each alias and negation."""
-    if section not in load_sections() or not load_sections()[section].launch:
-        return {}
-    return {
-        flag: setting.name
-        for setting in list_records(Setting, section)
-        for flag in (*setting.aliases, *setting.negations)
-    }
+def list_flags(section: str) -> dict[str, tuple[str, bool]]:
+    """Return the argument of each flag of a program, and whether the flag switches it on.
 
-
-def find_flag_name(section: str, flag: str) -> str:
-    """Return the argument of a program by another flag of it, such as ``-tp``; or nothing."""
-    return _index_flags(section).get(flag, "")
+    They are the flags of all releases.
+    """
+    flags: dict[str, tuple[str, bool]] = {}
+    if section in load_sections() and load_sections()[section].launch:
+        for record in list_records(Setting, section):
+            if "." not in record.name:
+                flags |= dict.fromkeys((f"--{record.name}", *record.aliases), (record.name, True))
+                flags |= dict.fromkeys(record.negations, (record.name, False))
+    return flags
 
 
 @cache
@@ -229,18 +227,15 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
     They are the leaves of its tables, also of those in JSON, and tables that are values themselves.
     An empty table of a group has none.
     """
-    described, record = load_sections().get(section), find_setting(section, name)
-    if described is None:  # an attribute of a session option in a script
-        yield (), value
-        return
-    if described.launch and record and record.closed and isinstance(value, str):
+    of_program, record = is_argument(f"{section}.{name}"), find_setting(section, name)
+    if of_program and record and record.closed and isinstance(value, str):
         value = _read_table(value)
     below = list_settings_below(section, name)
     if (
         not isinstance(value, dict)
         or not (value or below)
-        or (described.launch and not below)
-        or (record and not (described.launch and len(below) > 1))
+        or (of_program and not below)
+        or (record and not (of_program and len(below) > 1))
     ):
         yield (), value
         return

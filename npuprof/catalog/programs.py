@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 
-from npuprof.catalog import find_setting, load_sections
+from npuprof.catalog import find_setting, list_flags, load_sections
 from npuprof.model import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -48,15 +48,10 @@ class Program(Record):
         """Return the name of an argument as its section has it."""
         return text.replace("-", "_") if self.underscored else text.replace("_", "-")
 
-    @cached_property
+    @property
     def flags(self) -> dict[str, tuple[str, bool]]:
         """The argument of each flag of any release, and whether the flag switches it on."""
-        flags: dict[str, tuple[str, bool]] = {}
-        for name in load_sections()[self.section].names:
-            if "." not in name and (record := find_setting(self.section, name)):
-                flags |= dict.fromkeys((f"--{name}", *record.aliases), (name, True))
-                flags |= dict.fromkeys(record.negations, (name, False))
-        return flags
+        return list_flags(self.section)
 
     def find_flag(self, written: str) -> tuple[str, bool] | None:
         """Return what ``flags`` has for a flag, or for all that begin like it, as argparse does."""

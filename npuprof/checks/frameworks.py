@@ -60,10 +60,10 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             )
         ]
     record = catalog.find_setting(section, dotted)
-    above = catalog.find_setting(section, dotted.rpartition(".")[0])
-    if record is None and above is not None and not above.closed:
-        return []  # a table with other keys than the known ones
     if record is None:
+        above = catalog.find_setting(section, dotted.rpartition(".")[0])
+        if above is not None and not above.closed:
+            return []  # a table with other keys than the known ones
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
     if described.launch:
         if is_no_number(value) or hasattr(value, "isoformat"):
@@ -138,21 +138,19 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
     for key, tail, path in written:
         right = spell_key(key)
         section, name = keys.split_section_and_name(right)
-        program = find_program(section)
-        meant, is_on = (program.flags.get(f"--{name}") if program else None) or (name, True)
-        if meant != name:
-            right = f"{section}.{meant}"
-            hint = f"write {meant}" if is_on else f"write {meant} with the opposite value"
+        record = catalog.find_setting(section, name)
+        if record is not None and record.name != name:
+            right, is_off = f"{section}.{record.name}", f"--{name}" in record.negations
+            hint = f"write {record.name}{' with the opposite value' * is_off}"
             yield _build_spelling_finding(profile, key, right, hint, path, tail)
             continue
-        tables = catalog.load_sections()[section].tables if program else ()
-        if right in ("", key) or name in tables or not catalog.find_setting(section, name):
+        if right in ("", key) or name in catalog.load_sections()[section].tables:
             continue
         fix: Fix | None = Fix(None, name)
         if isinstance(path[-1], int):
             name = keys.format_key_path(right, tail)
             fix = Fix(name)
-        elif catalog.find_setting(section, name) is None:
+        elif record is None:
             continue  # unknown in any spelling (NP212)
         hint = f"write {name}"
         if (*path[:-1], name) in paths:
@@ -331,8 +329,8 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
                 f"{home.format_key(name)}"
             )
             return Fault("NP212", what, why, hint)
-    if full := catalog.find_flag_name(section, f"-{dotted.lstrip('-')}"):
-        return Fault("NP212", what, why, f"write {full}", fix=Fix(None, full))
+    if found := catalog.list_flags(section).get(f"-{dotted.lstrip('-')}"):
+        return Fault("NP212", what, why, f"write {found[0]}", fix=Fix(None, found[0]))
     program = find_program(section)
     starts = program.list_starting(f"--{dotted}") if program else {}
     if len(starts) > 1:  # at some release it may be the start of one only
