@@ -3,31 +3,61 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from npuprof import catalog
+from npuprof.catalog.programs import Program, find_program, load_programs
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
+from npuprof.scripts.reading.program_arguments import NO_NAME
+from npuprof.scripts.reading.recipes import (
+    find_list_program,
+    find_table_program,
+    may_be_command,
+    names_other_server,
+    select_fields,
+)
 from npuprof.scripts.reading.shell_scripts import find_code_settings, find_shell_settings
-from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
-from npuprof.scripts.reading.variable_files import build_variable_setting, split_references
+from npuprof.scripts.reading.trees import (
+    Node,
+    iterate_collections,
+    iterate_tables,
+    parse_json,
+    parse_yaml,
+    spell_segment,
+)
+from npuprof.scripts.reading.variable_files import (
+    build_variable_setting,
+    leave_out,
+    split_references,
+)
 from npuprof.scripts.script_records import (
+    OTHER,
     ImportedFile,
     Position,
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
+    find_line_starts,
+    find_position,
 )
 from npuprof.scripts.shell_lexer import Word
+from npuprof.scripts.steps import count_steps
 
-_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
+_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{.*?\}\})", re.DOTALL)
+_TEMPLATE = re.compile(r"\{\{[^{}\n]*\}\}")
 _INSIDE_SHELL = "applies to this command only"
+#: A container's command, in the order of its parts.
+_COMMANDS = ("entrypoint", "command", "args")
+_NOWHERE = "\0"  #: begins no path
+_WORD = re.compile(r"\S+")
 
 
 @cache
@@ -90,29 +120,128 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
     else:
-        settings, handled = find_container_settings(path, documents)
+        places = {id(node): place for place, node in iterate_collections(documents)}
+        reader = _LaunchReader(path, text)
+        for place, node in iterate_collections(documents):
+            reader.read_table(place, node)
+        settings = reader.settings
+        launched = sorted({setting.command for setting in settings})
+        variables, handled = find_container_settings(path, documents, places, launched)
+        settings += variables
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            found = _read_command_lines(path, text, table)
-            settings += [setting._replace(command=table.text("name")) for setting in found]
-        programs = ((program_arguments.find_file_program(table), table) for table in documents)
-        settings += [
-            setting
-            for program, table in programs
-            if program
-            for setting in program_arguments.read_file_table(path, program, table)
-        ]
     settings.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
-def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
-    """Return the settings of a container's command."""
-    nodes = [
-        node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None
-    ]
-    words = [item for node in nodes for item in (node.items or [node])]
-    return read_command_list(path, words, text, _INSIDE_SHELL)
+class _LaunchReader:
+    """Reads the launches of a file; ``settings`` have the paths of their tables as commands."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.settings: list[ScriptSetting] = []
+        lowered = text.lower()
+        self._programs = {program.section for program in load_programs()}
+        self._named = {section for section in self._programs if section in lowered}
+        self._other = _NOWHERE  #: the path of the last table about another server
+
+    def read_table(self, place: str, node: Node) -> None:
+        """Read a table or list: its fields, commands, texts and lists of arguments."""
+        count_steps(len(node.pairs or node.items or ()))
+        if not place.startswith(self._other):
+            self._other = _NOWHERE
+        if node.pairs is not None and names_other_server(place, node):
+            self._other = place
+        if not self._read_fields(place, node):
+            self._read_command(place, node)
+            children = list(self._list_children(place, node))
+            self._read_texts(place, children)
+            if self._other == _NOWHERE:
+                self._read_lists(place, children)
+
+    def _add(self, place: str, found: Iterable[ScriptSetting]) -> None:
+        for setting in found:
+            scope = setting.scope
+            if setting.surface in ("env", OTHER):
+                scope = f"<process>:{place}"
+            elif setting.surface in self._programs:
+                scope = f"{scope} {place}"
+            self.settings.append(setting._replace(command=place, scope=scope))
+
+    def _list_children(self, place: str, node: Node) -> Iterator[tuple[str, Node]]:
+        """Yield the values of a table or list that are no container's command, with their names."""
+        if place.split("/")[-2] not in _COMMANDS:
+            yield from ((f"{at}.", item) for at, item in enumerate(node.items or ()))
+        for key, value in node.pairs or ():
+            if key.value not in _COMMANDS:
+                yield str(key.value), value
+
+    def _read_fields(self, place: str, node: Node) -> bool:
+        """Read a table of a program's arguments, and return whether it is one."""
+        if place.count("/") == 2:
+            program, pairs = program_arguments.find_file_program(node), node.pairs
+        elif self._other == _NOWHERE and (program := find_table_program(node)):
+            pairs = select_fields(program, node)
+        else:
+            return False
+        if program is None:
+            return False
+        table = Node(node.line, node.column)
+        table.pairs = pairs
+        self._add(place, program_arguments.read_file_table(self.path, program, table))
+        return True
+
+    def _read_command(self, place: str, node: Node) -> None:
+        """Read a container's command."""
+        nodes = [value for name in _COMMANDS if (value := node.find(name)) is not None]
+        words = [item for value in nodes for item in (value.items or [value])]
+        self._add(place, read_command_list(self.path, words, self.text, _INSIDE_SHELL))
+
+    def _read_texts(self, place: str, children: list[tuple[str, Node]]) -> None:
+        """Read the texts that are scripts."""
+        for _, value in children:
+            count_steps(len(value.value) // 50 if value.is_text else 0)
+            if value.is_text and may_be_command(value.value):
+                found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
+                started = [setting for setting in found if setting.surface in self._programs]
+                # a sentence about a program has more words than flags
+                loose = sum(setting.reason == NO_NAME for setting in started)
+                if not started or ("--" in value.value and loose * 2 < len(started)):
+                    self._add(f"{place}\0{value.line}:{value.column}", found)
+
+    def _read_lists(self, place: str, children: list[tuple[str, Node]]) -> None:
+        """Read the lists of arguments: one and its continuations are one launch."""
+        lists = []
+        for name, value in children:
+            if value.items and all(item.is_plain for item in value.items):
+                words = [word for item in value.items for word in _split_item(item)]
+                if found := find_list_program(words, self._named):
+                    lists.append((name, words, *found))
+        lists.sort(key=lambda listed: not listed[3])
+        has_one_start = sum(starts for *_, starts in lists) == 1
+        groups: dict[str, tuple[Program, list[Word]]] = {}
+        for name, words, program, _ in lists:
+            for first, (_, arguments) in groups.items():
+                if has_one_start or name.startswith(first):
+                    arguments += words
+                    break
+            else:
+                groups[name] = program, words
+        for name, (program, words) in groups.items():
+            is_only = len(groups) == 1 and not name.endswith(".")
+            at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
+            started = program_arguments.find_start(words) or (program, words)
+            self._add(at, program_arguments.read_arguments(self.path, *started, ""))
+
+
+def _split_item(item: Node) -> list[Word]:
+    """Return an item of a list as a word, or as two if it has a flag and its value."""
+    text = str(item.value)
+    name, blank, rest = text.partition(" ")
+    is_flag = blank and name.startswith("--") and "=" not in name
+    parts = [name, rest.strip()] if is_flag else [text] if item.value is not None else []
+    return [_build_word(Node(item.line, item.column, part)) for part in parts]
 
 
 def read_command_list(
@@ -122,30 +251,39 @@ def read_command_list(
 
     ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
     """
-    words = [node for node in nodes if isinstance(node.value, str)]
+    words = [node for node in nodes if node.is_plain and node.value is not None]
     settings = []
     for before, node in pairwise([Node(0, 0), *words]):
+        if not isinstance(node.value, str):
+            continue
         source, position = _find_source(node, text)
         data = node.value.encode(errors="replace")
-        if before.value == "-c" and "python" in words[0].value:
+        if before.value == "-c" and "python" in str(words[0].value):
             found = find_code_settings(path, source, position)
         elif " " in source and (
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
-            found, _ = find_shell_settings(path, source, position, reason)
+            code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
+            found, _ = find_shell_settings(path, code, position, "")
+            # its variables end with the shell, unless it starts the program
+            if not any(find_program(setting.surface) for setting in found):
+                found = [
+                    leave_out(setting, reason) if setting.surface == "env" else setting
+                    for setting in found
+                ]
         else:
             continue
-        if "\n" in source and position[0] == node.line:  # its line ends are escaped
-            at = {"line": node.line, "column": node.column}
-            found = [setting.with_location(**at) for setting in found]
+        if position[0] == node.line:
+            found = _place_folded(found, node, text, source)
         settings += found
     return settings or list(
         program_arguments.read_listed_arguments(path, [_build_word(node) for node in words])
     )
 
 
-#: The lines of a file, which may have many commands.
+#: The lines of a file, which may have many commands, and their offsets.
 _split_lines = lru_cache(1)(lambda text: text.split("\n"))
+_list_line_starts = lru_cache(1)(find_line_starts)
 
 
 def _find_source(node: Node, text: str) -> tuple[str, Position]:
@@ -155,6 +293,37 @@ def _find_source(node: Node, text: str) -> tuple[str, Position]:
     if list(map(str.strip, block)) == list(map(str.strip, lines)):
         return "\n".join(block), (node.line + 1, 1)
     return node.value, (node.line, node.column)
+
+
+def _find_words(node: Node, text: str) -> list[tuple[int, int]]:
+    """Return the offsets of the words of a folded text in itself and in the file.
+
+    None if the file spells them otherwise.
+    """
+    begin = _list_line_starts(text)[node.line - 1] + node.column - 1
+    written = _WORD.finditer(text, begin)
+    if text.startswith(">", begin):
+        next(written)
+    pairs = list(zip(_WORD.finditer(node.value), written, strict=False))
+    if any(word[0] not in match[0] for word, match in pairs):
+        return []
+    return [(word.start(), match.start() + match[0].index(word[0])) for word, match in pairs]
+
+
+def _place_folded(
+    settings: list[ScriptSetting], node: Node, text: str, source: str
+) -> list[ScriptSetting]:
+    """Return the settings of a text whose line ends are folded or escaped, with their places."""
+    words = [] if "\n" in source.rstrip() else _find_words(node, text)
+    placed = []
+    for setting in settings:
+        at = node.line, node.column
+        offset = setting.column - node.column
+        if words and setting.line == node.line and offset >= 0:
+            start, begin = words[bisect_right(words, (offset, len(text))) - 1]
+            at = find_position(text, begin + offset - start)
+        placed.append(setting.with_location(line=at[0], column=at[1]))
+    return placed
 
 
 def _build_word(node: Node) -> Word:

@@ -32,6 +32,8 @@ from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
 from npuprof.system import group_pairs
 
+#: The reason for a word that belongs to no argument.
+NO_NAME = "is not the full name of an argument"
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -284,7 +286,7 @@ def _build_argument(
     elif name in program.secret:
         reason = "is a secret"
     elif not name:
-        reason = "is not the full name of an argument"
+        reason = NO_NAME
     else:
         reason = ""
         record = catalog.find_setting(program.section, name)
