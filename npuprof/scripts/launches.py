@@ -146,7 +146,9 @@ def _find_environments(
     )
     for scope, place in places.items():
         around = ["", *(place[: at + 1] for at, letter in enumerate(place) if letter in "/\0")]
-        every = [item for outer in dict.fromkeys((*around, place)) for item in of_place.get(outer, ())]
+        every = [
+            item for outer in dict.fromkeys((*around, place)) for item in of_place.get(outer, ())
+        ]
         environments[scope] = tuple({item.name: item for item in every}.values())
     return environments
 

@@ -88,7 +88,7 @@ def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
     if not any(draft.place for draft in drafts):
         others = _unite_equal_drafts(others)
     shared.sort(key=lambda draft: -len(draft.place))
-    lonely = []  # variables of tables without launches
+    lonely: list[Draft] = []  # variables of tables without launches
     for draft in shared:
         is_used = any(home.place.startswith(draft.place) for home in (*others, *lonely))
         if draft.place and not is_used:

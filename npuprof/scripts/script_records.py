@@ -272,6 +272,12 @@ class VariableRead(LocatedRecord):
     name: str
 
 
+class ReadLines(Record):
+    """The lines of the argument lists in a YAML or JSON file that were read."""
+
+    lines: frozenset[int]
+
+
 class IdleConfig(Record):
     """An unused configuration, the scopes of its settings, and a session of the script."""
 

@@ -14,8 +14,7 @@ from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.plain_values import find_chip_faults, find_flag_faults
 from npuprof.checks.restrictions import OFFLINE, find_surface_faults
-from npuprof.checks.variables import find_misspelt_faults,
-    find_name_faults, find_option_faults
+from npuprof.checks.variables import find_misspelt_faults, find_name_faults, find_option_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value, split_section_and_name
 from npuprof.model import LIKELY, Context, did_you_mean, find_nearest_names

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
 from npuprof.document.keys import format_full_key, format_short_value
-from npuprof.model import Finding
+from npuprof.model import Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.program_arguments import NO_NAME
 from npuprof.scripts.reading.recipes import (
+    begins_with_program,
     find_list_program,
     find_table_program,
     may_be_command,
@@ -42,6 +43,7 @@ from npuprof.scripts.script_records import (
     OTHER,
     ImportedFile,
     Position,
+    ReadLines,
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
@@ -58,6 +60,7 @@ _INSIDE_SHELL = "applies to this command only"
 _COMMANDS = ("entrypoint", "command", "args")
 _NOWHERE = "\0"  #: begins no path
 _WORD = re.compile(r"\S+")
+_UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*--[a-z])")
 
 
 @cache
@@ -116,6 +119,7 @@ def import_yaml(path: str, text: str) -> ImportedFile:
 
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
+    records: list[Record] = []
     if documents and documents[0].text("schema").startswith("npuprof."):
         # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
@@ -125,13 +129,16 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         for place, node in iterate_collections(documents):
             reader.read_table(place, node)
         settings = reader.settings
+        records = [ReadLines(frozenset(reader.lines))]
         launched = sorted({setting.command for setting in settings})
         variables, handled = find_container_settings(path, documents, places, launched)
         settings += variables
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
     settings.sort(key=lambda setting: (setting.line, setting.column))
-    return ImportedFile(path, tuple(settings), text=text, declarative=True)
+    return ImportedFile(
+        path, tuple(settings), text=text, other_records=tuple(records), declarative=True
+    )
 
 
 class _LaunchReader:
@@ -141,6 +148,7 @@ class _LaunchReader:
         self.path = path
         self.text = text
         self.settings: list[ScriptSetting] = []
+        self.lines: set[int] = set()  #: those of the lists
         lowered = text.lower()
         self._programs = {program.section for program in load_programs()}
         self._named = {section for section in self._programs if section in lowered}
@@ -153,28 +161,35 @@ class _LaunchReader:
             self._other = _NOWHERE
         if node.pairs is not None and names_other_server(place, node):
             self._other = place
-        if not self._read_fields(place, node):
-            self._read_command(place, node)
-            children = list(self._list_children(place, node))
-            self._read_texts(place, children)
-            if self._other == _NOWHERE:
-                self._read_lists(place, children)
+        if self._read_fields(place, node):
+            return
+        is_command = self._read_command(place, node)
+        children = list(self._list_children(place, node, not is_command))
+        self._read_texts(place, children)
+        if self._other == _NOWHERE:
+            image = node.text("image").lower()
+            named = [section for section in self._named if not image or section in image]
+            self._read_lists(place, children, named)
 
-    def _add(self, place: str, found: Iterable[ScriptSetting]) -> None:
-        for setting in found:
+    def _add(self, place: str, settings: Iterable[ScriptSetting]) -> None:
+        for setting in settings:
             scope = setting.scope
             if setting.surface in ("env", OTHER):
                 scope = f"<process>:{place}"
             elif setting.surface in self._programs:
                 scope = f"{scope} {place}"
+                if not setting.reason and (found := _VARIABLE.search(str(setting.value))):
+                    setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
             self.settings.append(setting._replace(command=place, scope=scope))
 
-    def _list_children(self, place: str, node: Node) -> Iterator[tuple[str, Node]]:
-        """Yield the values of a table or list that are no container's command, with their names."""
+    def _list_children(
+        self, place: str, node: Node, with_arguments: bool
+    ) -> Iterator[tuple[str, Node]]:
+        """Yield the values of a table or list with their names; a container's command is none."""
         if place.split("/")[-2] not in _COMMANDS:
             yield from ((f"{at}.", item) for at, item in enumerate(node.items or ()))
         for key, value in node.pairs or ():
-            if key.value not in _COMMANDS:
+            if key.value not in _COMMANDS or (with_arguments and key.value == "args"):
                 yield str(key.value), value
 
     def _read_fields(self, place: str, node: Node) -> bool:
@@ -192,11 +207,13 @@ class _LaunchReader:
         self._add(place, program_arguments.read_file_table(self.path, program, table))
         return True
 
-    def _read_command(self, place: str, node: Node) -> None:
-        """Read a container's command."""
+    def _read_command(self, place: str, node: Node) -> bool:
+        """Read a container's command, and return whether there is one besides arguments."""
         nodes = [value for name in _COMMANDS if (value := node.find(name)) is not None]
         words = [item for value in nodes for item in (value.items or [value])]
-        self._add(place, read_command_list(self.path, words, self.text, _INSIDE_SHELL))
+        found = read_command_list(self.path, words, self.text, _INSIDE_SHELL)
+        self._add(place, found)
+        return bool(found or nodes[:-1] or not node.find("args"))
 
     def _read_texts(self, place: str, children: list[tuple[str, Node]]) -> None:
         """Read the texts that are scripts."""
@@ -210,13 +227,15 @@ class _LaunchReader:
                 if not started or ("--" in value.value and loose * 2 < len(started)):
                     self._add(f"{place}\0{value.line}:{value.column}", found)
 
-    def _read_lists(self, place: str, children: list[tuple[str, Node]]) -> None:
+    def _read_lists(
+        self, place: str, children: list[tuple[str, Node]], named: Collection[str]
+    ) -> None:
         """Read the lists of arguments: one and its continuations are one launch."""
         lists = []
         for name, value in children:
             if value.items and all(item.is_plain for item in value.items):
                 words = [word for item in value.items for word in _split_item(item)]
-                if found := find_list_program(words, self._named):
+                if found := find_list_program(words, named):
                     lists.append((name, words, *found))
         lists.sort(key=lambda listed: not listed[3])
         has_one_start = sum(starts for *_, starts in lists) == 1
@@ -231,6 +250,7 @@ class _LaunchReader:
         for name, (program, words) in groups.items():
             is_only = len(groups) == 1 and not name.endswith(".")
             at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
+            self.lines.update(word.line for word in words)
             started = program_arguments.find_start(words) or (program, words)
             self._add(at, program_arguments.read_arguments(self.path, *started, ""))
 
@@ -264,6 +284,8 @@ def read_command_list(
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
             code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
+            if begins_with_program(code.lstrip().partition("\n")[0]):  # its flags are below
+                code = _UNJOINED.sub("\\\\\n", code)
             found, _ = find_shell_settings(path, code, position, "")
             # its variables end with the shell, unless it starts the program
             if not any(find_program(setting.surface) for setting in found):
@@ -296,18 +318,20 @@ def _find_source(node: Node, text: str) -> tuple[str, Position]:
 
 
 def _find_words(node: Node, text: str) -> list[tuple[int, int]]:
-    """Return the offsets of the words of a folded text in itself and in the file.
+    """Return the offsets of the words of a text over several lines, in itself and in the file.
 
-    None if the file spells them otherwise.
+    Empty if the file spells them otherwise.
     """
     begin = _list_line_starts(text)[node.line - 1] + node.column - 1
-    written = _WORD.finditer(text, begin)
+    found = []
+    written = (match for match in _WORD.finditer(text, begin) if match[0] != "\\")
     if text.startswith(">", begin):
         next(written)
-    pairs = list(zip(_WORD.finditer(node.value), written, strict=False))
-    if any(word[0] not in match[0] for word, match in pairs):
-        return []
-    return [(word.start(), match.start() + match[0].index(word[0])) for word, match in pairs]
+    for word, match in zip(_WORD.finditer(node.value), written, strict=False):
+        if word[0] not in match[0].replace('\\"', '"'):
+            return []
+        found.append((word.start(), match.start() + max(match[0].find(word[0]), 0)))
+    return found
 
 
 def _place_folded(

@@ -28,6 +28,7 @@ _COMPOSE_REFERENCE = re.compile(
 _VARIABLES = ("env", "environment", "env_vars")
 #: Names of tables that others include, and why these set nothing themselves.
 _HIDDEN = re.compile(r"x-|[._]")
+_MAP = "the ConfigMap"
 _TEMPLATE = "applies only to the tables that include it"
 #: The reason for a number or a switch.
 NO_STRING = "is not a string: Kubernetes rejects it without quotes"
@@ -55,7 +56,7 @@ def find_container_settings(
             continue
         for key, node in table.pairs or ():
             is_named = key.value in _VARIABLES and not node.is_plain
-            if is_named or holds_variables(node):
+            if is_named or holds_variables(node, launched[at] == place):
                 handled.add(id(node))
                 found = _read_variables(path, node)
                 if _HIDDEN.match(str(key.value)):
@@ -91,7 +92,7 @@ def find_container_settings(
             groups.append((name, _read_service(path, variables)))
             handled.add(id(variables))
     handled |= {id(table.find("env")) for table in containers}
-    settings += _compare_groups(groups)
+    settings += _compare_groups(groups, bool(launched))
     for place, node in _list_places(tables, places):
         if id(node) not in handled and holds_variables(node):
             handled.add(id(node))
@@ -206,10 +207,11 @@ def _read_service(path: str, variables: Node) -> list[ScriptSetting]:
         if item.is_text:
             variable, equals, text = str(item.value).partition("=")
             add(item, variable, text if equals else None)
-    for name_node, value in variables.pairs or ():
-        text = None if value.value is None else str(value.value)
+    of_items = [pair for item in variables.items or () for pair in item.pairs or ()]
+    for name_node, value in (*(variables.pairs or ()), *of_items):
+        written = None if value.value is None else str(value.value)
         reason = "is True or true: write it in quotes" if isinstance(value.value, bool) else ""
-        add(name_node, str(name_node.value), text, reason)
+        add(name_node, str(name_node.value), written, reason)
     return settings
 
 
@@ -235,13 +237,13 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     ]
 
 
-def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
+def _compare_groups(groups: Sequence[Group], has_launches: bool) -> list[ScriptSetting]:
     """Return the settings of several containers without duplicates.
 
     If they differ, none applies to the file. Those that some containers lack have the name of one
     that has them.
     """
-    containers = {name for name, _ in groups if name and not name.startswith("the ConfigMap")}
+    containers = {name for name, _ in groups if name and not name.startswith(_MAP)}
     every = [(name, setting) for name, settings in groups for setting in settings]
     # those that apply to no whole file cannot disagree with others
     applying = [item for item in every if item[0] and item[1].surface != OTHER]
@@ -252,7 +254,8 @@ def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
         if len(different) == 1:
             name, setting = different[0]
             is_shared = name not in containers or containers <= {holder for holder, _ in same}
-            result.append(setting if is_shared else setting._replace(command=name))
+            is_shared = name.startswith(_MAP) if has_launches else is_shared
+            result.append(setting if is_shared else setting._replace(command=f"/ {name}"))
             continue
         shown = ", ".join(
             f"{name} says {format_short_value(setting.assigned.written)}"

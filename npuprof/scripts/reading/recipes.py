@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from npuprof.catalog import find_setting
 from npuprof.catalog.execution import is_known_variable
 from npuprof.catalog.programs import Program, load_programs
 from npuprof.scripts.python import environ
@@ -25,6 +26,10 @@ _OTHER_SERVERS = re.compile(
     re.IGNORECASE,
 )
 _EXPORT = re.compile(r"^[ \t]*export[ \t]+[A-Z][A-Z0-9_-]+=", re.MULTILINE)
+#: Arguments of many programs.
+_SHARED = frozenset(
+    ("host", "port", "model", "seed", "config", "dtype", "device", "tokenizer", "api-key", "help")
+)
 #: The words of a line among which a program begins: ``A=1 exec python3 -m vllm...``.
 _MOST_BEFORE = 8
 
@@ -37,8 +42,11 @@ def names_other_server(path: str, table: Node) -> bool:
     )
 
 
-def holds_variables(node: Node) -> bool:
-    """Return whether a table or list contains variables: all names are, and most are known."""
+def holds_variables(node: Node, beside_launch: bool = False) -> bool:
+    """Return whether a table or list contains variables: all names are, and two are known.
+
+    One of Ascend or vLLM is enough, and any name beside a launch.
+    """
     names = []
     for key, value in node.pairs or ():
         if not value.is_plain or (isinstance(value.value, str) and value.value.count(" ") > 5):
@@ -46,13 +54,14 @@ def holds_variables(node: Node) -> bool:
         names.append(str(key.value))
     for item in node.items or ():
         match = _ASSIGNMENT.match(item.value) if isinstance(item.value, str) else None
+        only = item.pairs[0][0].value if len(item.pairs or ()) == 1 else ""
         is_entry = item.find("value") or item.find("valueFrom")
-        names.append(match[1] if match else item.text("name") if is_entry else "")
-    if not names or not all(map(_NAME.fullmatch, names)):
+        names.append(match[1] if match else item.text("name") if is_entry else str(only))
+    if not names or sum(map(bool, map(_NAME.fullmatch, names))) * 4 < len(names) * 3:
         return False
     known = sum(map(_is_variable, names))
     is_certain = any(name.startswith("VLLM_") or environ.is_ascend_variable(name) for name in names)
-    return known > 1 or is_certain
+    return known > 1 or is_certain or beside_launch
 
 
 def _is_variable(name: str) -> bool:
@@ -69,16 +78,24 @@ def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Pr
     if started is not None:
         return started[0], True
     flags = [word.text.partition("=")[0] for word in words if word.text.startswith("--")]
-    for program in load_programs():
+    has_values = len(flags) < len(words) or any("=" in word.text for word in words)
+    for program in load_programs() if words[0].text.startswith("-") else ():
         names = [program.spell_argument(flag[2:]) for flag in flags]
         known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
         own = {*program.marks[1:], *program.tables}.intersection(names)
-        is_named = program.section in named and any("-" in name for name in known)
+        if not has_values and not all(_is_switch(program, name) for name in known):
+            continue  # a list of names
+        is_named = program.section in named and not _SHARED.issuperset(known)
         if known and (len(known) == len(names) and (own or is_named)):
             return program, False
         if own and len(known) * 3 >= len(names) * 2:
             return program, False
     return None
+
+
+def _is_switch(program: Program, name: str) -> bool:
+    record = find_setting(program.section, program.flags[f"--{name.partition('.')[0]}"][0])
+    return record is None or record.kind == "bool"
 
 
 def find_table_program(table: Node) -> Program | None:
@@ -111,9 +128,10 @@ def may_be_command(text: str) -> bool:
         return False
     if _EXPORT.search(text) and environ.mentions_variable(data):
         return True
-    return mentions_program(data) and any(map(_begins_with_program, text.split("\n")))
+    return mentions_program(data) and any(map(begins_with_program, text.split("\n")))
 
 
-def _begins_with_program(line: str) -> bool:
+def begins_with_program(line: str) -> bool:
+    """Return whether a line begins with a program, perhaps after variables and wrappers."""
     words = line.split(maxsplit=_MOST_BEFORE)[:_MOST_BEFORE]
     return find_start([Word(1, 1, (word,)) for word in words]) is not None
