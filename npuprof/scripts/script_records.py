@@ -272,8 +272,8 @@ class VariableRead(LocatedRecord):
     name: str
 
 
-class ReadLines(Record):
-    """The lines of the argument lists in a YAML or JSON file that were read."""
+class UnreadLines(Record):
+    """The lines of a YAML or JSON file with arguments or variables that were not read."""
 
     lines: frozenset[int]
 

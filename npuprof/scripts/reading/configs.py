@@ -21,6 +21,7 @@ from npuprof.scripts.reading.recipes import (
     begins_with_program,
     find_list_program,
     find_table_program,
+    list_setting_names,
     may_be_command,
     names_other_server,
     select_fields,
@@ -43,10 +44,10 @@ from npuprof.scripts.script_records import (
     OTHER,
     ImportedFile,
     Position,
-    ReadLines,
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
+    UnreadLines,
     find_line_starts,
     find_position,
 )
@@ -129,10 +130,11 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         for place, node in iterate_collections(documents):
             reader.read_table(place, node)
         settings = reader.settings
-        records = [ReadLines(frozenset(reader.lines))]
         launched = sorted({setting.command for setting in settings})
         variables, handled = find_container_settings(path, documents, places, launched)
         settings += variables
+        unread = reader.unread.difference(setting.line for setting in settings)
+        records = [UnreadLines(frozenset(unread))]
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
     settings.sort(key=lambda setting: (setting.line, setting.column))
@@ -148,7 +150,7 @@ class _LaunchReader:
         self.path = path
         self.text = text
         self.settings: list[ScriptSetting] = []
-        self.lines: set[int] = set()  #: those of the lists
+        self.unread: set[int] = set()  #: the lines of possible arguments and variables
         lowered = text.lower()
         self._programs = {program.section for program in load_programs()}
         self._named = {section for section in self._programs if section in lowered}
@@ -157,6 +159,7 @@ class _LaunchReader:
     def read_table(self, place: str, node: Node) -> None:
         """Read a table or list: its fields, commands, texts and lists of arguments."""
         count_steps(len(node.pairs or node.items or ()))
+        self.unread.update(name.line for name in list_setting_names(node))
         if not place.startswith(self._other):
             self._other = _NOWHERE
         if node.pairs is not None and names_other_server(place, node):
@@ -213,12 +216,13 @@ class _LaunchReader:
         words = [item for value in nodes for item in (value.items or [value])]
         found = read_command_list(self.path, words, self.text, _INSIDE_SHELL)
         self._add(place, found)
+        self.unread.difference_update(word.line for word in words if found)
         return bool(found or nodes[:-1] or not node.find("args"))
 
     def _read_texts(self, place: str, children: list[tuple[str, Node]]) -> None:
         """Read the texts that are scripts."""
         for _, value in children:
-            count_steps(len(value.value) // 50 if value.is_text else 0)
+            count_steps(len(value.value) // 10 if value.is_text else 0)
             if value.is_text and may_be_command(value.value):
                 found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
                 started = [setting for setting in found if setting.surface in self._programs]
@@ -231,12 +235,19 @@ class _LaunchReader:
         self, place: str, children: list[tuple[str, Node]], named: Collection[str]
     ) -> None:
         """Read the lists of arguments: one and its continuations are one launch."""
-        lists = []
-        for name, value in children:
-            if value.items and all(item.is_plain for item in value.items):
-                words = [word for item in value.items for word in _split_item(item)]
-                if found := find_list_program(words, named):
-                    lists.append((name, words, *found))
+        candidates = [
+            (name, [word for item in value.items for word in _split_item(item)])
+            for name, value in children
+            if value.items and all(item.is_plain for item in value.items)
+        ]
+        for _ in range(2):  # then the program of one list is known for others
+            lists = [
+                (name, words, *found)
+                for name, words in candidates
+                if (found := find_list_program(words, named))
+            ]
+            named = {*named, *(program.section for _, _, program, _ in lists)}
+        self._named |= {program.section for _, _, program, _ in lists}
         lists.sort(key=lambda listed: not listed[3])
         has_one_start = sum(starts for *_, starts in lists) == 1
         groups: dict[str, tuple[Program, list[Word]]] = {}
@@ -250,7 +261,7 @@ class _LaunchReader:
         for name, (program, words) in groups.items():
             is_only = len(groups) == 1 and not name.endswith(".")
             at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
-            self.lines.update(word.line for word in words)
+            self.unread.difference_update(word.line for word in words)
             started = program_arguments.find_start(words) or (program, words)
             self._add(at, program_arguments.read_arguments(self.path, *started, ""))
 

@@ -93,8 +93,8 @@ def find_container_settings(
             handled.add(id(variables))
     handled |= {id(table.find("env")) for table in containers}
     settings += _compare_groups(groups, bool(launched))
-    for place, node in _list_places(tables, places):
-        if id(node) not in handled and holds_variables(node):
+    for place, node in _list_variables(tables, places):
+        if id(node) not in handled:
             handled.add(id(node))
             settings += _own_variables(_read_variables(path, node), place)
     is_template = not any(document.text("kind") for document in documents)
@@ -104,15 +104,18 @@ def find_container_settings(
     return settings, handled
 
 
-def _list_places(tables: list[Node], places: dict[int, str]) -> Iterator[tuple[str, Node]]:
-    """Yield the documents and the values of tables, with their paths."""
+def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tuple[str, Node]]:
+    """Yield the tables and lists of variables with their paths.
+
+    Those of several in a table are apart, such as the roles of a service.
+    """
     for table in tables:
         place = places[id(table)]
-        if place.count("/") == 2:
+        found = [(key, node) for key, node in table.pairs or () if holds_variables(node)]
+        for key, node in found:
+            yield place if len(found) == 1 else f"{place}{spell_segment(str(key.value))}/", node
+        if not found and place.count("/") == 2 and holds_variables(table):
             yield place, table
-        for key, node in table.pairs or ():
-            if not node.is_plain:
-                yield f"{place}{spell_segment(str(key.value))}/", node
 
 
 def _own_variables(settings: Iterable[ScriptSetting], place: str) -> list[ScriptSetting]:
@@ -122,7 +125,7 @@ def _own_variables(settings: Iterable[ScriptSetting], place: str) -> list[Script
 
 def _read_variables(path: str, node: Node) -> list[ScriptSetting]:
     """Return the variables of a table, or of a list of entries or assignments."""
-    if any(item.pairs is not None for item in node.items or ()):
+    if any(item.find("name") for item in node.items or ()):
         return _read_entries(path, node)
     return _read_service(path, node)
 

@@ -42,6 +42,13 @@ def names_other_server(path: str, table: Node) -> bool:
     )
 
 
+def list_setting_names(node: Node) -> list[Node]:
+    """Return the keys and items that look like variables or arguments of any program."""
+    keys = [key for key, value in node.pairs or () if value.is_plain]
+    items = [item for item in node.items or () if str(item.value).startswith("--")]
+    return items + [key for key in keys if "_" in str(key.value) and _NAME.fullmatch(key.value)]
+
+
 def holds_variables(node: Node, beside_launch: bool = False) -> bool:
     """Return whether a table or list contains variables: all names are, and two are known.
 
@@ -111,11 +118,14 @@ def find_table_program(table: Node) -> Program | None:
 
 def select_fields(program: Program, table: Node) -> list[tuple[Node, Node]]:
     """Return the fields of a table that a program has; a wrapper may have others."""
-    return [
-        (key, value)
-        for key, value in table.pairs or ()
-        if not value.is_null and f"--{program.spell_argument(str(key.value))}" in program.flags
-    ]
+    fields = []
+    for key, value in table.pairs or ():
+        name = program.spell_argument(str(key.value))
+        record = find_setting(program.section, name) if f"--{name}" in program.flags else None
+        may_be_table = name in program.tables or (record is not None and record.kind == "json")
+        if record is not None and not value.is_null and (value.pairs is None or may_be_table):
+            fields.append((key, value))
+    return fields
 
 
 def may_be_command(text: str) -> bool:
