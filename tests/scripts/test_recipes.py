@@ -112,7 +112,10 @@ LAUNCHES: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
     ),
     "flags on the lines below a program": (
         "set.yaml",
-        "start: |\n  vllm serve m\n  --seed 1\nenvironment:\n- VLLM_USE_V1: '1'\n- HCCL_BUFFSIZE: 200\n",
+        (
+            "start: |\n  vllm serve m\n  --seed 1\n"
+            "environment:\n- VLLM_USE_V1: '1'\n- HCCL_BUFFSIZE: 200\n"
+        ),
         [("", "model seed", "HCCL_BUFFSIZE=200")],
     ),
 }

@@ -229,7 +229,7 @@ class _LaunchReader:
                 # a sentence about a program has more words than flags
                 loose = sum(setting.reason == NO_NAME for setting in started)
                 if not started or ("--" in value.value and loose * 2 < len(started)):
-                    self._add(f"{place}\0{value.line}:{value.column}", found)
+                    self._add(f"{place}\0{value.line}.{value.column}", found)
 
     def _read_lists(
         self, place: str, children: list[tuple[str, Node]], named: Collection[str]
@@ -398,10 +398,6 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
             if name in _certain_names():
                 is_choice = isinstance(value.value, str) and value.value in option.choices
                 certainty += 2 if is_choice else 1
-        elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
-            named.append((format_full_key("env", name), key, value))
-            # an Ascend variable is enough; others may configure any program
-            certainty += 2 * environ.is_of_ascend_family(name)
     return [_build_named(path, table, *row) for row in named] if certainty > 1 else []
 
 

@@ -61,7 +61,7 @@ def holds_variables(node: Node, beside_launch: bool = False) -> bool:
         names.append(str(key.value))
     for item in node.items or ():
         match = _ASSIGNMENT.match(item.value) if isinstance(item.value, str) else None
-        only = item.pairs[0][0].value if len(item.pairs or ()) == 1 else ""
+        only = item.pairs[0][0].value if item.pairs and len(item.pairs) == 1 else ""
         is_entry = item.find("value") or item.find("valueFrom")
         names.append(match[1] if match else item.text("name") if is_entry else str(only))
     if not names or sum(map(bool, map(_NAME.fullmatch, names))) * 4 < len(names) * 3:
