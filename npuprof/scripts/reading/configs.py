@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
-from npuprof.document.keys import format_full_key, format_short_value
+from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words

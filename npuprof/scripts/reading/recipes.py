@@ -90,7 +90,7 @@ def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Pr
         names = [program.spell_argument(flag[2:]) for flag in flags]
         known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
         own = {*program.marks[1:], *program.tables}.intersection(names)
-        if not has_values and not all(_is_switch(program, name) for name in known):
+        if own and not has_values:
             continue  # a list of names
         is_named = program.section in named and not _SHARED.issuperset(known)
         if known and (len(known) == len(names) and (own or is_named)):
@@ -98,11 +98,6 @@ def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Pr
         if own and len(known) * 3 >= len(names) * 2:
             return program, False
     return None
-
-
-def _is_switch(program: Program, name: str) -> bool:
-    record = find_setting(program.section, program.flags[f"--{name.partition('.')[0]}"][0])
-    return record is None or record.kind == "bool"
 
 
 def find_table_program(table: Node) -> Program | None:
