@@ -30,6 +30,8 @@ _EXPORT = re.compile(r"^[ \t]*export[ \t]+[A-Z][A-Z0-9_-]+=", re.MULTILINE)
 _SHARED = frozenset(
     ("host", "port", "model", "seed", "config", "dtype", "device", "tokenizer", "api-key", "help")
 )
+#: Marks that other servers have taken over.
+_OF_OTHERS = {"tensor-parallel-size"}
 #: The words of a line among which a program begins: ``A=1 exec python3 -m vllm...``.
 _MOST_BEFORE = 8
 
@@ -89,7 +91,7 @@ def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Pr
     for program in load_programs() if words[0].text.startswith("-") else ():
         names = [program.spell_argument(flag[2:]) for flag in flags]
         known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
-        own = {*program.marks[1:], *program.tables}.intersection(names)
+        own = {*program.marks, *program.tables}.intersection(names) - _OF_OTHERS
         if own and not has_values:
             continue  # a list of names
         is_named = program.section in named and not _SHARED.issuperset(known)
