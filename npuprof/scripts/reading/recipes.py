@@ -87,8 +87,10 @@ def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Pr
     if started is not None:
         return started[0], True
     flags = [word.text.partition("=")[0] for word in words if word.text.startswith("--")]
+    # the model may precede the flags
+    is_begun = any(word.text.startswith("-") for word in words[:2])
     has_values = len(flags) < len(words) or any("=" in word.text for word in words)
-    for program in load_programs() if words[0].text.startswith("-") else ():
+    for program in load_programs() if is_begun else ():
         names = [program.spell_argument(flag[2:]) for flag in flags]
         known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
         own = {*program.marks, *program.tables}.intersection(names) - _OF_OTHERS
