@@ -64,9 +64,8 @@ def find_variable_faults(
     name: str, value: Any, declared: TeamVariables = NONE_DECLARED
 ) -> list[Fault]:
     """Return the faults of a variable and its value; ``declared`` are those of the team."""
-    if not (name.isascii() and name.isidentifier()):
-        what = f"{name!r} cannot be the name of an environment variable"
-        return [Fault("NP207", what, "No shell can set it.", "use letters, digits and '_'")]
+    if faults := find_name_faults(name):
+        return faults
     if is_filled_in(name):
         why = (
             "An export contains the preset's name, its digest and every option under such names; "
@@ -97,6 +96,16 @@ def find_variable_faults(
     faults = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     why = variable.otherwise or reading.why
     return [fault._replace(why=why) for fault in faults] if why else faults
+
+
+def find_name_faults(name: str) -> list[Fault]:
+    """Return the fault of a name that no shell can set, such as one with a hyphen."""
+    if name.isascii() and name.isidentifier():
+        return []
+    what = f"{name!r} cannot be the name of an environment variable"
+    meant = name.replace("-", "_")
+    hint = f"write {meant}" if catalog.find_variable(meant) else "use letters, digits and '_'"
+    return [Fault("NP207", what, "No shell can set it.", hint)]
 
 
 def _build_truth_fault(name: str, value: bool, variable: catalog.Variable | None) -> Fault:

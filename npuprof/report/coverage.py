@@ -11,11 +11,15 @@ _SHOWN = 5
 
 
 class Unjudged(Record):
-    """Lines of a surface that were seen and not judged, in a number of files."""
+    """Lines of a surface that were seen and not judged, in a number of files.
+
+    ``places`` are the lines where they are known: ``FILE:LINE``.
+    """
 
     surface: str
     lines: int
     files: int = 1
+    places: Sequence[str] = ()
 
 
 class Coverage(Record):
@@ -43,7 +47,10 @@ class Coverage(Record):
         if self.lost:
             fields["lost"] = self.lost
         if self.unjudged:
-            fields["not_judged"] = [seen._asdict() for seen in self.unjudged]
+            fields["not_judged"] = [
+                {name: value for name, value in seen._asdict().items() if value != ()}
+                for seen in self.unjudged
+            ]
         return {**fields, "names": sorted(set(self.unknown))}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:

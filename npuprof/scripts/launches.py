@@ -25,8 +25,8 @@ class Launch(Record):
     ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how
     scripts set it. ``settings`` are those of its command line, of its files, or of the object;
     variables of a process that starts nothing known are a launch of their own (``env``).
-    ``environment`` are the variables set before it, each as it was last set; none in a manifest
-    with several launches, whose containers have their own. ``site`` is its creation, ``entry`` the
+    ``environment`` are the variables set before it, each as it was last set; in a manifest, those
+    of its table and the tables around it. ``site`` is its creation, ``entry`` the
     record that adds an object to a session config, if any.
     """
 
@@ -60,10 +60,16 @@ class Launch(Record):
         return self.site.line if self.site else min(setting.line for setting in self.settings)
 
     @property
+    def place(self) -> str:
+        """The path of its table in a YAML or JSON file, empty for others."""
+        command = self.settings[0].command
+        return command if command.startswith("/") else ""
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Names that distinguish the object in its file.
 
-        They are its function and its config, or the model that it writes.
+        They are its function and its config, the model that it writes, or its table.
         """
         if self.surface == "atc":
             texts = {
@@ -72,6 +78,13 @@ class Launch(Record):
                 if isinstance(setting.value, str) and not setting.reason
             }
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
+        if self.place:
+            names: list[str] = []
+            for part in self.place.partition("\0")[0].split("/")[2:-1]:
+                number, _, name = part.partition(" ")
+                is_number = number.isdecimal() and names
+                names.append(name or (f"{names[-1]}-{int(number) + 1}" if is_number else part))
+            return "".join(names[-1:]), "-".join(names[:-1])
         owner, _, name = self.function.rpartition(".")
         if name.startswith("__"):  # every class has such methods
             name = owner.rpartition(".")[2] or name
@@ -125,10 +138,18 @@ def _find_environments(
             of_command.setdefault(setting.command, []).append(setting)
         elif setting.surface == "env":
             variables[setting.name] = setting
-    if declarative:
-        own = {"", *(setting.command for setting in live if id(setting) in ends)}  # its container's
-        every = [item for item in variables.values() if item.command in own and len(ends) == 1]
-        return dict.fromkeys(environments, tuple(every))
+    if not declarative:
+        return environments
+    places = {ends[id(setting)]: setting.command for setting in live if id(setting) in ends}
+    of_place = group_by(
+        (setting for setting in live if setting.surface == "env"), attrgetter("command")
+    )
+    for scope, place in places.items():
+        around = ["", *(place[: at + 1] for at, letter in enumerate(place) if letter in "/\0")]
+        every = [
+            item for outer in dict.fromkeys((*around, place)) for item in of_place.get(outer, ())
+        ]
+        environments[scope] = tuple({item.name: item for item in every}.values())
     return environments
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from npuprof.catalog import load_built_part, releases
 from npuprof.checks.lifetimes import build_newer_finding
-from npuprof.model import Context, Fields, Finding, Place, Record
+from npuprof.model import LIKELY, Context, Fields, Finding, Place, Record
 from npuprof.report.text import count_rest, escape_controls
 from npuprof.scripts.import_resolution import list_enclosing_folders
 from npuprof.scripts.reading.file_kinds import detect_named_kind
@@ -117,18 +117,21 @@ class FilePins(Record):
         )
 
     def explain_findings(
-        self, file: str, findings: list[Finding], others: Iterable[Finding]
+        self, imported: ImportedFile, findings: list[Finding], others: Iterable[Finding]
     ) -> list[Finding]:
         """Return the findings; those that the pins cause name them.
 
-        ``others`` are the findings without pins.
+        ``others`` are the findings without pins. In a file with launches in several tables, a pin
+        may be for one of them.
         """
-        usual = set(others)
+        usual, file = set(others), imported.file
+        commands = {setting.command for setting in imported.settings if setting.surface != "env"}
+        likely = LIKELY if imported.declarative and len(commands) > 1 else {}
         judged = f"Judged for {', '.join(pin.describe(file) for pin in self.pins)}."
         return [
             finding
             if finding in usual
-            else finding._replace(why=f"{finding.why} {judged}".lstrip())
+            else finding._replace(why=f"{finding.why} {judged}".lstrip(), **likely)
             for finding in findings
         ]
 

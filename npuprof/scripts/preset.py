@@ -80,17 +80,28 @@ def build_drafts(
 def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
     """Return the distinct drafts, each with the file's exports.
 
-    A separate draft if there are no others.
+    A separate draft if there are no others. Those of a table belong only to the launches in it and
+    below it, and the inner ones count.
     """
     shared = [draft for draft in drafts if draft.surfaces == {"env"}]
-    distinct = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
-    if shared and not any(draft.settings for draft in distinct):
+    others = [draft for draft in drafts if draft.surfaces != {"env"}]
+    if not any(draft.place for draft in drafts):
+        others = _unite_equal_drafts(others)
+    shared.sort(key=lambda draft: -len(draft.place))
+    lonely: list[Draft] = []  # variables of tables without launches
+    for draft in shared:
+        is_used = any(home.place.startswith(draft.place) for home in (*others, *lonely))
+        if draft.place and not is_used:
+            lonely.append(draft)
+    distinct = [*others, *lonely]
+    if len(shared) > len(lonely) and not any(draft.settings for draft in distinct):
         distinct.insert(0, Draft(file))
-    for draft, home in product(
-        shared, [home for home in distinct if home.settings or home is distinct[0]]
-    ):
-        _absorb_draft(home, draft)
-    return distinct
+    homes = [home for home in distinct if home.settings or home is distinct[0]]
+    for draft, home in product(shared, homes):
+        if home is not draft and home.place.startswith(draft.place):
+            _absorb_draft(home, draft)
+    is_placed = any(draft.place for draft in drafts)
+    return _unite_equal_drafts(distinct) if is_placed else distinct
 
 
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
@@ -120,7 +131,7 @@ def build_draft(
 ) -> Draft:
     """Return the draft of one launch; conditions around all of it do not count."""
     draft = Draft(file, launch.surface)
-    draft.labels = launch.labels
+    draft.labels, draft.place = launch.labels, launch.place
     outer = launch.site.branches if launch.site else ()
     condition = " and ".join(branch.test for branch in outer)
     draft.sources = [Source(file, launch.line, launch.function, condition)]
@@ -211,7 +222,8 @@ def _absorb_draft(home: Draft, draft: Draft) -> None:
     for key, value in draft.settings.items():
         home.settings.setdefault(key, value)
         home.origins.setdefault(key, draft.origins[key])
-    home.notes += draft.notes
+    known = set(map(id, home.notes))  # several homes may share some
+    home.notes += [note for note in draft.notes if id(note) not in known]
     home.assumed += draft.assumed
     home.surfaces |= draft.surfaces - {"env"}
 

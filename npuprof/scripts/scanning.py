@@ -225,7 +225,7 @@ class _Scanner:
         if not findings or not pinned.pins:
             return findings
         others = self._check(script, sidecars, self._context)
-        return pinned.explain_findings(script.file, findings, others)
+        return pinned.explain_findings(script, findings, others)
 
     def _check(
         self, script: ImportedFile, sidecars: Sequence[Sidecar], context: Context

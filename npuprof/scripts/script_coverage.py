@@ -14,7 +14,7 @@ from npuprof.catalog.execution import is_known_variable
 from npuprof.document.keys import split_section_and_name
 from npuprof.report.coverage import Coverage, Unjudged
 from npuprof.scripts.reading.file_kinds import detect_script_kind
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, UnreadLines
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
 _LINE = re.compile(
@@ -28,6 +28,9 @@ _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     """Yield the surfaces of a file that are not judged; ``imported`` is what was read of it."""
     kind = detect_script_kind(imported.file, data)
+    for record in imported.list_records(UnreadLines) if imported.settings else ():
+        places = tuple(f"{imported.file}:{line}" for line in sorted(record.lines))
+        yield Unjudged("other arguments and variables", len(places), places=places)
     if options := sum(setting.surface == "config" for setting in imported.settings):
         yield Unjudged("options that other code interprets", options)
     elif kind in ("shell", "markdown"):
@@ -63,8 +66,9 @@ class CoverageCount:
         for new in found:
             if new.lines:
                 known = self._unjudged.get(new.surface, Unjudged(new.surface, 0, 0))
-                self._unjudged[new.surface] = known._replace(
-                    lines=known.lines + new.lines, files=known.files + 1
+                places = (*known.places, *new.places)
+                self._unjudged[new.surface] = Unjudged(
+                    new.surface, known.lines + new.lines, known.files + 1, places
                 )
 
     def add_file(self, imported: ImportedFile) -> None:

@@ -272,6 +272,12 @@ class VariableRead(LocatedRecord):
     name: str
 
 
+class UnreadLines(Record):
+    """The lines of a YAML or JSON file with arguments or variables that were not read."""
+
+    lines: frozenset[int]
+
+
 class IdleConfig(Record):
     """An unused configuration, the scopes of its settings, and a session of the script."""
 

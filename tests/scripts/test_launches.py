@@ -52,7 +52,7 @@ FILES = {
             "spec:\n  containers:\n  - args: [vllm, serve, a]\n"
             "    env: [{name: HCCL_BUFFSIZE, value: '200'}]\n  - args: [vllm, serve, b]\n"
         ),
-        [[], []],
+        [["HCCL_BUFFSIZE"], []],
     ),
     "a call in Python": (
         "a.py",

@@ -88,6 +88,11 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
         "if [ -d /x ]; then\n  HCCL_BUFFSIZE=200\nfi\nA=1; HCCL_ALGO=$A\n",
         {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "1"},
     ),
+    "a table of variables": (
+        "a.json",
+        '{"any": {"HCCL_ALGO": "x", "PATH": "y", "HCCL_BUFFSIZE": true}}',
+        {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": "<is True or true: write it in quotes>"},
+    ),
     "options that an export carries": (
         "x.sh",
         (
@@ -229,7 +234,6 @@ CONFIGS: dict[str, tuple[str, str, list[str]]] = {
         "iterations_per_loop: 10\nenable_dump: on\n",
         ["iterations_per_loop", "enable_dump"],
     ),
-    "variables": ("a.json", '{"env": {"HCCL_ALGO": "x", "PATH": "y"}}', ["env.HCCL_ALGO"]),
     "a value of another tool": ("a.json", '{"precision_mode": "FP16", "batch": 3}', []),
     "names that others have too": (
         "a.yaml",

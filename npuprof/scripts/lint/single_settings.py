@@ -14,7 +14,7 @@ from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.plain_values import find_chip_faults, find_flag_faults
 from npuprof.checks.restrictions import OFFLINE, find_surface_faults
-from npuprof.checks.variables import find_misspelt_faults, find_option_faults
+from npuprof.checks.variables import find_misspelt_faults, find_name_faults, find_option_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value, split_section_and_name
 from npuprof.model import LIKELY, Context, did_you_mean, find_nearest_names
@@ -169,7 +169,8 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
         return _find_script_value_faults(setting)
     variable = catalog.find_variable(name)
     if variable is None:
-        return find_option_faults(name, OPTION_ADVICE) or find_misspelt_faults(name)
+        faults = find_name_faults(name) or find_option_faults(name, OPTION_ADVICE)
+        return faults or find_misspelt_faults(name)
     if setting.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: environment variables are strings."
         return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]

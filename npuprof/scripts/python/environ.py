@@ -72,7 +72,8 @@ def mentions_variable(data: bytes) -> bool:
 
 @cache
 def is_ascend_variable(name: str) -> bool:
-    """Return whether a variable belongs to Ascend, or is a misspelt one."""
+    """Return whether a variable belongs to Ascend, or is a misspelt one, such as with hyphens."""
+    name = name.replace("-", "_")
     return (
         name in list_ascend_names()
         or bool(_ASCEND_NAMES.match(name))

@@ -3,34 +3,65 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from npuprof import catalog
-from npuprof.document.keys import format_full_key, format_short_value
-from npuprof.model import Finding
+from npuprof.catalog.programs import Program, find_program, load_programs
+from npuprof.document.keys import format_short_value
+from npuprof.model import Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
+from npuprof.scripts.reading.program_arguments import NO_NAME
+from npuprof.scripts.reading.recipes import (
+    begins_with_program,
+    find_list_program,
+    find_table_program,
+    list_setting_names,
+    may_be_command,
+    names_other_server,
+    select_fields,
+)
 from npuprof.scripts.reading.shell_scripts import find_code_settings, find_shell_settings
-from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
-from npuprof.scripts.reading.variable_files import build_variable_setting, split_references
+from npuprof.scripts.reading.trees import (
+    Node,
+    iterate_collections,
+    iterate_tables,
+    parse_json,
+    parse_yaml,
+    spell_segment,
+)
+from npuprof.scripts.reading.variable_files import (
+    build_variable_setting,
+    leave_out,
+    split_references,
+)
 from npuprof.scripts.script_records import (
+    OTHER,
     ImportedFile,
     Position,
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
+    UnreadLines,
+    find_line_starts,
+    find_position,
 )
 from npuprof.scripts.shell_lexer import Word
+from npuprof.scripts.steps import count_steps
 
-_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
-_COMMAND = ("entrypoint", "command", "args")
-#: Keys of scripts: steps of workflows and files of a ConfigMap.
-_SCRIPT = re.compile(r"run|(?:before_|after_)?script|.*\.sh")
+_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{.*?\}\})", re.DOTALL)
+_TEMPLATE = re.compile(r"\{\{[^{}\n]*\}\}")
 _INSIDE_SHELL = "applies to this command only"
+#: A container's command, in the order of its parts.
+_COMMANDS = ("entrypoint", "command", "args")
+_NOWHERE = "\0"  #: begins no path
+_WORD = re.compile(r"\S+")
+_UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*--[a-z])")
 
 
 @cache
@@ -85,77 +116,205 @@ def import_yaml(path: str, text: str) -> ImportedFile:
 
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
+    records: list[Record] = []
     if documents and documents[0].text("schema").startswith("npuprof."):
         # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
     else:
-        settings, handled = find_container_settings(path, documents)
+        places = {id(node): place for place, node in iterate_collections(documents)}
+        reader = _LaunchReader(path, text)
+        for place, node in iterate_collections(documents):
+            reader.read_table(place, node)
+        settings = reader.settings
+        launched = sorted({setting.command for setting in settings})
+        variables, handled = find_container_settings(path, documents, places, launched)
+        settings += variables
+        unread = reader.unread.difference(setting.line for setting in settings)
+        records = [UnreadLines(frozenset(unread))]
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-            found = _read_command_lines(path, text, table)
-            settings += [setting._replace(command=table.text("name")) for setting in found]
-        programs = ((program_arguments.find_file_program(table), table) for table in documents)
-        settings += [
-            setting
-            for program, table in programs
-            if program
-            for setting in program_arguments.read_file_table(path, program, table)
-        ]
     settings.sort(key=lambda setting: (setting.line, setting.column))
-    return ImportedFile(path, tuple(settings), text=text, declarative=True)
+    return ImportedFile(
+        path, tuple(settings), text=text, other_records=tuple(records), declarative=True
+    )
 
 
-def _read_command_lines(path: str, text: str, table: Node) -> list[ScriptSetting]:
-    """Return the settings of a container's command, of scripts and of lists of arguments."""
-    pairs = [(str(key.value), node) for key, node in table.pairs or ()]
-    names = " ".join(str(node.value).lower() for _, node in pairs)
-    commands: dict[str, list[Node]] = {"": []}
-    # entrypoint, command, args: as the container joins them
-    for key, node in sorted(pairs, key=lambda pair: pair[0], reverse=True):
-        items = node.items or [node]
-        if key in _COMMAND:
-            commands[""] += items
-        elif _SCRIPT.fullmatch(key) or str(items[0].value).startswith("--"):
-            commands[key] = items
-    return [
-        setting
-        for words in commands.values()
-        for setting in read_command_list(path, words, text, _INSIDE_SHELL, names)
-    ]
+class _LaunchReader:
+    """Reads the launches of a file; ``settings`` have the paths of their tables as commands."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.settings: list[ScriptSetting] = []
+        self.unread: set[int] = set()  #: the lines of possible arguments and variables
+        lowered = text.lower()
+        self._programs = {program.section for program in load_programs()}
+        self._named = {section for section in self._programs if section in lowered}
+        self._other = _NOWHERE  #: the path of the last table about another server
+
+    def read_table(self, place: str, node: Node) -> None:
+        """Read a table or list: its fields, commands, texts and lists of arguments."""
+        count_steps(len(node.pairs or node.items or ()))
+        self.unread.update(name.line for name in list_setting_names(node))
+        if not place.startswith(self._other):
+            self._other = _NOWHERE
+        if node.pairs is not None and names_other_server(place, node):
+            self._other = place
+        if self._read_fields(place, node):
+            return
+        is_command = self._read_command(place, node)
+        children = list(self._list_children(place, node, not is_command))
+        self._read_texts(place, children)
+        if self._other == _NOWHERE:
+            image = node.text("image").lower()
+            named = [section for section in self._named if not image or section in image]
+            self._read_lists(place, children, named)
+
+    def _add(self, place: str, settings: Iterable[ScriptSetting]) -> None:
+        for setting in settings:
+            scope = setting.scope
+            if setting.surface in ("env", OTHER):
+                scope = f"<process>:{place}"
+            elif setting.surface in self._programs:
+                scope = f"{scope} {place}"
+                if not setting.reason and (found := _VARIABLE.search(str(setting.value))):
+                    setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
+            self.settings.append(setting._replace(command=place, scope=scope))
+
+    def _list_children(
+        self, place: str, node: Node, with_arguments: bool
+    ) -> Iterator[tuple[str, Node]]:
+        """Yield the values of a table or list with their names; a container's command is none."""
+        if place.split("/")[-2] not in _COMMANDS:
+            yield from ((f"{at}.", item) for at, item in enumerate(node.items or ()))
+        for key, value in node.pairs or ():
+            if key.value not in _COMMANDS or (with_arguments and key.value == "args"):
+                yield str(key.value), value
+
+    def _read_fields(self, place: str, node: Node) -> bool:
+        """Read a table of a program's arguments, and return whether it is one."""
+        if place.count("/") == 2:
+            program, pairs = program_arguments.find_file_program(node), node.pairs
+        elif self._other == _NOWHERE and (program := find_table_program(node)):
+            pairs = select_fields(program, node)
+        else:
+            return False
+        if program is None:
+            return False
+        table = Node(node.line, node.column)
+        table.pairs = pairs
+        self._add(place, program_arguments.read_file_table(self.path, program, table))
+        return True
+
+    def _read_command(self, place: str, node: Node) -> bool:
+        """Read a container's command, and return whether there is one besides arguments."""
+        nodes = [value for name in _COMMANDS if (value := node.find(name)) is not None]
+        words = [item for value in nodes for item in (value.items or [value])]
+        found = read_command_list(self.path, words, self.text, _INSIDE_SHELL)
+        self._add(place, found)
+        self.unread.difference_update(word.line for word in words if found)
+        return bool(found or nodes[:-1] or not node.find("args"))
+
+    def _read_texts(self, place: str, children: list[tuple[str, Node]]) -> None:
+        """Read the texts that are scripts."""
+        for _, value in children:
+            count_steps(len(value.value) // 10 if value.is_text else 0)
+            if value.is_text and may_be_command(value.value):
+                found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
+                started = [setting for setting in found if setting.surface in self._programs]
+                # a sentence about a program has more words than flags
+                loose = sum(setting.reason == NO_NAME for setting in started)
+                if not started or ("--" in value.value and loose * 2 < len(started)):
+                    self._add(f"{place}\0{value.line}.{value.column}", found)
+
+    def _read_lists(
+        self, place: str, children: list[tuple[str, Node]], named: Collection[str]
+    ) -> None:
+        """Read the lists of arguments: one and its continuations are one launch."""
+        candidates = [
+            (name, [word for item in value.items for word in _split_item(item)])
+            for name, value in children
+            if value.items and all(item.is_plain for item in value.items)
+        ]
+        for _ in range(2):  # then the program of one list is known for others
+            lists = [
+                (name, words, *found)
+                for name, words in candidates
+                if (found := find_list_program(words, named))
+            ]
+            named = {*named, *(program.section for _, _, program, _ in lists)}
+        self._named |= {program.section for _, _, program, _ in lists}
+        lists.sort(key=lambda listed: not listed[3])
+        has_one_start = sum(starts for *_, starts in lists) == 1
+        groups: dict[str, tuple[Program, list[Word]]] = {}
+        for name, words, program, _ in lists:
+            for first, (_, arguments) in groups.items():
+                if has_one_start or name.startswith(first):
+                    arguments += words
+                    break
+            else:
+                groups[name] = program, words
+        for name, (program, words) in groups.items():
+            is_only = len(groups) == 1 and not name.endswith(".")
+            at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
+            self.unread.difference_update(word.line for word in words)
+            started = program_arguments.find_start(words) or (program, words)
+            self._add(at, program_arguments.read_arguments(self.path, *started, ""))
+
+
+def _split_item(item: Node) -> list[Word]:
+    """Return an item of a list as a word, or as two if it has a flag and its value."""
+    text = str(item.value)
+    name, blank, rest = text.partition(" ")
+    is_flag = blank and name.startswith("--") and "=" not in name
+    parts = [name, rest.strip()] if is_flag else [text] if item.value is not None else []
+    return [_build_word(Node(item.line, item.column, part)) for part in parts]
 
 
 def read_command_list(
-    path: str, nodes: Sequence[Node], text: str, reason: str, names: str = ""
+    path: str, nodes: Sequence[Node], text: str, reason: str
 ) -> list[ScriptSetting]:
     """Return the settings of a command: of its shell text or Python code, or of its arguments.
 
     ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
-    ``names`` may have the name of a program that gets the arguments.
     """
-    words = [node for node in nodes if isinstance(node.value, str)]
+    words = [node for node in nodes if node.is_plain and node.value is not None]
     settings = []
     for before, node in pairwise([Node(0, 0), *words]):
+        if not isinstance(node.value, str):
+            continue
         source, position = _find_source(node, text)
         data = node.value.encode(errors="replace")
-        if before.value == "-c" and "python" in words[0].value:
+        if before.value == "-c" and "python" in str(words[0].value):
             found = find_code_settings(path, source, position)
         elif " " in source and (
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
-            found, _ = find_shell_settings(path, source, position, reason)
+            code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
+            if begins_with_program(code.lstrip().partition("\n")[0]):  # its flags are below
+                code = _UNJOINED.sub("\\\\\n", code)
+            found, _ = find_shell_settings(path, code, position, "")
+            # its variables end with the shell, unless it starts the program
+            if not any(find_program(setting.surface) for setting in found):
+                found = [
+                    leave_out(setting, reason) if setting.surface == "env" else setting
+                    for setting in found
+                ]
         else:
             continue
-        if "\n" in source and position[0] == node.line:  # its line ends are escaped
-            at = {"line": node.line, "column": node.column}
-            found = [setting.with_location(**at) for setting in found]
+        if position[0] == node.line:
+            found = _place_folded(found, node, text, source)
         settings += found
-    return settings or list(
-        program_arguments.read_listed_arguments(path, [_build_word(node) for node in words], names)
-    )
+    arguments = [_build_word(node) for node in words]
+    if settings or not (listed := find_list_program(arguments, ())):
+        return settings
+    started = program_arguments.find_start(arguments) or (listed[0], arguments)
+    return list(program_arguments.read_arguments(path, *started, ""))
 
 
-#: The lines of a file, which may have many commands.
+#: The lines of a file, which may have many commands, and their offsets.
 _split_lines = lru_cache(1)(lambda text: text.split("\n"))
+_list_line_starts = lru_cache(1)(find_line_starts)
 
 
 def _find_source(node: Node, text: str) -> tuple[str, Position]:
@@ -165,6 +324,39 @@ def _find_source(node: Node, text: str) -> tuple[str, Position]:
     if list(map(str.strip, block)) == list(map(str.strip, lines)):
         return "\n".join(block), (node.line + 1, 1)
     return node.value, (node.line, node.column)
+
+
+def _find_words(node: Node, text: str) -> list[tuple[int, int]]:
+    """Return the offsets of the words of a text over several lines, in itself and in the file.
+
+    Empty if the file spells them otherwise.
+    """
+    begin = _list_line_starts(text)[node.line - 1] + node.column - 1
+    found = []
+    written = (match for match in _WORD.finditer(text, begin) if match[0] != "\\")
+    if text.startswith(">", begin):
+        next(written)
+    for word, match in zip(_WORD.finditer(node.value), written, strict=False):
+        if word[0] not in match[0].replace('\\"', '"'):
+            return []
+        found.append((word.start(), match.start() + max(match[0].find(word[0]), 0)))
+    return found
+
+
+def _place_folded(
+    settings: list[ScriptSetting], node: Node, text: str, source: str
+) -> list[ScriptSetting]:
+    """Return the settings of a text whose line ends are folded or escaped, with their places."""
+    words = [] if "\n" in source.rstrip() else _find_words(node, text)
+    placed = []
+    for setting in settings:
+        at = node.line, node.column
+        offset = setting.column - node.column
+        if words and setting.line == node.line and offset >= 0:
+            start, begin = words[bisect_right(words, (offset, len(text))) - 1]
+            at = find_position(text, begin + offset - start)
+        placed.append(setting.with_location(line=at[0], column=at[1]))
+    return placed
 
 
 def _build_word(node: Node) -> Word:
@@ -204,10 +396,6 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
             if name in _certain_names():
                 is_choice = isinstance(value.value, str) and value.value in option.choices
                 certainty += 2 if is_choice else 1
-        elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
-            named.append((format_full_key("env", name), key, value))
-            # an Ascend variable is enough; others may configure any program
-            certainty += 2 * environ.is_of_ascend_family(name)
     return [_build_named(path, table, *row) for row in named] if certainty > 1 else []
 
 

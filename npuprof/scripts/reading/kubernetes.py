@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.reading.trees import Node, iterate_tables
+from npuprof.scripts.reading.recipes import holds_variables
+from npuprof.scripts.reading.trees import Node, iterate_tables, spell_segment
 from npuprof.scripts.reading.variable_files import (
     Parts,
     build_variable_setting,
@@ -19,7 +21,15 @@ from npuprof.scripts.script_records import OTHER, ScriptSetting
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
-_COMPOSE_REFERENCE = re.compile(r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}))")
+_COMPOSE_REFERENCE = re.compile(
+    r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([A-Za-z_]\w*\))|\{\{.*?\}\})", re.DOTALL
+)
+#: Keys of variables, whatever their names are.
+_VARIABLES = ("env", "environment", "env_vars")
+#: Names of tables that others include, and why these set nothing themselves.
+_HIDDEN = re.compile(r"x-|[._]")
+_MAP = "the ConfigMap"
+_TEMPLATE = "applies only to the tables that include it"
 #: The reason for a number or a switch.
 NO_STRING = "is not a string: Kubernetes rejects it without quotes"
 
@@ -28,16 +38,37 @@ Group = tuple[str, list[ScriptSetting]]
 
 
 def find_container_settings(
-    path: str, documents: list[Node]
+    path: str, documents: list[Node], places: dict[int, str], launched: list[str]
 ) -> tuple[list[ScriptSetting], set[int]]:
-    """Return the variables of containers, ConfigMaps and services, and their tables."""
-    tables = list(iterate_tables(documents))
+    """Return the variables of containers, ConfigMaps, services and other tables, and their tables.
+
+    ``places`` are the paths of tables by ``id``. Variables of a table apply to the launches in it
+    and below it, whose sorted paths are ``launched``.
+    """
+    every, tables = list(iterate_tables(documents)), []
     handled = set()  # tables of variables by ``id``, which are no tables of settings
+    settings = []
+    for table in every:
+        place = places[id(table)]
+        at = bisect_left(launched, place)
+        if at == len(launched) or not launched[at].startswith(place):
+            tables.append(table)
+            continue
+        for key, node in table.pairs or ():
+            is_named = key.value in _VARIABLES and not node.is_plain
+            if is_named or holds_variables(node, launched[at] == place):
+                handled.add(id(node))
+                found = _read_variables(path, node)
+                if _HIDDEN.match(str(key.value)):
+                    found = [leave_out(setting, _TEMPLATE) for setting in found]
+                    settings += _own_variables(found, f"{place}{spell_segment(str(key.value))}/")
+                else:
+                    settings += _own_variables(found, place)
     early = {id(container) for container in _list_all_items(tables, "initContainers")}
     containers = _find_owners(tables, "env")
     groups = [_read_container(path, table, id(table) in early) for table in containers]
     groups += [(table.text("name"), []) for table in _list_all_items(tables, "containers")]
-    sources = _list_all_items(tables, "envFrom")
+    sources = _list_all_items(every, "envFrom")
     # under a prefix, its keys are other variables
     used_maps = {
         source.text("configMapRef", "name") for source in sources if not source.text("prefix")
@@ -45,7 +76,8 @@ def find_container_settings(
     for table in tables:
         if table.text("kind") == "ConfigMap" and table.find("data"):
             # in a file of ConfigMaps alone, the containers that use them are in other files
-            groups.append(_read_map(path, table, used_maps if containers or sources else None))
+            is_used = containers or sources or launched
+            groups.append(_read_map(path, table, used_maps if is_used else None))
             handled.add(id(table.find("data")))
     named = [
         (f"the service {name.value}", service.find("environment"))
@@ -56,15 +88,46 @@ def find_container_settings(
     runtime = [table.find("env_vars") for table in tables]
     named += [("the service runtime_env", node) for node in runtime if node and node.pairs]
     for name, variables in named:
-        if variables:
+        if variables and id(variables) not in handled:
             groups.append((name, _read_service(path, variables)))
             handled.add(id(variables))
-    settings = _compare_groups(groups)
+    handled |= {id(table.find("env")) for table in containers}
+    settings += _compare_groups(groups, bool(launched))
+    for place, node in _list_variables(tables, places):
+        if id(node) not in handled:
+            handled.add(id(node))
+            settings += _own_variables(_read_variables(path, node), place)
     is_template = not any(document.text("kind") for document in documents)
     for number, setting in enumerate(settings):
         if is_template and setting.reason == NO_STRING:  # a template may quote values
             settings[number] = setting.with_value(reason=NO_STRING.partition(":")[0])
     return settings, handled
+
+
+def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tuple[str, Node]]:
+    """Yield the tables and lists of variables with their paths.
+
+    Those of several in a table are apart, such as the roles of a service.
+    """
+    for table in tables:
+        place = places[id(table)]
+        found = [(key, node) for key, node in table.pairs or () if holds_variables(node)]
+        for key, node in found:
+            yield place if len(found) == 1 else f"{place}{spell_segment(str(key.value))}/", node
+        if not found and place.count("/") == 2 and holds_variables(table):
+            yield place, table
+
+
+def _own_variables(settings: Iterable[ScriptSetting], place: str) -> list[ScriptSetting]:
+    """Return variables as those of the launches at a path and below it."""
+    return [setting._replace(command=place, scope=f"<process>:{place}") for setting in settings]
+
+
+def _read_variables(path: str, node: Node) -> list[ScriptSetting]:
+    """Return the variables of a table, or of a list of entries or assignments."""
+    if any(item.find("name") for item in node.items or ()):
+        return _read_entries(path, node)
+    return _read_service(path, node)
 
 
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:
@@ -97,18 +160,22 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
     That of an init container applies only to it, unless it always restarts.
     """
     name = table.text("name") or "a container"
+    settings = _read_entries(path, table.find("env") or table)
+    if not is_early or table.text("restartPolicy") == "Always":
+        return name, settings
+    why = f"applies to the init container {name} only"
+    return "", [leave_out(setting, why) for setting in settings]
+
+
+def _read_entries(path: str, listed: Node) -> list[ScriptSetting]:
+    """Return the variables of a list with names and values."""
     settings = {}
-    for entry in _list_items(table, "env"):
-        if variable := entry.text("name"):
+    for entry in listed.items or ():
+        if entry.pairs is not None and (variable := entry.text("name")):
             parts, reason = _read_value(entry)
             position = entry.line, entry.column
             settings[variable] = build_variable_setting(path, position, variable, parts, reason)
-    if not is_early or table.text("restartPolicy") == "Always":
-        return name, list(settings.values())
-    return "", [
-        leave_out(setting, f"applies to the init container {name} only")
-        for setting in settings.values()
-    ]
+    return list(settings.values())
 
 
 def _read_value(entry: Node) -> tuple[Parts, str]:
@@ -131,19 +198,23 @@ def _read_service(path: str, variables: Node) -> list[ScriptSetting]:
     """
     settings = []
 
-    def add(node: Node, variable: str, text: str | None) -> None:
+    def add(node: Node, variable: str, text: str | None, reason: str = "") -> None:
         # Compose takes a variable without a value from its own environment
         parts: Parts = ((variable,),)
         if text is not None:
             parts = split_references(text, _COMPOSE_REFERENCE)
-        settings.append(build_variable_setting(path, (node.line, node.column), variable, parts))
+        position = node.line, node.column
+        settings.append(build_variable_setting(path, position, variable, parts, reason))
 
     for item in variables.items or ():
         if item.is_text:
             variable, equals, text = str(item.value).partition("=")
             add(item, variable, text if equals else None)
-    for name_node, value in variables.pairs or ():
-        add(name_node, str(name_node.value), None if value.value is None else str(value.value))
+    of_items = [pair for item in variables.items or () for pair in item.pairs or ()]
+    for name_node, value in (*(variables.pairs or ()), *of_items):
+        written = None if value.value is None else str(value.value)
+        reason = "is True or true: write it in quotes" if isinstance(value.value, bool) else ""
+        add(name_node, str(name_node.value), written, reason)
     return settings
 
 
@@ -169,13 +240,13 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     ]
 
 
-def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
+def _compare_groups(groups: Sequence[Group], has_launches: bool) -> list[ScriptSetting]:
     """Return the settings of several containers without duplicates.
 
     If they differ, none applies to the file. Those that some containers lack have the name of one
     that has them.
     """
-    containers = {name for name, _ in groups if name and not name.startswith("the ConfigMap")}
+    containers = {name for name, _ in groups if name and not name.startswith(_MAP)}
     every = [(name, setting) for name, settings in groups for setting in settings]
     # those that apply to no whole file cannot disagree with others
     applying = [item for item in every if item[0] and item[1].surface != OTHER]
@@ -186,7 +257,8 @@ def _compare_groups(groups: Sequence[Group]) -> list[ScriptSetting]:
         if len(different) == 1:
             name, setting = different[0]
             is_shared = name not in containers or containers <= {holder for holder, _ in same}
-            result.append(setting if is_shared else setting._replace(command=name))
+            is_shared = name.startswith(_MAP) if has_launches else is_shared
+            result.append(setting if is_shared else setting._replace(command=f"/ {name}"))
             continue
         shown = ", ".join(
             f"{name} says {format_short_value(setting.assigned.written)}"

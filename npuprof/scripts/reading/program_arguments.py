@@ -33,6 +33,8 @@ from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
 from npuprof.system import group_pairs
 
+#: The reason for a word that belongs to no argument.
+NO_NAME = "is not the full name of an argument"
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -286,7 +288,7 @@ def _build_argument(
     elif name in program.secret:
         reason = "is a secret"
     elif not name:
-        reason = "is not the full name of an argument"
+        reason = NO_NAME
     else:
         reason = ""
         record = catalog.find_setting(program.section, name)
@@ -518,29 +520,3 @@ def follow_files(
                 scope=setting.scope, branches=setting.branches
             )
     yield from rest
-
-
-def read_listed_arguments(
-    path: str, arguments: Sequence[Word], names: str = ""
-) -> Iterator[ScriptSetting]:
-    """Yield the settings in a list of arguments, such as ``args`` of a container.
-
-    It starts a program or continues its arguments, ``names`` may name it.
-    """
-    if (started := find_start(arguments)) is not None:
-        yield from read_arguments(path, *started, "")
-        return
-    flags = [argument for argument in arguments if argument.text.startswith("--")]
-    if not flags or flags[0] not in arguments[:2]:
-        return
-    for program in load_programs():
-        given = {_read_flag(program, flag).name for flag in flags}
-        known = {name for name in given if catalog.find_setting(program.section, name)}
-        is_named = re.search(rf"\b{program.section}\b", names)
-        is_likely = is_named or program.is_own(given)
-        # other programs have some arguments of the same name
-        if not given.isdisjoint(program.tables) or (
-            is_likely and len(known) > 2 * len(given - known)
-        ):
-            yield from read_arguments(path, program, arguments, "")
-            return

@@ -18,6 +18,9 @@ from npuprof.scripts.steps import count_steps
 _TOKEN = re.compile(r'(?P<begin>[{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|(?P<end>[}\]])')
 #: The maximum depth of settings.
 _DEEPEST = 200
+#: The separators in paths of tables and in scopes of settings.
+_SEPARATORS = re.compile(r"[/:#@\0]")
+_LONGEST_PATH = 200
 _TOO_DEEP = "the file is nested too deeply to be read"
 
 
@@ -70,16 +73,34 @@ class Node:
 
 def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
     """Yield every table below some nodes, each once, in text order."""
+    return (node for _, node in iterate_collections(nodes) if node.pairs is not None)
+
+
+def iterate_collections(nodes: list[Node]) -> Iterator[tuple[str, Node]]:
+    """Yield every table and list below some nodes with its path, each once, in text order.
+
+    A path has the keys to a table, and the names or numbers of items: ``/0/cases/1 long/``.
+    """
     seen = set()
-    waiting = nodes[::-1]
+    waiting: list[tuple[str, str | int, Node]] = [("/", at, node) for at, node in enumerate(nodes)]
+    waiting.reverse()
     while waiting:
-        node = waiting.pop()
+        path, name, node = waiting.pop()
         if node.is_plain or id(node) in seen:
             continue
         seen.add(id(node))
-        if node.pairs is not None:
-            yield node
-        waiting += [value for _, value in reversed(node.pairs or ())] + (node.items or [])[::-1]
+        if isinstance(name, int):
+            name = f"{name} {node.text('name') or node.text('role')}".strip()
+        if len(path) < _LONGEST_PATH:
+            path = f"{path}{spell_segment(name)}/"
+        yield path, node
+        waiting += [(path, str(key.value), value) for key, value in reversed(node.pairs or ())]
+        waiting += [(path, at, item) for at, item in enumerate(node.items or ())][::-1]
+
+
+def spell_segment(name: str) -> str:
+    """Return the part of a path for a name."""
+    return _SEPARATORS.sub("-", name[:_LONGEST_PATH])
 
 
 def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
@@ -185,10 +206,20 @@ def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
         return nodes[id(source)]
     node = nodes[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
     if source.id == "mapping":
-        node.pairs = [
-            (_build_node(key, scalars, nodes), _build_node(value, scalars, nodes))
-            for key, value in source.value
-        ]
+        own: dict[Any, tuple[Node, Node]] = {}
+        merged: dict[Any, tuple[Node, Node]] = {}
+        for key, value in source.value:
+            pair = _build_node(key, scalars, nodes), _build_node(value, scalars, nodes)
+            if key.tag != "tag:yaml.org,2002:merge":
+                own[id(key)] = pair
+                continue
+            # of several tables, the first one counts
+            for table in reversed(pair[1].items or [pair[1]]):
+                count_steps(10 * len(table.pairs or ()))
+                merged |= {str(name.value): (name, item) for name, item in table.pairs or ()}
+        for name, _ in own.values():
+            merged.pop(str(name.value), None)
+        node.pairs = [*merged.values(), *own.values()]
     elif source.id == "sequence":
         node.items = [_build_node(item, scalars, nodes) for item in source.value]
     else:

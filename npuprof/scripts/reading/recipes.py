@@ -1,0 +1,146 @@
+"""Recognizes launches in YAML and JSON by their shape, whatever their keys are.
+
+A launch is a list of arguments, a text for a shell, or a table with a program's fields. Tables and
+lists of variables belong to the launches in the same table and below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from npuprof.catalog import find_setting
+from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.programs import Program, load_programs
+from npuprof.scripts.python import environ
+from npuprof.scripts.reading.program_arguments import find_start, mentions_program
+from npuprof.scripts.reading.trees import Node
+from npuprof.scripts.shell_lexer import Word
+
+_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+|[A-Z]{2,}")
+_ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_-]+)=")
+#: Servers with arguments of the same names, as the only text of a value or the name of a table.
+_OTHER_SERVERS = re.compile(
+    r"[\w./:-]*(?:sglang|mindie|lmdeploy|tensorrt|trt-?llm|llama[.-]?(?:cpp|box)|vox-?box)"
+    r"[\w./:-]*",
+    re.IGNORECASE,
+)
+_EXPORT = re.compile(r"^[ \t]*export[ \t]+[A-Z][A-Z0-9_-]+=", re.MULTILINE)
+#: Arguments of many programs.
+_SHARED = frozenset(
+    ("host", "port", "model", "seed", "config", "dtype", "device", "tokenizer", "api-key", "help")
+)
+#: Marks that other servers have taken over.
+_OF_OTHERS = {"tensor-parallel-size"}
+#: The words of a line among which a program begins: ``A=1 exec python3 -m vllm...``.
+_MOST_BEFORE = 8
+
+
+def names_other_server(path: str, table: Node) -> bool:
+    """Return whether a table is certainly about a server that npuprof does not know."""
+    texts = [value.value for _, value in table.pairs or () if value.is_text]
+    return bool(_OTHER_SERVERS.fullmatch(path.split("/")[-2])) or any(
+        len(text) < 80 and _OTHER_SERVERS.fullmatch(text) for text in texts
+    )
+
+
+def list_setting_names(node: Node) -> list[Node]:
+    """Return the keys and items that look like variables or arguments of any program."""
+    keys = [key for key, value in node.pairs or () if value.is_plain]
+    items = [item for item in node.items or () if str(item.value).startswith("--")]
+    return items + [key for key in keys if "_" in str(key.value) and _NAME.fullmatch(key.value)]
+
+
+def holds_variables(node: Node, beside_launch: bool = False) -> bool:
+    """Return whether a table or list contains variables: all names are, and two are known.
+
+    One of Ascend or vLLM is enough, and any name beside a launch.
+    """
+    names = []
+    for key, value in node.pairs or ():
+        if not value.is_plain or (isinstance(value.value, str) and value.value.count(" ") > 5):
+            return False
+        names.append(str(key.value))
+    for item in node.items or ():
+        match = _ASSIGNMENT.match(item.value) if isinstance(item.value, str) else None
+        only = item.pairs[0][0].value if item.pairs and len(item.pairs) == 1 else ""
+        is_entry = item.find("value") or item.find("valueFrom")
+        names.append(match[1] if match else item.text("name") if is_entry else str(only))
+    if not names or sum(map(bool, map(_NAME.fullmatch, names))) * 4 < len(names) * 3:
+        return False
+    known = sum(map(_is_variable, names))
+    is_certain = any(name.startswith("VLLM_") or environ.is_ascend_variable(name) for name in names)
+    return known > 1 or is_certain or beside_launch
+
+
+def _is_variable(name: str) -> bool:
+    return is_known_variable(name) or environ.is_ascend_variable(name)
+
+
+def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Program, bool] | None:
+    """Return the program of a list, and whether the list starts it; None for another list.
+
+    A list of arguments has flags of one program, most of them in its exact spelling, and one that
+    others do not have. Its flags alone are enough if the program is ``named`` in the file.
+    """
+    started = find_start(words)
+    if started is not None:
+        return started[0], True
+    flags = [word.text.partition("=")[0] for word in words if word.text.startswith("--")]
+    # the model may precede the flags
+    is_begun = any(word.text.startswith("-") for word in words[:2])
+    has_values = len(flags) < len(words) or any("=" in word.text for word in words)
+    for program in load_programs() if is_begun else ():
+        names = [program.spell_argument(flag[2:]) for flag in flags]
+        known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
+        own = {*program.marks, *program.tables}.intersection(names) - _OF_OTHERS
+        if own and not has_values:
+            continue  # a list of names
+        is_named = program.section in named and not _SHARED.issuperset(known)
+        if known and (len(known) == len(names) and (own or is_named)):
+            return program, False
+        if own and len(known) * 3 >= len(names) * 2:
+            return program, False
+    return None
+
+
+def find_table_program(table: Node) -> Program | None:
+    """Return the program of which a table below another one has the fields, else None."""
+    names = {str(key.value) for key, value in table.pairs or () if not value.is_null}
+    for program in load_programs():
+        known = select_fields(program, table)
+        own = len({program.spell_argument(str(key.value)) for key, _ in known} & {*program.marks})
+        if (own > 1 and len(known) * 3 >= len(names) * 2) or (own and 1 < len(known) == len(names)):
+            return program
+    return None
+
+
+def select_fields(program: Program, table: Node) -> list[tuple[Node, Node]]:
+    """Return the fields of a table that a program has; a wrapper may have others."""
+    fields = []
+    for key, value in table.pairs or ():
+        name = program.spell_argument(str(key.value))
+        record = find_setting(program.section, name) if f"--{name}" in program.flags else None
+        may_be_table = name in program.tables or (record is not None and record.kind == "json")
+        if record is not None and not value.is_null and (value.pairs is None or may_be_table):
+            fields.append((key, value))
+    return fields
+
+
+def may_be_command(text: str) -> bool:
+    """Return whether a text may be a script: a line begins with a program, or exports a variable.
+
+    Prose and manuals with code blocks are none.
+    """
+    data = text.encode(errors="replace")
+    if " " not in text or "```" in text:
+        return False
+    if _EXPORT.search(text) and environ.mentions_variable(data):
+        return True
+    return mentions_program(data) and any(map(begins_with_program, text.split("\n")))
+
+
+def begins_with_program(line: str) -> bool:
+    """Return whether a line begins with a program, perhaps after variables and wrappers."""
+    words = line.split(maxsplit=_MOST_BEFORE)[:_MOST_BEFORE]
+    return find_start([Word(1, 1, (word,)) for word in words]) is not None
