@@ -221,8 +221,7 @@ def _report_variable(
         visitor.skips |= not isinstance(name, ast.Constant)
         full_key = text and format_full_key("env", text)
         why = explain_other_variable(text) if text else f"its name {reason or 'is no text'}"
-        is_shared = catalog.find_variable(text) is not None
-        known, _ = visitor.evaluate_expression(value, scope) if is_shared else (None, "")
+        known, _ = visitor.evaluate_expression(value, scope)
         other = ScriptValue(reason=why, written=known)
         visitor.add_setting(node, OTHER, full_key, text, other, scope=_OWNER)
         return

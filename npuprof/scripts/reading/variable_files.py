@@ -153,11 +153,16 @@ def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
 
 def set_others_apart(imported: ImportedFile) -> ImportedFile:
     """Return a file with the variables of other programs separated from its settings."""
-    others = [setting for setting in imported.settings if setting.surface == OTHER]
-    if not others:
+    if not any(setting.surface == OTHER for setting in imported.settings):
         return imported
+    # the two are put together again by their order
+    ordered = [
+        setting._replace(order=setting.order or number)
+        for number, setting in enumerate(imported.settings, 1)
+    ]
+    others = [setting for setting in ordered if setting.surface == OTHER]
     return imported._replace(
-        settings=tuple(setting for setting in imported.settings if setting.surface != OTHER),
+        settings=tuple(setting for setting in ordered if setting.surface != OTHER),
         other_variables=tuple(setting._replace(surface="env") for setting in others),
     )
 
