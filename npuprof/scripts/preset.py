@@ -58,9 +58,7 @@ def build_drafts(
     """
     imported = _keep_only_config(carry_known_variables(imported))
     launches = list_launches(imported)
-    build = partial(
-        build_draft, imported.file, folders=folders, take_defaults=take_defaults
-    )
+    build = partial(build_draft, imported.file, folders=folders, take_defaults=take_defaults)
     drafts = {launch.scope: build(launch) for launch in launches}
     given_sessions = {
         scope: session.scope
