@@ -55,10 +55,11 @@ class CommandList(Record):
 
 
 class _Start(Record):
-    """A started program and its arguments; ``texts`` are commands of a shell instead."""
+    """A started program, its arguments and its conditions; or else a ``text`` for a shell."""
 
     program: Program | None = None
     arguments: tuple[Item, ...] = ()
+    branches: Branches = ()
     text: Word | None = None
 
 
@@ -79,7 +80,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         if start.text is not None:
             _report_text(visitor, call, start.text)
         elif start.program is not None:
-            new |= _report_arguments(visitor, call, start.program, start.arguments)
+            new |= _report_arguments(visitor, call, start.program, start)
     visitor.launches |= new
 
 
@@ -105,12 +106,12 @@ def _iterate_starts(visitor: Visitor, call: ast.Call, scope: Scope) -> Iterator[
             elif (started := find_start(words)) is not None:
                 program, arguments = started
                 rest = len(words) - len(arguments)
-                yield _Start(program, found.items[rest:])
+                yield _Start(program, found.items[rest:], found.branches)
             elif not is_runner and (marked := _find_marked(words)) is not None:
                 model = _find_model(visitor, call, scope) if words[0].text.startswith("-") else []
                 has_model = any(word.text.startswith("--model") for word in words)
                 items = found.items if has_model else (*model, *found.items)
-                yield _Start(marked, tuple(items))
+                yield _Start(marked, tuple(items), found.branches)
 
 
 def _find_model(visitor: Visitor, call: ast.Call, scope: Scope) -> list[Item]:
@@ -266,15 +267,15 @@ def _extend(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -
 
 
 def _report_arguments(
-    visitor: Visitor, call: ast.Call, program: Program, arguments: Sequence[Item]
+    visitor: Visitor, call: ast.Call, program: Program, start: _Start
 ) -> dict[tuple[str, int, int], str]:
     """Report the arguments of a program, those of a known launch as parts of it.
 
     Return the scope of the launch by the file and position of its arguments.
     """
     path = visitor.module.path
-    words = [item.word for item in arguments]
-    branches = {(item.word.line, item.word.column): item.branches for item in arguments}
+    words = [item.word for item in start.arguments]
+    branches = {(item.word.line, item.word.column): item.branches for item in start.arguments}
     known = (visitor.launches.get((path, *place)) for place in branches)
     scope = next(filter(None, known), "")
     before = visitor.branches
@@ -283,7 +284,8 @@ def _report_arguments(
         place = setting.line, setting.column
         # a helper may be passed the list that it starts the program with
         if (path, *place) not in visitor.launches:
-            more = [each for each in branches.get(place, ()) if each not in before]
+            every = dict.fromkeys((*start.branches, *branches.get(place, ())))
+            more = [branch for branch in every if branch not in before]
             placed = setting._replace(scope=scope, command=_name_command(call))
             visitor.add_read(placed, more)
     return dict.fromkeys(((path, *place) for place in branches), scope)
