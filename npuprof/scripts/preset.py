@@ -32,7 +32,7 @@ from npuprof.scripts.preset_text import (
     format_preset,
 )
 from npuprof.scripts.python.config_classes import list_class_arguments
-from npuprof.scripts.reading.variable_files import mark_placeholders
+from npuprof.scripts.reading.variable_files import EXPORTS, leave_out, mark_placeholders
 from npuprof.scripts.script_records import (
     GOES_NOWHERE,
     TAKEN_BACK,
@@ -105,6 +105,22 @@ def carry_known_variables(
     rest = [setting for setting in imported.other_variables if id(setting) not in carried]
     settings = mark_placeholders((*imported.settings, *carried.values()))
     return imported._replace(settings=tuple(settings), other_variables=tuple(rest))
+
+
+def leave_to_commands(imported: ImportedFile, names: Collection[str] = ()) -> ImportedFile:
+    """Return a file in which the variables of one command of a shell script are left to it.
+
+    A block would set them for all commands. Those with ``names`` stay as they are.
+    """
+    if imported.declarative:
+        return imported
+    settings = [
+        leave_out(setting, f"it is set for the command in {setting.command} only")
+        if setting.command and setting.scope == EXPORTS and setting.name not in names
+        else setting
+        for setting in imported.settings
+    ]
+    return imported._replace(settings=tuple(settings))
 
 
 def _add_own_exports(

@@ -72,6 +72,10 @@ def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
     return text.replace("\r\n", "\n") if is_of_windows else text
 
 
+#: The scope of the variables that a file exports.
+EXPORTS = "<process>:export"
+
+
 def build_variable_setting(
     path: str, at: Position, name: str, parts: Parts, reason: str = ""
 ) -> ScriptSetting:
@@ -85,9 +89,7 @@ def build_variable_setting(
     if key is None:
         key, written = format_full_key("env", name), None if open_part else "".join(map(str, parts))
         other = ScriptValue(reason=explain_other_variable(name), written=written)
-        return ScriptSetting(
-            ScriptLocation(path, *at), OTHER, key, name, other, scope="<process>:export"
-        )
+        return ScriptSetting(ScriptLocation(path, *at), OTHER, key, name, other, scope=EXPORTS)
     reason = reason or (f"depends on {open_part}" if open_part else "")
     text, relative = remove_script_folder("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
@@ -98,9 +100,7 @@ def build_variable_setting(
     script_value = ScriptValue(
         value, reason, kind, written, default, relative=relative and not reason
     )
-    return ScriptSetting(
-        ScriptLocation(path, *at), "env", key, name, script_value, scope="<process>:export"
-    )
+    return ScriptSetting(ScriptLocation(path, *at), "env", key, name, script_value, scope=EXPORTS)
 
 
 def is_placeholder(text: str) -> bool:

@@ -16,7 +16,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.launches import list_launches
-from npuprof.scripts.preset import build_draft, carry_known_variables
+from npuprof.scripts.preset import build_draft, carry_known_variables, leave_to_commands
 from npuprof.scripts.preset_draft import Draft
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
@@ -88,10 +88,9 @@ def plan_replacement(
     path = before.file
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
-    is_mixed = shell and before.other_variables
-    names = [key.removeprefix("env.") for key in resolve("env").settings] if is_mixed else []
-    with_others = carry_known_variables(before, names)
-    candidates = list(_list_candidates(with_others, shell, marked, resolve))
+    names = [key.removeprefix("env.") for key in resolve("env").settings] if shell else []
+    of_exports = leave_to_commands(carry_known_variables(before, names), names)
+    candidates = list(_list_candidates(of_exports, shell, marked, resolve))
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
     if not equal and any(block.spec == spec for block in marked):
