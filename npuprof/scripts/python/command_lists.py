@@ -238,6 +238,9 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None
     match statement:
         case ast.AugAssign(target, ast.Add(), value):
             _extend(visitor, target, value, scope)
+        case ast.Assign([ast.Attribute(ast.Name("sys"), "argv")], value):
+            call = ast.copy_location(ast.Call(ast.Name("run"), [value], []), statement)
+            _read_call(visitor, call, scope)
 
 
 def _read_change(visitor: Visitor, call: ast.Call, scope: Scope) -> None:

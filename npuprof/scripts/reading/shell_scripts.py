@@ -265,6 +265,8 @@ class _ShellReader:
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain or re.match(r"#!.* -\w*a", text) is not None
         self.flags: dict[str, _Flags] = {}  #: by variable
+        #: of the items of arrays, by their file and position
+        self.conditions: dict[tuple[str, int, int], Branches] = {}
         self.steps: list[Step] = []
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
@@ -480,6 +482,8 @@ class _ShellReader:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
+        if self.flags and self._find_flags(words[0]):
+            words = self._fill_words(words)  # the command is in an array
         first = _name_program(words[0])
         # most commands end here
         is_read = first in _READ or first in PREFIXES or _BUILTINS.fullmatch(first)
@@ -539,10 +543,17 @@ class _ShellReader:
             self._add_conversion(words)
         if (started := program_arguments.find_start(words)) is not None:
             program, program_words = started
-            settings = program_arguments.read_arguments(
+            for setting in program_arguments.read_arguments(
                 self._name_file(), program, self._fill_words(program_words), self.command.text
-            )
-            self.settings += map(self._complete, settings)
+            ):
+                place = setting.file, setting.line, setting.column
+                whole = self._complete(setting)
+                more = [
+                    branch
+                    for branch in self.conditions.get(place, ())
+                    if branch not in whole.branches
+                ]
+                self.settings.append(whole._replace(branches=(*whole.branches, *more)))
 
     def _read_code(self, arguments: Sequence[Word]) -> None:
         """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
@@ -671,11 +682,17 @@ class _ShellReader:
 
     def _record_flags(self, name: str, word: Word) -> None:
         """Record the words of an array, or the flags in a literal text, with their conditions."""
-        self.flags.pop(name, None)
-        if word.text.endswith("+=") or word.open_part:
+        before = self.flags.pop(name, None)
+        is_added = word.text.endswith("+=")
+        if word.open_part or (is_added and not (before and before.is_array and word.items)):
             return
         if word.items:
-            self.flags[name] = _Flags(self.branches, word.items, is_array=True)
+            flags = before if before and is_added else _Flags(self.branches, (), is_array=True)
+            count_steps(len(flags.words))
+            self.flags[name] = flags._replace(words=(*flags.words, *word.items))
+            file = self._name_file()
+            for item in word.items:
+                self.conditions[file, item.line, item.column] = self.branches
             return
         text = word.value.text
         # a shell expands patterns and quotes of an unquoted variable again
