@@ -16,10 +16,11 @@ from npuprof import catalog
 from npuprof.catalog.programs import Program, load_programs
 from npuprof.model import Record
 from npuprof.scripts.python.atc_calls import RUNNERS, build_argument
+from npuprof.scripts.python.calls import find_entered
 from npuprof.scripts.python.environ import holds_variables, report_table
 from npuprof.scripts.python.expressions import format_expression, name_callee
 from npuprof.scripts.python.loops import follow_name
-from npuprof.scripts.python.returned_values import find_returned_value
+from npuprof.scripts.python.returned_values import find_only_return, find_returned_value
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.reading.program_arguments import find_start, mentions_program, read_arguments
@@ -34,6 +35,8 @@ _QUIET = re.compile(
 )
 #: A model's name or path.
 _MODEL = re.compile(r"[\w.~-]*(?:/[\w.-]+)+(?<!\.py)(?<!\.sh)")
+#: What precedes the name of a module in ``sys.argv``.
+_MODULE = Word(0, 0, ("-m",))
 _MODEL_KEYWORDS = ("model", "model_name", "model_path")
 #: The maximum length of a chain of names and lists.
 _DEEPEST = 8
@@ -103,7 +106,7 @@ def _iterate_starts(visitor: Visitor, call: ast.Call, scope: Scope) -> Iterator[
             words = [item.word for item in found.items]
             if shell := next((word for word in words if _is_shell_text(word)), None):
                 yield _Start(text=shell)
-            elif (started := find_start(words)) is not None:
+            elif (started := find_start(words) or find_start([_MODULE, *words])) is not None:
                 program, arguments = started
                 rest = len(words) - len(arguments)
                 yield _Start(program, found.items[rest:], found.branches)
@@ -181,6 +184,10 @@ def _list_versions(visitor: Visitor, node: ast.expr, scope: Scope, depth: int) -
             return _list_versions(visitor, inner, scope, depth + 1)
         case ast.Call():
             returned = find_returned_value(node, scope)
+            entered = None if returned else find_entered(node, ast.Expr(node), scope)
+            if entered and isinstance(entered.function, ast.FunctionDef):
+                value = find_only_return(entered.function)
+                returned = (value, Scope(entered.function, entered.scope)) if value else None
             return _list_versions(visitor, *returned, depth + 1) if returned else []
         case ast.Name() | ast.Attribute():
             known = _find_lists(visitor, node, scope)
