@@ -10,7 +10,9 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from functools import reduce
+from itertools import groupby, zip_longest
+from operator import attrgetter
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, load_programs
@@ -19,12 +21,12 @@ from npuprof.scripts.python.atc_calls import RUNNERS, build_argument
 from npuprof.scripts.python.calls import find_entered
 from npuprof.scripts.python.environ import holds_variables, report_table
 from npuprof.scripts.python.expressions import format_expression, name_callee
-from npuprof.scripts.python.loops import follow_name
-from npuprof.scripts.python.returned_values import find_only_return, find_returned_value
+from npuprof.scripts.python.loops import bind_call_arguments, follow_name
+from npuprof.scripts.python.returned_values import find_only_return
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.reading.program_arguments import find_start, mentions_program, read_arguments
-from npuprof.scripts.script_records import OTHER, Branches, ScriptSetting, are_exclusive
+from npuprof.scripts.script_records import OTHER, Branches, are_exclusive
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import count_steps
 
@@ -40,106 +42,95 @@ _MODULE = Word(0, 0, ("-m",))
 _MODEL_KEYWORDS = ("model", "model_name", "model_path")
 #: The maximum length of a chain of names and lists.
 _DEEPEST = 8
+#: Longer lists are no command lines.
+_MOST_ITEMS = 500
 _UNKNOWN_NAME = re.compile(r"\W+")
 
 
-class Item(Record):
-    """An argument of a list, and the conditions under which the list has it."""
-
-    word: Word
-    branches: Branches
-
-
 class CommandList(Record):
-    """A list of arguments that a variable has under conditions."""
+    """The arguments that a list has under conditions; each may have more conditions."""
 
-    items: tuple[Item, ...]
+    items: tuple[tuple[Word, Branches], ...]
     branches: Branches
-
-
-class _Start(Record):
-    """A started program, its arguments and its conditions; or else a ``text`` for a shell."""
-
-    program: Program | None = None
-    arguments: tuple[Item, ...] = ()
-    branches: Branches = ()
-    text: Word | None = None
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    _read_change(visitor, call, scope)
-    starts = list(_iterate_starts(visitor, call, scope))
+    match call:
+        case ast.Call(ast.Attribute(changed, "extend"), [value]):
+            _extend(visitor, changed, value, scope)
+        case ast.Call(ast.Attribute(changed, "append"), [value]):
+            _extend(visitor, changed, ast.List([value], ast.Load()), scope)
+    name = name_callee(call)
+    if not name or hasattr(builtins, name) or _QUIET.fullmatch(name):
+        return
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    starts = [start for value in values for start in _iterate_starts(visitor, call, value, scope)]
     if not starts:
         return
     visitor.launch = call
     first = len(visitor.settings)
-    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for value in values:
         if holds_variables(value, scope):
             report_table(visitor, value, scope)
-    own = [setting._replace(command=_name_command(call)) for setting in visitor.settings[first:]]
-    visitor.settings[first:] = own
     new: dict[tuple[str, int, int], str] = {}
-    for start in starts:
-        if start.text is not None:
-            _report_text(visitor, call, start.text)
-        elif start.program is not None:
-            new |= _report_arguments(visitor, call, start.program, start)
+    for program, arguments in starts:
+        if program is None:
+            _report_text(visitor, arguments.items[0][0])
+        else:
+            new |= _report_arguments(visitor, program, arguments)
     visitor.launches |= new
+    command = f"line {call.lineno}"
+    own = [setting._replace(command=command) for setting in visitor.settings[first:]]
+    visitor.settings[first:] = own
 
 
-def _name_command(call: ast.Call) -> str:
-    return f"line {call.lineno}"
+def _iterate_starts(
+    visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope
+) -> Iterator[tuple[Program | None, CommandList]]:
+    """Yield the programs that an argument of a call starts; None with a text for a shell."""
+    here = visitor.branches
+    is_runner = name_callee(call) in RUNNERS
+    if is_runner and (text := _fold_text(visitor, value, scope)) is not None:
+        yield None, CommandList(((text, here),), here)
+    for found in _list_versions(visitor, value, scope, 0):
+        words = [word for word, _ in found.items]
+        started = find_start(words) or find_start([_MODULE, *words])
+        shell = [item for item in found.items if _is_shell_text(item[0])]
+        if shell:
+            yield None, found._replace(items=tuple(shell))
+        elif started is not None:
+            program, arguments = started
+            yield program, found._replace(items=found.items[len(words) - len(arguments) :])
+        elif words and not is_runner and (marked := _find_marked(words)) is not None:
+            is_open = words[0].text.startswith("-") and "--model" not in map(_get_text, words)
+            model = _find_model(visitor, call, scope) if is_open else None
+            items = [(model, here), *found.items] if model else found.items
+            yield marked, found._replace(items=tuple(items))
 
 
-def _iterate_starts(visitor: Visitor, call: ast.Call, scope: Scope) -> Iterator[_Start]:
-    """Yield the command lines that a call is passed."""
-    name = name_callee(call)
-    if not name or hasattr(builtins, name) or _QUIET.fullmatch(name):
-        return
-    is_runner = name in RUNNERS
-    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
-    for value in values:
-        if is_runner and (text := _fold_text(visitor, value, scope)) is not None:
-            yield _Start(text=text)
-            continue
-        for found in _list_versions(visitor, value, scope, 0):
-            words = [item.word for item in found.items]
-            if shell := next((word for word in words if _is_shell_text(word)), None):
-                yield _Start(text=shell)
-            elif (started := find_start(words) or find_start([_MODULE, *words])) is not None:
-                program, arguments = started
-                rest = len(words) - len(arguments)
-                yield _Start(program, found.items[rest:], found.branches)
-            elif not is_runner and (marked := _find_marked(words)) is not None:
-                model = _find_model(visitor, call, scope) if words[0].text.startswith("-") else []
-                has_model = any(word.text.startswith("--model") for word in words)
-                items = found.items if has_model else (*model, *found.items)
-                yield _Start(marked, tuple(items), found.branches)
+_get_text = attrgetter("text")
 
 
-def _find_model(visitor: Visitor, call: ast.Call, scope: Scope) -> list[Item]:
+def _find_model(visitor: Visitor, call: ast.Call, scope: Scope) -> Word | None:
     """Return the model that a call is passed next to the flags, as an argument."""
     named = [keyword.value for keyword in call.keywords if keyword.arg in _MODEL_KEYWORDS]
-    for value in (*named, *call.args[:1]):
-        text, _ = visitor.evaluate_expression(value, scope)
-        if isinstance(text, str) and _MODEL.fullmatch(text):
-            return [Item(build_argument(visitor, value, scope), visitor.branches)]
-    return []
+    words = [build_argument(visitor, value, scope) for value in (*named, *call.args[:1])]
+    return next((word for word in words if _MODEL.fullmatch(word.text)), None)
 
 
 def _is_shell_text(word: Word) -> bool:
     """Return whether a word of a list is a command for a shell that starts a program."""
     text = word.text
-    return " " in text and not text.startswith(("-", "{")) and mentions_program(text.encode())
+    is_text = " " in text and not word.open_part and not text.startswith(("-", "{"))
+    return is_text and mentions_program(text.encode(errors="replace"))
 
 
 def _find_marked(words: Sequence[Word]) -> Program | None:
     """Return the program whose own flags are in a list of arguments, each with its value."""
-    if words and not words[0].text.startswith("-") and not _MODEL.fullmatch(words[0].text):
+    if not words[0].text.startswith("-") and not _MODEL.fullmatch(words[0].text):
         return None  # of another program
-    flags = [word.text.partition("=")[0] for word in words if word.text.startswith("--")]
     for program in load_programs():
-        names = {program.spell_argument(flag[2:]) for flag in flags}
+        names = {program.spell_argument(word.text.partition("=")[0][2:]) for word in words}
         if names.isdisjoint((*program.marks, *program.tables)):
             continue
         for word, following in zip_longest(words, words[1:]):
@@ -163,32 +154,32 @@ def _list_versions(visitor: Visitor, node: ast.expr, scope: Scope, depth: int) -
     if depth > _DEEPEST:
         return []
     match node:
-        case ast.List(items) | ast.Tuple(items):
-            versions = [CommandList((), here)]
-            for item in items:
-                if isinstance(item, ast.Starred):
-                    added = _list_versions(visitor, item.value, scope, depth + 1)
+        case ast.List(items) | ast.Tuple(items) if len(items) <= _MOST_ITEMS:
+            parts: list[list[CommandList]] = []
+            for is_list, group in groupby(items, lambda item: isinstance(item, ast.Starred)):
+                if is_list:
+                    parts += [_list_part(visitor, item, scope, depth) for item in group]
                 else:
-                    added = []
-                word = build_argument(visitor, item, scope)
-                versions = _join(versions, added or [CommandList((Item(word, here),), here)])
-            return versions
+                    words = [build_argument(visitor, item, scope) for item in group]
+                    parts.append([CommandList(tuple((word, here) for word in words), here)])
+            return reduce(_join, parts) if parts else [CommandList((), here)]
         case ast.BinOp(left, ast.Add(), right):
             first = _list_versions(visitor, left, scope, depth + 1)
-            second = _list_versions(visitor, right, scope, depth + 1)
-            unknown = CommandList((Item(build_argument(visitor, right, scope), here),), here)
-            return _join(first, second or [unknown]) if first else []
+            return _join(first, _list_part(visitor, right, scope, depth)) if first else []
         case ast.Call(ast.Name("list" | "tuple"), [inner]) | ast.Call(
             ast.Attribute(inner, "copy"), []
         ):
             return _list_versions(visitor, inner, scope, depth + 1)
         case ast.Call():
-            returned = find_returned_value(node, scope)
-            entered = None if returned else find_entered(node, ast.Expr(node), scope)
-            if entered and isinstance(entered.function, ast.FunctionDef):
-                value = find_only_return(entered.function)
-                returned = (value, Scope(entered.function, entered.scope)) if value else None
-            return _list_versions(visitor, *returned, depth + 1) if returned else []
+            entered = find_entered(node, ast.Expr(node), scope)
+            function = entered.function if entered else None
+            if not entered or not isinstance(function, ast.FunctionDef):
+                return []
+            inside = Scope(function, entered.scope)
+            bound = bind_call_arguments(function, inside, entered.call, scope)
+            returned = find_only_return(function)
+            inside = inside.with_bound(bound or {})
+            return _list_versions(visitor, returned, inside, depth + 1) if returned else []
         case ast.Name() | ast.Attribute():
             known = _find_lists(visitor, node, scope)
             if known is not None:
@@ -198,6 +189,15 @@ def _list_versions(visitor: Visitor, node: ast.expr, scope: Scope, depth: int) -
     return []
 
 
+def _list_part(visitor: Visitor, node: ast.expr, scope: Scope, depth: int) -> list[CommandList]:
+    """Return the lists that are added to another one; an unknown list is one unknown argument."""
+    inner = node.value if isinstance(node, ast.Starred) else node
+    if versions := _list_versions(visitor, inner, scope, depth + 1):
+        return versions
+    here = visitor.branches
+    return [CommandList(((build_argument(visitor, node, scope), here),), here)]
+
+
 def _join(first: Sequence[CommandList], second: Sequence[CommandList]) -> list[CommandList]:
     """Return each list of the first ones with each of the second ones that may follow it."""
     joined = [
@@ -205,6 +205,7 @@ def _join(first: Sequence[CommandList], second: Sequence[CommandList]) -> list[C
         for before in first
         for after in second
         if not are_exclusive(before.branches, after.branches)
+        and len(before.items) + len(after.items) <= _MOST_ITEMS
     ]
     count_steps(sum(len(found.items) for found in joined))
     return joined[:_DEEPEST]
@@ -212,9 +213,8 @@ def _join(first: Sequence[CommandList], second: Sequence[CommandList]) -> list[C
 
 def _name_list(node: ast.expr, scope: Scope) -> tuple[str, Scope]:
     name, home = scope.name_outside(format_expression(node))
-    if "." in name and home.outer is not None:  # of the object, for all its methods
-        home = home.outer
-    return name, home
+    # an attribute is the object's, in all its methods
+    return name, home.outer if "." in name and home.outer is not None else home
 
 
 def _find_lists(visitor: Visitor, node: ast.expr, scope: Scope) -> list[CommandList] | None:
@@ -233,12 +233,11 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
     if visitor.dead or not isinstance(target, (ast.Name, ast.Attribute)):
         return
     name, home = _name_list(target, scope)
-    here = visitor.branches
     before = visitor.lists.get((home.name, name), [])
     versions = _list_versions(visitor, value, scope, 0)
     if before or versions:
-        kept = [found for found in before if are_exclusive(found.branches, here)]
-        visitor.lists[home.name, name] = [*kept, *versions]
+        kept = [found for found in before if are_exclusive(found.branches, visitor.branches)]
+        visitor.lists[home.name, name] = [*kept, *versions][:_DEEPEST]
 
 
 def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None:
@@ -250,55 +249,35 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None
             _read_call(visitor, call, scope)
 
 
-def _read_change(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    match call:
-        case ast.Call(ast.Attribute(changed, "extend"), [value]):
-            _extend(visitor, changed, value, scope)
-        case ast.Call(ast.Attribute(changed, "append"), [value]):
-            _extend(visitor, changed, ast.List([value], ast.Load()), scope)
-
-
 def _extend(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     known = _find_lists(visitor, target, scope)
-    if not known or visitor.dead:
-        return
-    here = visitor.branches
-    added = _list_versions(visitor, value, scope, 0)
-    if not added:
-        added = [CommandList((Item(build_argument(visitor, value, scope), here),), here)]
-    extended: list[CommandList] = []
-    for found in known:
-        is_other = are_exclusive(found.branches, here)
-        extended += [found] if is_other else _join([found], added)
-    known[:] = extended
+    if known and not visitor.dead:
+        added = _list_part(visitor, value, scope, 0)
+        others = [found for found in known if are_exclusive(found.branches, visitor.branches)]
+        known[:] = [*others, *_join([found for found in known if found not in others], added)]
 
 
 # -- reports --------------------------------------------------------------------------------------
 
 
 def _report_arguments(
-    visitor: Visitor, call: ast.Call, program: Program, start: _Start
+    visitor: Visitor, program: Program, arguments: CommandList
 ) -> dict[tuple[str, int, int], str]:
     """Report the arguments of a program, those of a known launch as parts of it.
 
     Return the scope of the launch by the file and position of its arguments.
     """
     path = visitor.module.path
-    words = [item.word for item in start.arguments]
-    branches = {(item.word.line, item.word.column): item.branches for item in start.arguments}
-    known = (visitor.launches.get((path, *place)) for place in branches)
-    scope = next(filter(None, known), "")
-    before = visitor.branches
-    for setting in read_arguments(path, program, words, ""):
+    branches = {(path, word.line, word.column): more for word, more in arguments.items}
+    scope = next(filter(None, map(visitor.launches.get, branches)), "")
+    for setting in read_arguments(path, program, [word for word, _ in arguments.items], ""):
         scope = scope or setting.scope
-        place = setting.line, setting.column
+        place = path, setting.line, setting.column
         # a helper may be passed the list that it starts the program with
-        if (path, *place) not in visitor.launches:
-            every = dict.fromkeys((*start.branches, *branches.get(place, ())))
-            more = [branch for branch in every if branch not in before]
-            placed = setting._replace(scope=scope, command=_name_command(call))
-            visitor.add_read(placed, more)
-    return dict.fromkeys(((path, *place) for place in branches), scope)
+        if place not in visitor.launches:
+            more = (*arguments.branches, *branches.get(place, ()))
+            visitor.add_read(setting._replace(scope=scope), more)
+    return dict.fromkeys(branches, scope)
 
 
 def _fold_text(visitor: Visitor, node: ast.expr, scope: Scope) -> Word | None:
@@ -325,20 +304,16 @@ def _fold_part(visitor: Visitor, part: ast.expr, scope: Scope) -> str:
     return f"${{{_UNKNOWN_NAME.sub('_', format_expression(inner)).strip('_') or '_'}}}"
 
 
-def _report_text(visitor: Visitor, call: ast.Call, text: Word) -> None:
+def _report_text(visitor: Visitor, text: Word) -> None:
     """Report what a shell's text sets and starts, at the place of the text."""
     from npuprof.scripts.reading.shell_scripts import find_shell_settings
 
-    settings, _ = find_shell_settings(visitor.module.path, text.text, (text.line, text.column), "")
-    for setting in settings:
-        placed = setting.with_location(line=text.line, column=text.column)
-        visitor.add_read(_place(placed, call, text.line), setting.branches)
-
-
-def _place(setting: ScriptSetting, call: ast.Call, line: int) -> ScriptSetting:
-    if setting.surface in ("env", OTHER):
-        return setting._replace(command=_name_command(call), scope="<process>:os.environ")
-    return setting._replace(command=_name_command(call), scope=f"{setting.surface}@{line}")
+    place = text.line, text.column
+    for setting in find_shell_settings(visitor.module.path, text.text, place, "")[0]:
+        is_variable = setting.surface in ("env", OTHER)
+        scope = "<process>:os.environ" if is_variable else f"{setting.surface}@{text.line}"
+        placed = setting.with_location(line=text.line, column=text.column)._replace(scope=scope)
+        visitor.add_read(placed, setting.branches)
 
 
 def _list_markers() -> tuple[str, ...]:

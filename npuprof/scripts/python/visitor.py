@@ -546,9 +546,10 @@ class Visitor:
         """Add a parsed setting, in execution order and under the current conditions and more."""
         count_steps(SETTING_STEPS)
         self._order += 1
+        branches = tuple(dict.fromkeys((*self.branches, *more)))
         self.settings.append(
             setting._replace(
-                branches=(*self.branches, *more) if setting.name else (),
+                branches=branches if setting.name else (),
                 order=self._order,
                 dead=self.dead > 0,
             )
