@@ -11,7 +11,7 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from operator import attrgetter
 
 from npuprof import catalog
@@ -39,11 +39,10 @@ _QUIET = re.compile(
 _MODEL = re.compile(r"[\w.~-]*(?:/[\w.-]+)+(?<!\.py)(?<!\.sh)")
 #: What precedes the name of a module in ``sys.argv``.
 _MODULE = Word(0, 0, ("-m",))
-_MODEL_KEYWORDS = ("model", "model_name", "model_path")
 #: The maximum length of a chain of names and lists.
 _DEEPEST = 8
 #: Longer lists are no command lines.
-_MOST_ITEMS = 500
+_MOST_ITEMS = 300
 _UNKNOWN_NAME = re.compile(r"\W+")
 
 
@@ -56,10 +55,8 @@ class CommandList(Record):
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     match call:
-        case ast.Call(ast.Attribute(changed, "extend"), [value]):
+        case ast.Call(ast.Attribute(changed, "append" | "extend"), [value]):
             _extend(visitor, changed, value, scope)
-        case ast.Call(ast.Attribute(changed, "append"), [value]):
-            _extend(visitor, changed, ast.List([value], ast.Load()), scope)
     name = name_callee(call)
     if not name or hasattr(builtins, name) or _QUIET.fullmatch(name):
         return
@@ -113,7 +110,7 @@ _get_text = attrgetter("text")
 
 def _find_model(visitor: Visitor, call: ast.Call, scope: Scope) -> Word | None:
     """Return the model that a call is passed next to the flags, as an argument."""
-    named = [keyword.value for keyword in call.keywords if keyword.arg in _MODEL_KEYWORDS]
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "model"]
     words = [build_argument(visitor, value, scope) for value in (*named, *call.args[:1])]
     return next((word for word in words if _MODEL.fullmatch(word.text)), None)
 
@@ -155,14 +152,8 @@ def _list_versions(visitor: Visitor, node: ast.expr, scope: Scope, depth: int) -
         return []
     match node:
         case ast.List(items) | ast.Tuple(items) if len(items) <= _MOST_ITEMS:
-            parts: list[list[CommandList]] = []
-            for is_list, group in groupby(items, lambda item: isinstance(item, ast.Starred)):
-                if is_list:
-                    parts += [_list_part(visitor, item, scope, depth) for item in group]
-                else:
-                    words = [build_argument(visitor, item, scope) for item in group]
-                    parts.append([CommandList(tuple((word, here) for word in words), here)])
-            return reduce(_join, parts) if parts else [CommandList((), here)]
+            parts = [_list_part(visitor, item, scope, depth) for item in items]
+            return reduce(_join, parts, [CommandList((), here)])
         case ast.BinOp(left, ast.Add(), right):
             first = _list_versions(visitor, left, scope, depth + 1)
             return _join(first, _list_part(visitor, right, scope, depth)) if first else []
@@ -207,7 +198,7 @@ def _join(first: Sequence[CommandList], second: Sequence[CommandList]) -> list[C
         if not are_exclusive(before.branches, after.branches)
         and len(before.items) + len(after.items) <= _MOST_ITEMS
     ]
-    count_steps(sum(len(found.items) for found in joined))
+    count_steps(len(joined))
     return joined[:_DEEPEST]
 
 
@@ -286,22 +277,15 @@ def _fold_text(visitor: Visitor, node: ast.expr, scope: Scope) -> Word | None:
     Unknown parts of an f-string become expansions.
     """
     written, home = follow_name(node, scope)
-    if isinstance(written, ast.JoinedStr):
-        text = "".join(_fold_part(visitor, part, home) for part in written.values)
-    else:
-        folded, _ = visitor.evaluate_expression(written, home)
-        text = folded if isinstance(folded, str) else ""
-    if not mentions_program(text.encode(errors="replace")):
-        return None
-    return Word(*visitor.locate(written), (text,), quoted=True)
-
-
-def _fold_part(visitor: Visitor, part: ast.expr, scope: Scope) -> str:
-    inner = part.value if isinstance(part, ast.FormattedValue) else part
-    value, reason = visitor.evaluate_expression(inner, scope)
-    if not reason:
-        return str(value)
-    return f"${{{_UNKNOWN_NAME.sub('_', format_expression(inner)).strip('_') or '_'}}}"
+    text = ""
+    for part in written.values if isinstance(written, ast.JoinedStr) else [written]:
+        inner = part.value if isinstance(part, ast.FormattedValue) else part
+        value, reason = visitor.evaluate_expression(inner, home)
+        name = _UNKNOWN_NAME.sub("_", format_expression(inner)) if reason else ""
+        text += f"${{{name}}}" if reason else str(value)
+    if not isinstance(written, ast.List) and mentions_program(text.encode(errors="replace")):
+        return Word(*visitor.locate(written), (text,), quoted=True)
+    return None
 
 
 def _report_text(visitor: Visitor, text: Word) -> None:
