@@ -16,8 +16,8 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
 from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
@@ -687,9 +687,9 @@ class _ShellReader:
         if word.open_part or (is_added and not (before and before.is_array and word.items)):
             return
         if word.items:
-            flags = before if before and is_added else _Flags(self.branches, (), is_array=True)
-            count_steps(len(flags.words))
-            self.flags[name] = flags._replace(words=(*flags.words, *word.items))
+            array = before if before and is_added else _Flags(self.branches, (), is_array=True)
+            count_steps(len(array.words))
+            self.flags[name] = array._replace(words=(*array.words, *word.items))
             file = self._name_file()
             for item in word.items:
                 self.conditions[file, item.line, item.column] = self.branches

@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 
 from npuprof.scripts.python import (
     atc_calls,
-    command_lists,
     environ,
     global_options_calls,
     nested_configs,
@@ -25,6 +24,7 @@ from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.parameter_map import find_commented_settings
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.visitor import Surface, Visitor
+from npuprof.scripts.reading import command_lists
 from npuprof.scripts.reading.program_arguments import mentions_program
 from npuprof.scripts.script_records import IdleConfig, ImportedFile, ScriptSetting
 

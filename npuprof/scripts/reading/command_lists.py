@@ -11,7 +11,7 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from operator import attrgetter
 
 from npuprof import catalog
@@ -26,8 +26,9 @@ from npuprof.scripts.python.returned_values import find_only_return
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.reading.program_arguments import find_start, mentions_program, read_arguments
-from npuprof.scripts.script_records import OTHER, Branches, are_exclusive
-from npuprof.scripts.shell_lexer import Word
+from npuprof.scripts.reading.variable_files import build_variable_setting
+from npuprof.scripts.script_records import Branches, are_exclusive
+from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
 #: Calls that start nothing: they compare, parse or change a list.
@@ -43,6 +44,8 @@ _MODULE = Word(0, 0, ("-m",))
 _DEEPEST = 8
 #: Longer lists are no command lines.
 _MOST_ITEMS = 300
+_BEFORE = ("export", "env", "exec", "nohup")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _UNKNOWN_NAME = re.compile(r"\W+")
 
 
@@ -290,14 +293,23 @@ def _fold_text(visitor: Visitor, node: ast.expr, scope: Scope) -> Word | None:
 
 def _report_text(visitor: Visitor, text: Word) -> None:
     """Report what a shell's text sets and starts, at the place of the text."""
-    from npuprof.scripts.reading.shell_scripts import find_shell_settings
-
+    path = visitor.module.path
     place = text.line, text.column
-    for setting in find_shell_settings(visitor.module.path, text.text, place, "")[0]:
-        is_variable = setting.surface in ("env", OTHER)
-        scope = "<process>:os.environ" if is_variable else f"{setting.surface}@{text.line}"
-        placed = setting.with_location(line=text.line, column=text.column)._replace(scope=scope)
-        visitor.add_read(placed, setting.branches)
+    for command in parse_shell_commands(text.text):
+        words = [word.with_position(*place) for word in command]
+        for word in takewhile(_may_precede, words):
+            if "=" in word.text:
+                name = word.text.partition("=")[0]
+                setting = build_variable_setting(path, place, name, word.value.parts)
+                visitor.add_read(setting._replace(scope="<process>:os.environ"))
+        if (started := find_start(words)) is not None:
+            for setting in read_arguments(path, *started, ""):
+                visitor.add_read(setting)
+
+
+def _may_precede(word: Word) -> bool:
+    """Return whether a word sets a variable, or may precede one that does."""
+    return word.keyword in _BEFORE or _ASSIGNMENT.match(word.text) is not None
 
 
 def _list_markers() -> tuple[str, ...]:
