@@ -543,17 +543,10 @@ class _ShellReader:
             self._add_conversion(words)
         if (started := program_arguments.find_start(words)) is not None:
             program, program_words = started
-            for setting in program_arguments.read_arguments(
+            settings = program_arguments.read_arguments(
                 self._name_file(), program, self._fill_words(program_words), self.command.text
-            ):
-                place = setting.file, setting.line, setting.column
-                whole = self._complete(setting)
-                more = [
-                    branch
-                    for branch in self.conditions.get(place, ())
-                    if branch not in whole.branches
-                ]
-                self.settings.append(whole._replace(branches=(*whole.branches, *more)))
+            )
+            self.settings += map(self._complete, settings)
 
     def _read_code(self, arguments: Sequence[Word]) -> None:
         """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
@@ -750,11 +743,13 @@ class _ShellReader:
         self, setting: ScriptSetting, function: str = "", of_command: bool = True
     ) -> ScriptSetting:
         """Return a setting with the conditions, the order and the call of the command."""
+        place = setting.file, setting.line, setting.column
+        branches = dict.fromkeys((*self.branches, *self.conditions.get(place, ())))
         if self.command.call:
             setting = setting.with_location(call=self.command.call)
         return setting._replace(
             function=function,
-            branches=self.branches if setting.name else (),
+            branches=tuple(branches) if setting.name else (),
             command=self._name_line(self.command[0]) if of_command else "",
             unused=self.idle or setting.unused,
             order=self.number,
