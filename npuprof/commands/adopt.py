@@ -131,7 +131,8 @@ class Adopt(Verb):
             f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources))
             for leaf in (proposal.family.leaves if proposal.family else ())
         }
-        report = _Report(proposal.texts, sources, adoption, other_notes, self.dry_run)
+        has_all = bool(standing) and not rejected
+        report = _Report(proposal.texts, sources, adoption, other_notes, self.dry_run, has_all)
         problems += adoption.faults
         code = int(self.strict and bool(adoption.unchanged or other_notes))
         if select_errors(problems):
@@ -301,13 +302,17 @@ def _write(home: Folder, new: dict[str, NewFile], writes: list[PlannedWrite]) ->
 
 
 class _Report(Record):
-    """The result of an adoption: new presets, their scripts, and notes on other scripts."""
+    """The result of an adoption: new presets, their scripts, and notes on other scripts.
+
+    ``has_all`` means that, without new presets, the store has those of all scripts.
+    """
 
     texts: dict[str, str]
     sources: dict[str, list[str]]
     adoption: Adoption
     other_notes: dict[str, str]
     dry_run: bool
+    has_all: bool
 
     def format_notes(self, store: str) -> list[str]:
         """Return the summary: unchanged scripts with reasons, new presets, adopted scripts."""
@@ -334,9 +339,9 @@ class _Report(Record):
         adopted = self.adoption.adopted
         unchanged = self.adoption.unchanged
         leaves = sum(name in self.texts for name in self.sources)
-        done = f"{store} has all the presets already"
+        verb = "would write" if self.dry_run else "wrote"
+        done = f"{store} has all the presets already" if self.has_all else f"{verb} no preset"
         if leaves:
-            verb = "would write" if self.dry_run else "wrote"
             parts = len(self.texts) - leaves
             shared = f" and {format_count(parts, 'shared part')}" if parts else ""
             done = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}"

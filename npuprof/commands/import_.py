@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable
 
 from npuprof import catalog
+from npuprof.catalog.programs import find_program
 from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, formats
 from npuprof.document import keys, parse_document
@@ -23,7 +24,7 @@ from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.file_discovery import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
-from npuprof.scripts.naming import name_all_drafts, name_drafts
+from npuprof.scripts.naming import name_all_drafts, name_drafts, preset_name
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_draft import Draft, Note
 from npuprof.scripts.preset_text import (
@@ -162,6 +163,9 @@ class Import(Verb):
             else []
         )
         if path is not None and not path.endswith(".toml"):
+            if len({draft.file for draft in good}) == 1 and all(map(_starts_program, good)):
+                script = preset_name(good[0].file)
+                texts = build_family(good, _find_folder_in_store(path), script=script).files
             return None, [*nothing, _write_folder(texts, path, self.force), *notes]
         if len(texts) > 1:
             names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
@@ -371,6 +375,11 @@ class _Scripts:
         ]
         lines += [escape_controls(str(problem)) for problem in self.problems]
         return "".join(f"{line}\n" for line in lines)
+
+
+def _starts_program(draft: Draft) -> bool:
+    """Return whether a preset is of the start of a program."""
+    return any(find_program(surface) for surface in draft.surfaces)
 
 
 def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:

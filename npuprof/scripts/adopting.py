@@ -14,7 +14,7 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.isolating import isolate_faults
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.preset import build_drafts, leave_to_commands
 from npuprof.scripts.preset_draft import Draft, Pair, list_pairs
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
@@ -72,10 +72,11 @@ def list_drafts(
     own = {}
     for path, script in scripts.items():
         with isolate_faults(path, problems):
-            rest = exclude_passed(script.imported)
+            imported = leave_to_commands(script.imported)
+            rest = exclude_passed(imported)
             # exclude_passed returns the same object for a file that nothing calls
-            if rest is not script.imported:
-                complete[path] = build_drafts(script.imported, None)
+            if rest is not imported:
+                complete[path] = build_drafts(imported, None)
             own[path] = build_drafts(rest, None)
     path_of_file = {
         os.path.normpath(path): path

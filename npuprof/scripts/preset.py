@@ -5,12 +5,16 @@ Effective constants are included, all others listed with location and reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from itertools import product, takewhile
+from operator import attrgetter
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import find_meant_variable
+from npuprof.catalog.execution import find_meant_variable, is_known_variable, is_own_variable
+from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.programs import find_program
 from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.checks.judging import judge_value_alone
 from npuprof.document import keys
@@ -28,6 +32,7 @@ from npuprof.scripts.preset_text import (
     format_preset,
 )
 from npuprof.scripts.python.config_classes import list_class_arguments
+from npuprof.scripts.reading.variable_files import EXPORTS, leave_out, mark_placeholders
 from npuprof.scripts.script_records import (
     GOES_NOWHERE,
     TAKEN_BACK,
@@ -35,6 +40,7 @@ from npuprof.scripts.script_records import (
     Branches,
     ImportedFile,
     ScriptSetting,
+    are_exclusive,
 )
 
 _MIXIN = "a mix-in preset, composed over this one with --with"
@@ -50,11 +56,10 @@ def build_drafts(
     configuration without others are listed with the first other configuration. ``take_defaults``
     uses flag defaults as values.
     """
-    launches = list_launches(_keep_only_config(imported))
-    drafts = {
-        launch.scope: build_draft(imported.file, launch, folders, take_defaults)
-        for launch in launches
-    }
+    imported = _keep_only_config(carry_known_variables(imported))
+    launches = list_launches(imported)
+    build = partial(build_draft, imported.file, folders=folders, take_defaults=take_defaults)
+    drafts = {launch.scope: build(launch) for launch in launches}
     given_sessions = {
         scope: session.scope
         for scope, session in find_given_sessions(imported, launches).items()
@@ -62,6 +67,7 @@ def build_drafts(
     }
     for scope, session in given_sessions.items():
         _absorb_session(drafts[scope], drafts[session])
+    _add_own_exports(imported, launches, drafts, build)
     distinct = _add_exports(
         imported.file,
         [draft for scope, draft in drafts.items() if scope not in given_sessions.values()],
@@ -75,6 +81,103 @@ def build_drafts(
         draft.is_one_of_several = len(result) > 1
         draft.other_variables = imported.other_variables
     return result
+
+
+def carry_known_variables(
+    imported: ImportedFile, names: Collection[str] | None = None
+) -> ImportedFile:
+    """Return a file in which variables of other programs are settings.
+
+    Only if the file has a setting of Ascend's, and the catalogue knows the variable. With
+    ``names``, only these.
+    """
+    if not any(setting.key and not setting.commented for setting in imported.settings):
+        return imported
+    carried = {
+        id(setting): setting.with_value(value=setting.assigned.written, reason="", kind="str")
+        for setting in imported.other_variables
+        if isinstance(setting.assigned.written, str)
+        and (names is None or setting.name in names)
+        and is_known_variable(setting.name)
+        and not is_own_variable(setting.name)
+        and not any(setting.name in facts for facts in FACTS.values())
+    }
+    rest = [setting for setting in imported.other_variables if id(setting) not in carried]
+    settings = mark_placeholders((*imported.settings, *carried.values()))
+    return imported._replace(settings=tuple(settings), other_variables=tuple(rest))
+
+
+def leave_to_commands(imported: ImportedFile, names: Collection[str] = ()) -> ImportedFile:
+    """Return a file in which the variables of one command of a shell script are left to it.
+
+    A block would set them for all commands. Those with ``names`` stay as they are.
+    """
+    if imported.declarative:
+        return imported
+    settings = [
+        leave_out(setting, f"it is set for the command in {setting.command} only")
+        if setting.command and setting.scope == EXPORTS and setting.name not in names
+        else setting
+        for setting in imported.settings
+    ]
+    return imported._replace(settings=tuple(settings))
+
+
+def _add_own_exports(
+    imported: ImportedFile,
+    launches: list[Launch],
+    drafts: dict[str, Draft],
+    build: Callable[..., Draft],
+) -> None:
+    """Add to the draft of each started program the exports that reach it.
+
+    The drafts of exports keep those that reach none.
+    """
+    starts = [launch for launch in launches if find_program(launch.surface)]
+    order = sorted(imported.settings, key=attrgetter("order"))
+    ranks = {id(setting): rank for rank, setting in enumerate(order)}
+    for exports in [launch for launch in launches if starts and launch.surface == "env"]:
+        left = {id(setting): setting for setting in exports.settings}
+        for start in starts:
+            if own := _list_reaching(imported, exports, start, ranks):
+                outer = _find_common_branches(start)
+                draft = build(launch=exports._replace(settings=tuple(own)), outer=outer)
+                _absorb_draft(drafts[start.scope], draft)
+            for setting in own:
+                left.pop(id(setting), None)
+        del drafts[exports.scope]
+        if left:
+            rest = exports._replace(settings=tuple(left.values()))
+            drafts[exports.scope] = build(launch=rest)
+
+
+def _list_reaching(
+    imported: ImportedFile, exports: Launch, start: Launch, ranks: dict[int, int]
+) -> list[ScriptSetting]:
+    """Return the exports that reach a started program.
+
+    They are set before it, not in another branch, and not for another command.
+    """
+    last = start.settings[-1]
+    if imported.declarative:
+        return [setting for setting in exports.settings if setting in start.environment]
+    return [
+        setting
+        for setting in exports.settings
+        if ranks[id(setting)] < ranks[id(last)]
+        and setting.command in ("", last.command)
+        and not are_exclusive(setting.branches, last.branches)
+    ]
+
+
+def _find_common_branches(launch: Launch) -> Branches:
+    """Return the conditions of a whole launch."""
+    if launch.site:
+        return launch.site.branches
+    if find_program(launch.surface) is None:
+        return ()
+    same = zip(*(setting.branches for setting in launch.settings), strict=False)
+    return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, same))
 
 
 def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
@@ -127,12 +230,16 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
 
 
 def build_draft(
-    file: str, launch: Launch, folders: Sequence[str] | None, take_defaults: bool = False
+    file: str,
+    launch: Launch,
+    folders: Sequence[str] | None,
+    take_defaults: bool = False,
+    outer: Branches | None = None,
 ) -> Draft:
-    """Return the draft of one launch; conditions around all of it do not count."""
+    """Return the draft of one launch; ``outer`` conditions, by default its own, do not count."""
     draft = Draft(file, launch.surface)
     draft.labels, draft.place = launch.labels, launch.place
-    outer = launch.site.branches if launch.site else ()
+    outer = _find_common_branches(launch) if outer is None else outer
     condition = " and ".join(branch.test for branch in outer)
     draft.sources = [Source(file, launch.line, launch.function, condition)]
     for setting in launch.settings:
@@ -222,8 +329,8 @@ def _absorb_draft(home: Draft, draft: Draft) -> None:
     for key, value in draft.settings.items():
         home.settings.setdefault(key, value)
         home.origins.setdefault(key, draft.origins[key])
-    known = set(map(id, home.notes))  # several homes may share some
-    home.notes += [note for note in draft.notes if id(note) not in known]
+    known = {id(note.setting) for note in home.notes}
+    home.notes += [note for note in draft.notes if id(note.setting) not in known]
     home.assumed += draft.assumed
     home.surfaces |= draft.surfaces - {"env"}
 
@@ -316,6 +423,8 @@ def _find_session_obstacle(setting: ScriptSetting) -> tuple[str, str]:
 
 def _find_variable_obstacle(name: str) -> tuple[str, str]:
     variable = catalog.find_variable(name)
+    if variable is None and is_known_variable(name):
+        return "", ""
     if variable is None:
         meant = find_meant_variable(name)
         hint = f"did you mean {meant!r}?" if meant else ""

@@ -331,3 +331,24 @@ def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(
     after = read_tree(project)
     assert run("adopt", "own").code == 0
     assert read_tree(project) == after
+
+
+def test_the_variable_of_one_command_stays_and_the_exports_become_a_block(
+    project: Path, run: Run
+) -> None:
+    line = "HCCL_BUFFSIZE=400 torchrun train.py\n"
+    exports = "export HCCL_CONNECT_TIMEOUT=1800\nexport OMP_NUM_THREADS=8\n"
+    write(project, {"own/start.sh": f"#!/bin/bash\n{exports}{line}"})
+    assert "1 of 1 script uses generated blocks" in run("adopt", "own").err
+    script = (project / "own/start.sh").read_text()
+    assert script.endswith(line)
+    assert exports not in script
+    assert "HCCL_BUFFSIZE" not in script.removesuffix(line)
+    assert "OMP_NUM_THREADS" in (project / "profiles/own-start.toml").read_text()
+
+
+def test_a_store_has_all_presets_only_if_none_was_rejected(project: Path, run: Run) -> None:
+    write(project, {"own/bad.sh": "export HCCL_BUFFSIZE=many\n"})
+    message = run("adopt", "own").err
+    assert "wrote no preset" in message
+    assert "has all the presets already" not in message

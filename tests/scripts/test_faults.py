@@ -142,7 +142,7 @@ def test_what_is_wrong_in_the_other_files_is_reported(
 
 
 def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, run: Run) -> None:
-    break_step("scripts.python.reader.mark_without_effect")
+    break_step("scripts.reading.python_scripts.mark_without_effect")
     scanned = json.loads(run("scan", "src", "--format", "json").out)["findings"]
     (finding,) = [finding for finding in scanned if finding["code"] == "NP831"]
     assert finding["path"] == "src/bad.py"
@@ -181,7 +181,7 @@ def test_the_traceback_is_shown_on_request(
     scripts: Path, break_step: Break, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
-    break_step("scripts.python.reader.mark_without_effect")
+    break_step("scripts.reading.python_scripts.mark_without_effect")
     done = run("scan", "src")
     assert done.code == 2
     assert "Traceback (most recent call last)" in done.err

@@ -91,7 +91,10 @@ def test_what_is_carried_over_and_what_is_listed_are_all_assignments_of_a_file(d
     wanted = {(name, head.count("\n") + place) for place, name in enumerate(names, 1)}
     found = imported(text, kind)
     made = build_drafts(found)
-    listed = [*(note.setting for draft in made for note in draft.notes), *found.other_variables]
+    listed = [
+        *(note.setting for draft in made for note in draft.notes),
+        *(made[0].other_variables if made else found.other_variables),
+    ]
     carried = [origin for draft in made for origin in draft.origins.values()]
     assert sorted((setting.name, setting.line) for setting in (*carried, *listed)) == sorted(
         wanted

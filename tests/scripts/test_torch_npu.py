@@ -9,8 +9,8 @@ import pytest
 import npuprof
 from npuprof import catalog
 from npuprof.document.keys import format_toml_value
-from npuprof.scripts.python.reader import mentions_python_setting
 from npuprof.scripts.python.torch_settings import list_forms
+from npuprof.scripts.reading.python_scripts import mentions_python_setting
 from support.importing import find_release_faults, findings, settings, write
 from support.running import Run
 

@@ -14,7 +14,7 @@ from npuprof.scripts.python.config_classes import CLASSES
 from npuprof.scripts.python.expressions import name_callee
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.parsing import Script
-from npuprof.scripts.python.reader import mentions_python_setting
+from npuprof.scripts.reading.python_scripts import mentions_python_setting
 from support.importing import HEAD, TAIL, write
 from support.running import Result, Run
 

@@ -145,9 +145,9 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(
     ("lines", "frameworks"),
     [
         ('F=(\n  --framework=3 # tf\n  --log=error\n)\natc "${F[@]}"', [3]),
-        ('F=(--log=error)\nF+=(--framework=3)\natc "${F[@]}"', []),
+        ('F=(--log=error)\nF+=(--framework=3)\natc "${F[@]}"', [3]),
         ('if [ $1 ]; then\n  F=(--framework=3)\n  atc "${F[@]}"\nfi', [3]),
-        ('F=(--framework=3)\nif [ $1 ]; then\n  F+=(--framework=5)\nfi\natc "${F[@]}"', []),
+        ('F=(--framework=3)\nif [ $1 ]; then\n  F+=(--framework=5)\nfi\natc "${F[@]}"', [3]),
         ("F=(--framework=3\natc --framework=5", []),
     ],
 )

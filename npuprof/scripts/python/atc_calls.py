@@ -57,7 +57,7 @@ def _list_arguments(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word
     """
     written, home = follow_name(node, scope)
     if isinstance(written, (ast.List, ast.Tuple)) and written.elts:
-        program, *arguments = [_build_argument(visitor, item, home) for item in written.elts]
+        program, *arguments = [build_argument(visitor, item, home) for item in written.elts]
         if _ATC.fullmatch(program.text):
             return arguments
         return None if program.open_part else []
@@ -70,7 +70,7 @@ def _list_arguments(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word
     return None if reason else []
 
 
-def _build_argument(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
+def build_argument(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
     """Return an element of a command line as a word.
 
     Of an f-string such as ``f"--output={name}"``, the literal start is known.

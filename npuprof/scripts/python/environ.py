@@ -134,18 +134,18 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None
     """Read ``os.environ |= {...}``."""
     match statement:
         case ast.AugAssign(target, ast.BitOr(), value) if _is_environ(target, scope):
-            _report_table(visitor, value, scope)
+            report_table(visitor, value, scope)
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    starts_program = name_callee(call) in RUNNERS
+    starts_program = name_callee(call) in RUNNERS and visitor.launch is not call
     for keyword in call.keywords:
         if keyword.arg == "env" and starts_program:
-            _report_table(visitor, keyword.value, scope)
+            report_table(visitor, keyword.value, scope)
         elif keyword.arg == "runtime_env":  # of Ray
             for name, value in list_table_parts(keyword.value) or ():
                 if isinstance(name, ast.Constant) and name.value == "env_vars":
-                    _report_table(visitor, value, scope)
+                    report_table(visitor, value, scope)
     if starts_program and call.args:
         _read_command(visitor, call.args[0], scope)
     match call:
@@ -159,7 +159,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
                 name, value = ast.Constant(argument.name), argument.value
                 _report_variable(visitor, value, name, value, argument.scope)
             if call.args:
-                _report_table(visitor, call.args[0], scope)
+                report_table(visitor, call.args[0], scope)
 
 
 def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
@@ -191,7 +191,15 @@ def _read_assignment_word(visitor: Visitor, node: ast.expr, word: Word) -> None:
         visitor.add_setting(node, "env", key, name, read, unused=unused)
 
 
-def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
+def holds_variables(node: ast.expr, scope: Scope) -> bool:
+    """Return whether a table mostly has variables of the catalogue, among them one of Ascend's."""
+    parts = list_table_parts(follow_name(node, scope)[0]) or ()
+    names = [str(key.value) for key, _ in parts if isinstance(key, ast.Constant)]
+    known = sum(map(is_known_variable, names))
+    return 2 * known > len(names) and any(map(is_ascend_variable, names))
+
+
+def report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
     """Report the variables of a table, without those unpacked into it, such as ``**os.environ``."""
     pairs, where = list_written_pairs(node, scope)
     if pairs is None:
@@ -222,8 +230,7 @@ def _report_variable(
         visitor.skips |= not isinstance(name, ast.Constant)
         full_key = text and format_full_key("env", text)
         why = explain_other_variable(text) if text else f"its name {reason or 'is no text'}"
-        is_shared = catalog.find_variable(text) is not None
-        known, _ = visitor.evaluate_expression(value, scope) if is_shared else (None, "")
+        known, _ = visitor.evaluate_expression(value, scope)
         other = ScriptValue(reason=why, written=known)
         visitor.add_setting(node, OTHER, full_key, text, other, scope=_OWNER)
         return

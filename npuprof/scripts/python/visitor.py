@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import islice
 from operator import attrgetter
@@ -182,6 +182,11 @@ class Visitor:
         self.taken: dict[CallLocation, dict[tuple[str, str], TakenConfig]] = {}
         #: by the scope that binds the name, and the name
         self.tables: dict[tuple[str, str], list[TableEntry]] = {}
+        #: lists of arguments by the scope and the name of the variable
+        self.lists: dict[tuple[str, str], list[Any]] = {}
+        self.launch: ast.Call | None = None  #: the last call that starts a known program
+        #: the scopes of launches by the file and position of their arguments
+        self.launches: dict[tuple[str, int, int], str] = {}
         self.functions: dict[Followed, None] = {}  #: functions of other files with settings
         #: line and name of the first call beyond the limits
         self.unfollowed: tuple[int, str] | tuple[()] = ()
@@ -537,13 +542,14 @@ class Visitor:
         line, offset = find_start(node)
         return line, self.module.script.column(line, offset)
 
-    def add_read(self, setting: ScriptSetting) -> None:
-        """Add a parsed setting, in execution order and under the current conditions."""
+    def add_read(self, setting: ScriptSetting, more: Sequence[Branch] = ()) -> None:
+        """Add a parsed setting, in execution order and under the current conditions and more."""
         count_steps(SETTING_STEPS)
         self._order += 1
+        branches = tuple(dict.fromkeys((*self.branches, *more)))
         self.settings.append(
             setting._replace(
-                branches=self.branches if setting.name else (),
+                branches=branches if setting.name else (),
                 order=self._order,
                 dead=self.dead > 0,
             )

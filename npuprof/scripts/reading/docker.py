@@ -68,7 +68,9 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
         elif instruction in ("RUN", "CMD", "ENTRYPOINT"):
             # --mount and other flags of RUN are not part of the command
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
-            reason = f"applies to this {instruction} line only, not to other commands in the image"
+            reason = ""  # CMD and ENTRYPOINT are what the container runs
+            if instruction == "RUN":
+                reason = "applies to this RUN line only, not to other commands in the image"
             if words := _read_exec_form(text[begin : match.end()], find_position(text, begin)):
                 if instruction == "RUN":
                     settings += read_command_list(path, words, text, reason)
@@ -80,9 +82,13 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             )
             settings += of_shell
             sites += conversions
+            stage.positions.update((setting.line, setting.column) for setting in of_shell)
     for parts in commands:  # CMD has the arguments of ENTRYPOINT
         words = [*parts.get("ENTRYPOINT", ()), *parts.get("CMD", ())]
-        settings += read_command_list(path, words, text, "applies to the command of the image only")
+        of_command = read_command_list(path, words, text, "")
+        settings += of_command
+        if parts is commands[-1]:
+            stage.positions.update((setting.line, setting.column) for setting in of_command)
     settings = [
         setting
         if setting.surface != "env" or (setting.line, setting.column) in stage.positions

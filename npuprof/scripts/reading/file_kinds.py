@@ -66,13 +66,13 @@ class Kind(Record):
 KINDS: dict[str, Kind] = {
     "python": Kind(
         "Python",
-        "python.reader:import_python",
-        "python.reader:mentions_python_setting",
+        "reading.python_scripts:import_python",
+        "reading.python_scripts:mentions_python_setting",
         (".py", ".pyw", ".pyi"),
         programs=rb"python",
         begins=rb"(?:\s|#.*\n)*+(?:import|from)\s+\w[\w.]*(?:\s+import\b|\s+as\b|,|\s*\n)",
         holds_blocks=True,
-        calls="python.reader:calls_python_settings",
+        calls="reading.python_scripts:calls_python_settings",
         has_callers=True,
     ),
     "shell": Kind(

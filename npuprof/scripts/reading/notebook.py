@@ -8,7 +8,7 @@ from io import StringIO
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.python.parsing import Script
-from npuprof.scripts.python.reader import import_python, mentions_python_setting
+from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
 from npuprof.scripts.reading.shell_scripts import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.script_records import (

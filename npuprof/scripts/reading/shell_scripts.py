@@ -16,8 +16,8 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
 from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
@@ -265,6 +265,8 @@ class _ShellReader:
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain or re.match(r"#!.* -\w*a", text) is not None
         self.flags: dict[str, _Flags] = {}  #: by variable
+        #: of the items of arrays, by their file and position
+        self.conditions: dict[tuple[str, int, int], Branches] = {}
         self.steps: list[Step] = []
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
@@ -480,6 +482,8 @@ class _ShellReader:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
+        if self.flags and self._find_flags(words[0]):
+            words = self._fill_words(words)  # the command is in an array
         first = _name_program(words[0])
         # most commands end here
         is_read = first in _READ or first in PREFIXES or _BUILTINS.fullmatch(first)
@@ -671,11 +675,17 @@ class _ShellReader:
 
     def _record_flags(self, name: str, word: Word) -> None:
         """Record the words of an array, or the flags in a literal text, with their conditions."""
-        self.flags.pop(name, None)
-        if word.text.endswith("+=") or word.open_part:
+        before = self.flags.pop(name, None)
+        is_added = word.text.endswith("+=")
+        if word.open_part or (is_added and not (before and before.is_array and word.items)):
             return
         if word.items:
-            self.flags[name] = _Flags(self.branches, word.items, is_array=True)
+            array = before if before and is_added else _Flags(self.branches, (), is_array=True)
+            count_steps(len(array.words))
+            self.flags[name] = array._replace(words=(*array.words, *word.items))
+            file = self._name_file()
+            for item in word.items:
+                self.conditions[file, item.line, item.column] = self.branches
             return
         text = word.value.text
         # a shell expands patterns and quotes of an unquoted variable again
@@ -733,11 +743,13 @@ class _ShellReader:
         self, setting: ScriptSetting, function: str = "", of_command: bool = True
     ) -> ScriptSetting:
         """Return a setting with the conditions, the order and the call of the command."""
+        place = setting.file, setting.line, setting.column
+        branches = dict.fromkeys((*self.branches, *self.conditions.get(place, ())))
         if self.command.call:
             setting = setting.with_location(call=self.command.call)
         return setting._replace(
             function=function,
-            branches=self.branches if setting.name else (),
+            branches=tuple(branches) if setting.name else (),
             command=self._name_line(self.command[0]) if of_command else "",
             unused=self.idle or setting.unused,
             order=self.number,

@@ -72,6 +72,10 @@ def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
     return text.replace("\r\n", "\n") if is_of_windows else text
 
 
+#: The scope of the variables that a file exports.
+EXPORTS = "<process>:export"
+
+
 def build_variable_setting(
     path: str, at: Position, name: str, parts: Parts, reason: str = ""
 ) -> ScriptSetting:
@@ -85,9 +89,7 @@ def build_variable_setting(
     if key is None:
         key, written = format_full_key("env", name), None if open_part else "".join(map(str, parts))
         other = ScriptValue(reason=explain_other_variable(name), written=written)
-        return ScriptSetting(
-            ScriptLocation(path, *at), OTHER, key, name, other, scope="<process>:export"
-        )
+        return ScriptSetting(ScriptLocation(path, *at), OTHER, key, name, other, scope=EXPORTS)
     reason = reason or (f"depends on {open_part}" if open_part else "")
     text, relative = remove_script_folder("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
@@ -98,9 +100,7 @@ def build_variable_setting(
     script_value = ScriptValue(
         value, reason, kind, written, default, relative=relative and not reason
     )
-    return ScriptSetting(
-        ScriptLocation(path, *at), "env", key, name, script_value, scope="<process>:export"
-    )
+    return ScriptSetting(ScriptLocation(path, *at), "env", key, name, script_value, scope=EXPORTS)
 
 
 def is_placeholder(text: str) -> bool:
@@ -153,11 +153,16 @@ def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
 
 def set_others_apart(imported: ImportedFile) -> ImportedFile:
     """Return a file with the variables of other programs separated from its settings."""
-    others = [setting for setting in imported.settings if setting.surface == OTHER]
-    if not others:
+    if not any(setting.surface == OTHER for setting in imported.settings):
         return imported
+    # the two are put together again by their order
+    ordered = [
+        setting._replace(order=setting.order or number)
+        for number, setting in enumerate(imported.settings, 1)
+    ]
+    others = [setting for setting in ordered if setting.surface == OTHER]
     return imported._replace(
-        settings=tuple(setting for setting in imported.settings if setting.surface != OTHER),
+        settings=tuple(setting for setting in ordered if setting.surface != OTHER),
         other_variables=tuple(setting._replace(surface="env") for setting in others),
     )
 

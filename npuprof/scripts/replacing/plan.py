@@ -16,7 +16,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.launches import list_launches
-from npuprof.scripts.preset import build_draft
+from npuprof.scripts.preset import build_draft, carry_known_variables, leave_to_commands
 from npuprof.scripts.preset_draft import Draft
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
@@ -88,7 +88,9 @@ def plan_replacement(
     path = before.file
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
-    candidates = list(_list_candidates(before, shell, marked, resolve))
+    names = [key.removeprefix("env.") for key in resolve("env").settings] if shell else []
+    of_exports = leave_to_commands(carry_known_variables(before, names), names)
+    candidates = list(_list_candidates(of_exports, shell, marked, resolve))
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
     if not equal and any(block.spec == spec for block in marked):
@@ -98,11 +100,13 @@ def plan_replacement(
     _reject_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
     file = _open_blocks(path, data, cuts, render)
-    now = _verify_settings(file, before, modules)
+    now = _verify_settings(file, before, modules, names)
     return Replacement(file, now, _list_notes(before, equal), others)
 
 
-def _verify_settings(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
+def _verify_settings(
+    file: FileBlocks, before: ImportedFile, modules: Modules, names: list[str]
+) -> ImportedFile:
     """Return a file's settings with its blocks.
 
     Raises NpuprofError unless they are the same as before.
@@ -110,7 +114,8 @@ def _verify_settings(file: FileBlocks, before: ImportedFile, modules: Modules) -
     now = import_script(
         before.file, blocks.replace_blocks(file.data, file.changes), modules=modules
     )
-    if differences := list(dict.fromkeys(find_differences(before, now))):
+    both = (carry_known_variables(imported, names) for imported in (before, now))
+    if differences := list(dict.fromkeys(find_differences(*both))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(
             before.file, "it is not certain that the script would set the same", why

@@ -24,6 +24,8 @@ from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.parameter_map import find_commented_settings
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.visitor import Surface, Visitor
+from npuprof.scripts.reading import command_lists
+from npuprof.scripts.reading.program_arguments import mentions_program
 from npuprof.scripts.script_records import IdleConfig, ImportedFile, ScriptSetting
 
 #: The Python surfaces.
@@ -31,6 +33,7 @@ _SURFACES = (
     parameter_map.SURFACE,
     run_config_calls.SURFACE,
     global_options_calls.SURFACE,
+    command_lists.SURFACE,  # before environ, which leaves its calls out
     environ.SURFACE,
     atc_calls.SURFACE,
     torch_settings.SURFACE,
@@ -44,6 +47,7 @@ def _encode_markers(surface: Surface) -> tuple[bytes, ...]:
 
 _CLASS_MARKERS = _encode_markers(run_config_calls.SURFACE)
 _ATC_MARKERS = _encode_markers(atc_calls.SURFACE)
+_COMMAND_MARKERS = _encode_markers(command_lists.SURFACE)
 _ENVIRON_MARKERS = _encode_markers(environ.SURFACE)
 _TORCH_MARKERS = _encode_markers(torch_settings.SURFACE)
 _ALL_MARKERS = frozenset().union(*map(_encode_markers, _SURFACES))
@@ -74,6 +78,8 @@ def mentions_python_setting(data: bytes) -> bool:
         if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
             return True
     if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
+        return True
+    if _has_any(data, _COMMAND_MARKERS) and mentions_program(data):
         return True
     starts_program = _has_any(data, _PROGRAMS)
     if starts_program and _has_any(data, _ATC_MARKERS):

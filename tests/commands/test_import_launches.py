@@ -1,0 +1,70 @@
+"""``import`` of scripts that start servers: what is rendered is what ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.importing import write
+from support.running import Run
+
+ROLES = """\
+export OMP_NUM_THREADS=10 PYTHONHASHSEED=0 VLLM_USE_MODELSCOPE=True
+export HCCL_BUFFSIZE=200
+if [ "$ROLE" = prefill ]; then
+  vllm serve a/b --max-model-len 4096
+else
+  export HCCL_BUFFSIZE=400
+  vllm serve a/b --max-model-len 8192
+fi
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "profiles").mkdir()
+    return tmp_path
+
+
+def test_the_launches_of_a_script_become_presets_with_a_base(project: Path, run: Run) -> None:
+    write(project, {"serve.sh": ROLES})
+    assert run("import", "serve.sh", "-o", "profiles").code == 0
+    assert sorted(path.name for path in (project / "profiles").glob("*.toml")) == [
+        "serve-2.toml",
+        "serve-base.toml",
+        "serve.toml",
+    ]
+    assert run("check").code == 0
+    for name, length, size in (("serve", 4096, 200), ("serve-2", 8192, 400)):
+        assert run("render", name, "--to", "vllm", "-o", name).code == 0
+        config = (project / name / "config.yaml").read_text()
+        assert f"max-model-len: {length}" in config
+        exports = (project / name / "env.sh").read_text()
+        for line in (
+            f"HCCL_BUFFSIZE='{size}'",
+            "OMP_NUM_THREADS='10'",
+            "PYTHONHASHSEED='0'",
+            "VLLM_USE_MODELSCOPE='True'",
+        ):
+            assert f"export {line}\n" in exports
+
+
+def test_a_variable_that_affects_execution_comes_along_untrusted(project: Path, run: Run) -> None:
+    write(
+        project,
+        {"serve.sh": "export LD_PRELOAD=/opt/libx.so HCCL_BUFFSIZE=200\nvllm serve a/b\n"},
+    )
+    done = run("import", "serve.sh", "-o", "profiles/serve.toml")
+    assert "not trusted, because it can affect what is executed: LD_PRELOAD" in done.err
+    assert 'LD_PRELOAD = "/opt/libx.so"' in (project / "profiles/serve.toml").read_text()
+    assert run("check", "serve").code == 0
+    assert run("env", "serve").code == 2
+
+
+def test_an_unknown_variable_is_listed_and_left(project: Path, run: Run) -> None:
+    write(project, {"serve.sh": "export MY_OWN=1 HCCL_BUFFSIZE=200\nvllm serve a/b\n"})
+    text = run("import", "serve.sh").out
+    assert "# serve.sh: unknown to the catalogue: MY_OWN (line 1)" in text
+    assert "MY_OWN =" not in text
