@@ -14,7 +14,7 @@ from npuprof.model import Record
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import AddedEntry
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site, are_exclusive
 
 
 class Launch(Record):
@@ -25,9 +25,9 @@ class Launch(Record):
     ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how
     scripts set it. ``settings`` are those of its command line, of its files, or of the object;
     variables of a process that starts nothing known are a launch of their own (``env``).
-    ``environment`` are the variables set before it, each as it was last set; in a manifest, those
-    of its table and the tables around it. ``site`` is its creation, ``entry`` the
-    record that adds an object to a session config, if any.
+    ``environment`` are the variables set before it that may reach it; in a manifest, those of its
+    table and the tables around it. ``site`` is its creation, ``entry`` the record that adds an
+    object to a session config, if any.
     """
 
     scope: str
@@ -99,9 +99,8 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
         (setting for setting in imported.settings if not setting.commented), key=attrgetter("order")
     )
     groups = group_by(live, attrgetter("scope"))
-    # by identity: equal settings may be in two lines
-    ends = {id(same[-1]): scope for scope, same in groups.items() if same[0].surface != "env"}
-    reaching = _find_environments(live, ends, imported.declarative)
+    environments = _find_placed if imported.declarative else _find_earlier
+    reaching = environments(live, groups)
     return [
         Launch(
             scope,
@@ -115,36 +114,41 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     ]
 
 
-def _find_environments(
-    live: list[ScriptSetting], ends: dict[int, str], declarative: bool
+def _find_earlier(
+    live: list[ScriptSetting], groups: dict[str, list[ScriptSetting]]
 ) -> dict[str, tuple[ScriptSetting, ...]]:
     """Return the variables set before the last setting of each launch.
 
-    Of each variable it is the last setting; those of the launch's command are included.
-
-    ``ends`` has the scope of each launch by the identity of its last setting. One pass: a script
-    may have many of both.
+    Without those of other branches, other commands, and other blocks of a manual.
     """
-    variables: dict[str, ScriptSetting] = {}
-    of_command: dict[str, list[ScriptSetting]] = {}
+    # by identity: equal settings may be in two lines
+    ends = {id(same[-1]): scope for scope, same in groups.items()}
+    variables: dict[str, list[ScriptSetting]] = {}  # by block
     environments = {}
-    block = ""  # of a manual
     for setting in live:
-        if setting.scope.partition("#")[2] != block:
-            block, variables = setting.scope.partition("#")[2], {}
-        if scope := ends.get(id(setting)):
-            environments[scope] = (*variables.values(), *of_command.get(setting.command, ()))
-        elif setting.surface == "env" and setting.command and not declarative:
-            of_command.setdefault(setting.command, []).append(setting)
-        elif setting.surface == "env":
-            variables[setting.name] = setting
-    if not declarative:
-        return environments
-    places = {ends[id(setting)]: setting.command for setting in live if id(setting) in ends}
+        before = variables.setdefault(setting.scope.partition("#")[2], [])
+        if setting.surface == "env":
+            before.append(setting)
+        elif scope := ends.get(id(setting)):
+            environments[scope] = tuple(
+                item
+                for item in before
+                if item.command in ("", setting.command)
+                and not (item.branches and are_exclusive(item.branches, setting.branches))
+            )
+    return environments
+
+
+def _find_placed(
+    live: list[ScriptSetting], groups: dict[str, list[ScriptSetting]]
+) -> dict[str, tuple[ScriptSetting, ...]]:
+    """Return the variables of the table of each launch and of those around it; inner ones count."""
     of_place = group_by(
         (setting for setting in live if setting.surface == "env"), attrgetter("command")
     )
-    for scope, place in places.items():
+    environments = {}
+    for scope, same in groups.items():
+        place = same[-1].command
         around = ["", *(place[: at + 1] for at, letter in enumerate(place) if letter in "/\0")]
         every = [
             item for outer in dict.fromkeys((*around, place)) for item in of_place.get(outer, ())

@@ -5,10 +5,9 @@ Effective constants are included, all others listed with location and reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import product, takewhile
-from operator import attrgetter
+from itertools import pairwise, takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -40,7 +39,6 @@ from npuprof.scripts.script_records import (
     Branches,
     ImportedFile,
     ScriptSetting,
-    are_exclusive,
 )
 
 _MIXIN = "a mix-in preset, composed over this one with --with"
@@ -59,19 +57,34 @@ def build_drafts(
     imported = _keep_only_config(carry_known_variables(imported))
     launches = list_launches(imported)
     build = partial(build_draft, imported.file, folders=folders, take_defaults=take_defaults)
-    drafts = {launch.scope: build(launch) for launch in launches}
-    given_sessions = {
-        scope: session.scope
-        for scope, session in find_given_sessions(imported, launches).items()
-        if scope in drafts
-    }
-    for scope, session in given_sessions.items():
-        _absorb_session(drafts[scope], drafts[session])
-    _add_own_exports(imported, launches, drafts, build)
-    distinct = _add_exports(
-        imported.file,
-        [draft for scope, draft in drafts.items() if scope not in given_sessions.values()],
-    )
+    given_sessions = find_given_sessions(imported, launches)
+    absorbed = {session.scope for session in given_sessions.values()}
+    homes = [launch for launch in launches if launch.scope not in absorbed]
+    exports = [launch for launch in homes if launch.surface == "env"]
+    if imported.declarative:
+        places = sorted(launch.place for launch in homes)
+        around = {place for place, inner in pairwise(places) if inner.startswith(place)}
+        homes = [launch for launch in homes if launch not in exports or launch.place not in around]
+    else:
+        homes = [launch for launch in homes if launch not in exports]
+    left = [setting for launch in exports for setting in launch.settings]
+    every, drafts = tuple(left), []
+    for launch in homes:
+        draft = build(launch)
+        if session := given_sessions.get(launch.scope):
+            _absorb_session(draft, build(session))
+        environment = launch.environment
+        if not imported.declarative and not find_program(launch.surface):
+            environment = every if draft.settings else ()
+        if environment:
+            variables = Launch("", "env", environment, ())
+            _absorb_draft(draft, build(variables, outer=_find_common_branches(launch)))
+            reached = set(map(id, environment))
+            left = [setting for setting in left if id(setting) not in reached]
+        drafts.append(draft)
+    distinct = _unite_equal_drafts(drafts)
+    if left and not imported.declarative:
+        distinct.append(build(Launch("", "env", tuple(left), ())))
     full = [draft for draft in distinct if draft.settings] or distinct[:1]
     for draft in distinct:
         full[0].notes += draft.notes if draft not in full else []
@@ -123,53 +136,6 @@ def leave_to_commands(imported: ImportedFile, names: Collection[str] = ()) -> Im
     return imported._replace(settings=tuple(settings))
 
 
-def _add_own_exports(
-    imported: ImportedFile,
-    launches: list[Launch],
-    drafts: dict[str, Draft],
-    build: Callable[..., Draft],
-) -> None:
-    """Add to the draft of each started program the exports that reach it.
-
-    The drafts of exports keep those that reach none.
-    """
-    starts = [launch for launch in launches if find_program(launch.surface)]
-    order = sorted(imported.settings, key=attrgetter("order"))
-    ranks = {id(setting): rank for rank, setting in enumerate(order)}
-    for exports in [launch for launch in launches if starts and launch.surface == "env"]:
-        left = {id(setting): setting for setting in exports.settings}
-        for start in starts:
-            if own := _list_reaching(imported, exports, start, ranks):
-                outer = _find_common_branches(start)
-                draft = build(launch=exports._replace(settings=tuple(own)), outer=outer)
-                _absorb_draft(drafts[start.scope], draft)
-            for setting in own:
-                left.pop(id(setting), None)
-        del drafts[exports.scope]
-        if left:
-            rest = exports._replace(settings=tuple(left.values()))
-            drafts[exports.scope] = build(launch=rest)
-
-
-def _list_reaching(
-    imported: ImportedFile, exports: Launch, start: Launch, ranks: dict[int, int]
-) -> list[ScriptSetting]:
-    """Return the exports that reach a started program.
-
-    They are set before it, not in another branch, and not for another command.
-    """
-    last = start.settings[-1]
-    if imported.declarative:
-        return [setting for setting in exports.settings if setting in start.environment]
-    return [
-        setting
-        for setting in exports.settings
-        if ranks[id(setting)] < ranks[id(last)]
-        and setting.command in ("", last.command)
-        and not are_exclusive(setting.branches, last.branches)
-    ]
-
-
 def _find_common_branches(launch: Launch) -> Branches:
     """Return the conditions of a whole launch."""
     if launch.site:
@@ -178,33 +144,6 @@ def _find_common_branches(launch: Launch) -> Branches:
         return ()
     same = zip(*(setting.branches for setting in launch.settings), strict=False)
     return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, same))
-
-
-def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
-    """Return the distinct drafts, each with the file's exports.
-
-    A separate draft if there are no others. Those of a table belong only to the launches in it and
-    below it, and the inner ones count.
-    """
-    shared = [draft for draft in drafts if draft.surfaces == {"env"}]
-    others = [draft for draft in drafts if draft.surfaces != {"env"}]
-    if not any(draft.place for draft in drafts):
-        others = _unite_equal_drafts(others)
-    shared.sort(key=lambda draft: -len(draft.place))
-    lonely: list[Draft] = []  # variables of tables without launches
-    for draft in shared:
-        is_used = any(home.place.startswith(draft.place) for home in (*others, *lonely))
-        if draft.place and not is_used:
-            lonely.append(draft)
-    distinct = [*others, *lonely]
-    if len(shared) > len(lonely) and not any(draft.settings for draft in distinct):
-        distinct.insert(0, Draft(file))
-    homes = [home for home in distinct if home.settings or home is distinct[0]]
-    for draft, home in product(shared, homes):
-        if home is not draft and home.place.startswith(draft.place):
-            _absorb_draft(home, draft)
-    is_placed = any(draft.place for draft in drafts)
-    return _unite_equal_drafts(distinct) if is_placed else distinct
 
 
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
@@ -238,7 +177,7 @@ def build_draft(
 ) -> Draft:
     """Return the draft of one launch; ``outer`` conditions, by default its own, do not count."""
     draft = Draft(file, launch.surface)
-    draft.labels, draft.place = launch.labels, launch.place
+    draft.labels = launch.labels
     outer = _find_common_branches(launch) if outer is None else outer
     condition = " and ".join(branch.test for branch in outer)
     draft.sources = [Source(file, launch.line, launch.function, condition)]

@@ -70,7 +70,6 @@ class Draft:
         self.other_variables: tuple[ScriptSetting, ...] = ()
         self.sources = [Source(file)]
         self.labels: tuple[str, ...] = ()
-        self.place = ""  #: the path of its table in a YAML or JSON file
         self.is_one_of_several = False
 
     @property
