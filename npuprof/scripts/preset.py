@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -49,42 +49,40 @@ def build_drafts(
 ) -> list[Draft]:
     """Return the presets of one file: one for each distinct configuration.
 
-    Exports of the file count for each of them. Files named by the script are read from its folder,
-    or from below the folders; without folders (None), the path is the value. Omitted settings of a
-    configuration without others are listed with the first other configuration. ``take_defaults``
-    uses flag defaults as values.
+    A start of a program has the variables that reach it, an object all those of the file; those
+    that reach nothing are a preset of their own. Files named by the script are read from its
+    folder, or from below the folders; without folders (None), the path is the value. Omitted
+    settings of a configuration without others are listed with the first other configuration.
+    ``take_defaults`` uses flag defaults as values.
     """
     imported = _keep_only_config(carry_known_variables(imported))
     launches = list_launches(imported)
     build = partial(build_draft, imported.file, folders=folders, take_defaults=take_defaults)
-    given_sessions = find_given_sessions(imported, launches)
-    absorbed = {session.scope for session in given_sessions.values()}
-    homes = [launch for launch in launches if launch.scope not in absorbed]
-    exports = [launch for launch in homes if launch.surface == "env"]
-    if imported.declarative:
-        places = sorted(launch.place for launch in homes)
-        around = {place for place, inner in pairwise(places) if inner.startswith(place)}
-        homes = [launch for launch in homes if launch not in exports or launch.place not in around]
-    else:
-        homes = [launch for launch in homes if launch not in exports]
-    left = [setting for launch in exports for setting in launch.settings]
-    every, drafts = tuple(left), []
-    for launch in homes:
+    sessions = find_given_sessions(imported, launches)
+    given = {session.scope for session in sessions.values()}
+    launches = [launch for launch in launches if launch.scope not in given]
+    places = sorted(launch.place for launch in launches)
+    around = {outer for outer, inner in pairwise(places) if inner.startswith(outer)}
+    every = [launch.settings for launch in launches if launch.surface == "env"]
+    exports, reached, drafts = tuple(chain(*every)), set(), []
+    for launch in launches:
+        if launch.surface == "env" and (launch.place in around or not imported.declarative):
+            continue
         draft = build(launch)
-        if session := given_sessions.get(launch.scope):
+        if session := sessions.get(launch.scope):
             _absorb_session(draft, build(session))
         environment = launch.environment
         if not imported.declarative and not find_program(launch.surface):
-            environment = every if draft.settings else ()
+            environment = exports if draft.settings else ()
         if environment:
             variables = Launch("", "env", environment, ())
             _absorb_draft(draft, build(variables, outer=_find_common_branches(launch)))
-            reached = set(map(id, environment))
-            left = [setting for setting in left if id(setting) not in reached]
+        reached |= set(map(id, environment))
         drafts.append(draft)
     distinct = _unite_equal_drafts(drafts)
+    left = tuple(setting for setting in exports if id(setting) not in reached)
     if left and not imported.declarative:
-        distinct.append(build(Launch("", "env", tuple(left), ())))
+        distinct.append(build(Launch("", "env", left, ())))
     full = [draft for draft in distinct if draft.settings] or distinct[:1]
     for draft in distinct:
         full[0].notes += draft.notes if draft not in full else []
