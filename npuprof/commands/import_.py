@@ -164,7 +164,7 @@ class Import(Verb):
         )
         if path is not None and not path.endswith(".toml"):
             if len({draft.file for draft in good}) == 1 and all(map(_starts_program, good)):
-                script = preset_name(good[0].file)
+                script = f"{preset_name(good[0].file)}-"
                 texts = build_family(good, _find_folder_in_store(path), script=script).files
             return None, [*nothing, _write_folder(texts, path, self.force), *notes]
         if len(texts) > 1:

@@ -8,6 +8,8 @@ config passed to it.
 
 from __future__ import annotations
 
+import re
+from itertools import accumulate
 from operator import attrgetter
 
 from npuprof.model import Record
@@ -15,6 +17,9 @@ from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site, are_exclusive
+
+#: The end of a part of the path of a table.
+_SEPARATOR = re.compile(r"(?<=[/\0])")
 
 
 class Launch(Record):
@@ -148,12 +153,9 @@ def _find_placed(
     )
     environments = {}
     for scope, same in groups.items():
-        place = same[-1].command
-        around = ["", *(place[: at + 1] for at, letter in enumerate(place) if letter in "/\0")]
-        every = [
-            item for outer in dict.fromkeys((*around, place)) for item in of_place.get(outer, ())
-        ]
-        environments[scope] = tuple({item.name: item for item in every}.values())
+        outer = accumulate(_SEPARATOR.split(same[-1].command), initial="")
+        variables = {item.name: item for place in outer for item in of_place.get(place, ())}
+        environments[scope] = tuple(variables.values())
     return environments
 
 

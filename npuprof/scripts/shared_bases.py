@@ -89,8 +89,8 @@ def build_family(
     """Return presets that resolve to the drafts, without empty ones.
 
     ``folder`` is the prefix of their names (``zoo/``), ``known`` the existing presets by settings:
-    equal mix-ins are not created again, and bases get other names. With the name of a ``script``,
-    bases are named after it, and there are no mix-ins.
+    equal mix-ins are not created again, and bases get other names. With ``script``, names
+    of bases begin with it, and there are no mix-ins.
     """
     result, drafts, known = Family(), list(drafts), dict(known or {})
     result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
@@ -150,7 +150,7 @@ def _share_settings(leaves: list[Leaf], taken: list[str], script: str) -> dict[s
             continue
         shared = frozenset.intersection(*(leaf.pairs for leaf in members))
         if len(shared) >= _FEWEST_SHARED:
-            (name,) = number_names([f"{script}-{plain_name}" if script else plain_name], taken)
+            (name,) = number_names([f"{script}{plain_name}"], taken)
             bases[name] = {key: members[0].facts[key] for key, _ in sorted(shared)}
             for leaf in members:
                 leaf.own, leaf.base = leaf.own - shared, name

@@ -26,10 +26,9 @@ _COMPOSE_REFERENCE = re.compile(
 )
 #: Keys of variables, whatever their names are.
 _VARIABLES = ("env", "environment", "env_vars")
-#: Names of tables that others include, and why these set nothing themselves.
+#: Names of tables that others include.
 _HIDDEN = re.compile(r"x-|[._]")
 _MAP = "the ConfigMap"
-_TEMPLATE = "applies only to the tables that include it"
 #: The reason for a number or a switch.
 NO_STRING = "is not a string: Kubernetes rejects it without quotes"
 
@@ -58,12 +57,9 @@ def find_container_settings(
             is_named = key.value in _VARIABLES and not node.is_plain
             if is_named or holds_variables(node, launched[at] == place):
                 handled.add(id(node))
-                found = _read_variables(path, node)
-                if _HIDDEN.match(str(key.value)):
-                    found = [leave_out(setting, _TEMPLATE) for setting in found]
-                    settings += _own_variables(found, f"{place}{spell_segment(str(key.value))}/")
-                else:
-                    settings += _own_variables(found, place)
+                # tables that include it have its variables
+                if not _HIDDEN.match(str(key.value)):
+                    settings += _own_variables(_read_variables(path, node), place)
     early = {id(container) for container in _list_all_items(tables, "initContainers")}
     containers = _find_owners(tables, "env")
     groups = [_read_container(path, table, id(table) in early) for table in containers]
@@ -89,7 +85,7 @@ def find_container_settings(
     named += [("the service runtime_env", node) for node in runtime if node and node.pairs]
     for name, variables in named:
         if variables and id(variables) not in handled:
-            groups.append((name, _read_service(path, variables)))
+            groups.append((name, _read_variables(path, variables)))
             handled.add(id(variables))
     handled |= {id(table.find("env")) for table in containers}
     settings += _compare_groups(groups, bool(launched))
@@ -123,13 +119,6 @@ def _own_variables(settings: Iterable[ScriptSetting], place: str) -> list[Script
     return [setting._replace(command=place, scope=f"<process>:{place}") for setting in settings]
 
 
-def _read_variables(path: str, node: Node) -> list[ScriptSetting]:
-    """Return the variables of a table, or of a list of entries or assignments."""
-    if any(item.find("name") for item in node.items or ()):
-        return _read_entries(path, node)
-    return _read_service(path, node)
-
-
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:
     """Return the tables in all lists of that name."""
     return [item for table in _find_owners(tables, name) for item in _list_items(table, name)]
@@ -160,22 +149,11 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
     That of an init container applies only to it, unless it always restarts.
     """
     name = table.text("name") or "a container"
-    settings = _read_entries(path, table.find("env") or table)
+    settings = _read_variables(path, table.find("env") or table)
     if not is_early or table.text("restartPolicy") == "Always":
         return name, settings
     why = f"applies to the init container {name} only"
     return "", [leave_out(setting, why) for setting in settings]
-
-
-def _read_entries(path: str, listed: Node) -> list[ScriptSetting]:
-    """Return the variables of a list with names and values."""
-    settings = {}
-    for entry in listed.items or ():
-        if entry.pairs is not None and (variable := entry.text("name")):
-            parts, reason = _read_value(entry)
-            position = entry.line, entry.column
-            settings[variable] = build_variable_setting(path, position, variable, parts, reason)
-    return list(settings.values())
 
 
 def _read_value(entry: Node) -> tuple[Parts, str]:
@@ -191,31 +169,37 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
     return split_references(value.value, _REFERENCE), ""
 
 
-def _read_service(path: str, variables: Node) -> list[ScriptSetting]:
-    """Return the variables of a Compose service, or of Ray.
+def _read_variables(path: str, variables: Node) -> list[ScriptSetting]:
+    """Return the variables of a table, or of a list of entries or assignments.
 
     One without a value is inherited from the caller.
     """
-    settings = []
+    settings = {}
 
-    def add(node: Node, variable: str, text: str | None, reason: str = "") -> None:
-        # Compose takes a variable without a value from its own environment
-        parts: Parts = ((variable,),)
-        if text is not None:
-            parts = split_references(text, _COMPOSE_REFERENCE)
+    def add(node: Node, variable: str, parts: Parts, reason: str = "") -> None:
         position = node.line, node.column
-        settings.append(build_variable_setting(path, position, variable, parts, reason))
+        settings[variable] = build_variable_setting(path, position, variable, parts, reason)
 
+    pairs = list(variables.pairs or ())
     for item in variables.items or ():
         if item.is_text:
             variable, equals, text = str(item.value).partition("=")
-            add(item, variable, text if equals else None)
-    of_items = [pair for item in variables.items or () for pair in item.pairs or ()]
-    for name_node, value in (*(variables.pairs or ()), *of_items):
-        written = None if value.value is None else str(value.value)
+            # Compose takes a variable without a value from its own environment
+            parts = split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
+            add(item, variable, parts)
+        elif variable := item.text("name"):
+            add(item, variable, *_read_value(item))
+        else:
+            pairs += item.pairs or ()
+    for name, value in pairs:
+        variable = str(name.value)
         reason = "is True or true: write it in quotes" if isinstance(value.value, bool) else ""
-        add(name_node, str(name_node.value), written, reason)
-    return settings
+        is_given = value.value is not None
+        parts = (
+            split_references(str(value.value), _COMPOSE_REFERENCE) if is_given else ((variable,),)
+        )
+        add(name, variable, parts, reason)
+    return list(settings.values())
 
 
 def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
@@ -256,8 +240,8 @@ def _compare_groups(groups: Sequence[Group], has_launches: bool) -> list[ScriptS
         different = [first for first, *_ in by_value.values()]
         if len(different) == 1:
             name, setting = different[0]
-            is_shared = name not in containers or containers <= {holder for holder, _ in same}
-            is_shared = name.startswith(_MAP) if has_launches else is_shared
+            is_everywhere = containers <= {holder for holder, _ in same} and not has_launches
+            is_shared = is_everywhere or name.startswith(_MAP)
             result.append(setting if is_shared else setting._replace(command=f"/ {name}"))
             continue
         shown = ", ".join(

@@ -206,20 +206,20 @@ def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
         return nodes[id(source)]
     node = nodes[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
     if source.id == "mapping":
-        own: dict[Any, tuple[Node, Node]] = {}
+        own = []
         merged: dict[Any, tuple[Node, Node]] = {}
         for key, value in source.value:
             pair = _build_node(key, scalars, nodes), _build_node(value, scalars, nodes)
             if key.tag != "tag:yaml.org,2002:merge":
-                own[id(key)] = pair
+                own.append(pair)
                 continue
             # of several tables, the first one counts
             for table in reversed(pair[1].items or [pair[1]]):
                 count_steps(10 * len(table.pairs or ()))
                 merged |= {str(name.value): (name, item) for name, item in table.pairs or ()}
-        for name, _ in own.values():
+        for name, _ in own:
             merged.pop(str(name.value), None)
-        node.pairs = [*merged.values(), *own.values()]
+        node.pairs = [*merged.values(), *own]
     elif source.id == "sequence":
         node.items = [_build_node(item, scalars, nodes) for item in source.value]
     else:
