@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -31,7 +31,7 @@ from npuprof.scripts.preset_text import (
     format_preset,
 )
 from npuprof.scripts.python.config_classes import list_class_arguments
-from npuprof.scripts.reading.variable_files import EXPORTS, leave_out, mark_placeholders
+from npuprof.scripts.reading.variable_files import EXPORTS, join_others, leave_out
 from npuprof.scripts.script_records import (
     GOES_NOWHERE,
     TAKEN_BACK,
@@ -63,8 +63,10 @@ def build_drafts(
     launches = [launch for launch in launches if launch.scope not in given]
     places = sorted(launch.place for launch in launches)
     around = {outer for outer, inner in pairwise(places) if inner.startswith(outer)}
-    every = [launch.settings for launch in launches if launch.surface == "env"]
-    exports, reached, drafts = tuple(chain(*every)), set(), []
+    exports = tuple(
+        setting for launch in launches if launch.surface == "env" for setting in launch.settings
+    )
+    reached, drafts = set(), []
     for launch in launches:
         if launch.surface == "env" and (launch.place in around or not imported.declarative):
             continue
@@ -102,20 +104,17 @@ def carry_known_variables(
     Only if the file has a setting of Ascend's, and the catalogue knows the variable. With
     ``names``, only these.
     """
-    if not any(setting.key and not setting.commented for setting in imported.settings):
-        return imported
-    carried = {
-        id(setting): setting.with_value(value=setting.assigned.written, reason="", kind="str")
-        for setting in imported.other_variables
-        if isinstance(setting.assigned.written, str)
-        and (names is None or setting.name in names)
-        and is_known_variable(setting.name)
-        and not is_own_variable(setting.name)
-        and not any(setting.name in facts for facts in FACTS.values())
-    }
-    rest = [setting for setting in imported.other_variables if id(setting) not in carried]
-    settings = mark_placeholders((*imported.settings, *carried.values()))
-    return imported._replace(settings=tuple(settings), other_variables=tuple(rest))
+
+    def is_carried(name: str) -> bool:
+        return (
+            (names is None or name in names)
+            and is_known_variable(name)
+            and not is_own_variable(name)
+            and not any(name in facts for facts in FACTS.values())
+        )
+
+    has_own = any(setting.key and not setting.commented for setting in imported.settings)
+    return join_others(imported, is_carried) if has_own else imported
 
 
 def leave_to_commands(imported: ImportedFile, names: Collection[str] = ()) -> ImportedFile:

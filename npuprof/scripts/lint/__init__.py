@@ -38,6 +38,7 @@ from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.reading.shells.launcher_options import STARTERS
+from npuprof.scripts.reading.variable_files import join_others
 from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
@@ -147,12 +148,7 @@ def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
     """
     if not any(setting.surface == "env" for setting in imported.settings):
         return imported
-    shared = [
-        setting.with_value(value=setting.assigned.written, reason="")
-        for setting in imported.other_variables
-        if catalog.find_variable(setting.name) and isinstance(setting.assigned.written, str)
-    ]
-    return imported._replace(settings=(*imported.settings, *shared))
+    return join_others(imported, catalog.find_variable)
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:

@@ -675,12 +675,14 @@ class _ShellReader:
 
     def _record_flags(self, name: str, word: Word) -> None:
         """Record the words of an array, or the flags in a literal text, with their conditions."""
-        before = self.flags.pop(name, None)
-        is_added = word.text.endswith("+=")
-        if word.open_part or (is_added and not (before and before.is_array and word.items)):
+        array = self.flags.pop(name, None)
+        if not word.text.endswith("+="):
+            array = _Flags(self.branches, (), is_array=True)
+        elif not word.items:
+            return
+        if word.open_part or not array or not array.is_array:
             return
         if word.items:
-            array = before if before and is_added else _Flags(self.branches, (), is_array=True)
             count_steps(len(array.words))
             self.flags[name] = array._replace(words=(*array.words, *word.items))
             file = self._name_file()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -165,6 +166,18 @@ def set_others_apart(imported: ImportedFile) -> ImportedFile:
         settings=tuple(setting for setting in ordered if setting.surface != OTHER),
         other_variables=tuple(setting._replace(surface="env") for setting in others),
     )
+
+
+def join_others(imported: ImportedFile, is_joined: Callable[[str], Any]) -> ImportedFile:
+    """Return a file in which some variables of other programs are settings, by their names."""
+    joined = {
+        id(setting): setting.with_value(value=setting.assigned.written, reason="", kind="str")
+        for setting in imported.other_variables
+        if isinstance(setting.assigned.written, str) and is_joined(setting.name)
+    }
+    rest = (setting for setting in imported.other_variables if id(setting) not in joined)
+    settings = (*imported.settings, *mark_placeholders(joined.values()))
+    return imported._replace(settings=settings, other_variables=tuple(rest))
 
 
 def settle_exports(imported: ImportedFile) -> ImportedFile:

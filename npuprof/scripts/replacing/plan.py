@@ -89,7 +89,8 @@ def plan_replacement(
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
     names = [key.removeprefix("env.") for key in resolve("env").settings] if shell else []
-    of_exports = leave_to_commands(carry_known_variables(before, names), names)
+    complete = carry_known_variables(before, names)
+    of_exports = leave_to_commands(complete, names)
     candidates = list(_list_candidates(of_exports, shell, marked, resolve))
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
@@ -100,7 +101,7 @@ def plan_replacement(
     _reject_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
     file = _open_blocks(path, data, cuts, render)
-    now = _verify_settings(file, before, modules, names)
+    now = _verify_settings(file, complete, modules, names)
     return Replacement(file, now, _list_notes(before, equal), others)
 
 
@@ -114,8 +115,8 @@ def _verify_settings(
     now = import_script(
         before.file, blocks.replace_blocks(file.data, file.changes), modules=modules
     )
-    both = (carry_known_variables(imported, names) for imported in (before, now))
-    if differences := list(dict.fromkeys(find_differences(*both))):
+    found = find_differences(before, carry_known_variables(now, names))
+    if differences := list(dict.fromkeys(found)):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(
             before.file, "it is not certain that the script would set the same", why
