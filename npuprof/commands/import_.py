@@ -163,7 +163,8 @@ class Import(Verb):
             else []
         )
         if path is not None and not path.endswith(".toml"):
-            if len({draft.file for draft in good}) == 1 and all(map(_starts_program, good)):
+            surfaces = {surface for draft in good for surface in draft.surfaces}
+            if len({draft.file for draft in good}) == 1 and any(map(find_program, surfaces)):
                 script = f"{preset_name(good[0].file)}-"
                 texts = build_family(good, _find_folder_in_store(path), script=script).files
             return None, [*nothing, _write_folder(texts, path, self.force), *notes]
@@ -375,11 +376,6 @@ class _Scripts:
         ]
         lines += [escape_controls(str(problem)) for problem in self.problems]
         return "".join(f"{line}\n" for line in lines)
-
-
-def _starts_program(draft: Draft) -> bool:
-    """Return whether a preset is of the start of a program."""
-    return any(find_program(surface) for surface in draft.surfaces)
 
 
 def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:

@@ -104,8 +104,7 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
         (setting for setting in imported.settings if not setting.commented), key=attrgetter("order")
     )
     groups = group_by(live, attrgetter("scope"))
-    environments = _find_placed if imported.declarative else _find_earlier
-    reaching = environments(live, groups)
+    reaching = _find_environments(live, groups, imported.declarative)
     return [
         Launch(
             scope,
@@ -119,43 +118,38 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     ]
 
 
-def _find_earlier(
-    live: list[ScriptSetting], groups: dict[str, list[ScriptSetting]]
+def _find_environments(
+    live: list[ScriptSetting], groups: dict[str, list[ScriptSetting]], declarative: bool
 ) -> dict[str, tuple[ScriptSetting, ...]]:
     """Return the variables set before the last setting of each launch.
 
-    Without those of other branches, other commands, and other blocks of a manual.
+    Without those of other branches, other commands, and other blocks of a manual. In a manifest,
+    those of its table and of the tables around it; inner ones count.
     """
+    if declarative:  # outer variables first
+        live = sorted(live, key=lambda setting: (setting.surface != "env", len(setting.command)))
     # by identity: equal settings may be in two lines
-    ends = {id(same[-1]): scope for scope, same in groups.items()}
-    variables: dict[str, list[ScriptSetting]] = {}  # by block
+    ends = {
+        id(same[-1]): scope
+        for scope, same in groups.items()
+        if declarative or same[0].surface != "env"
+    }
+    variables: dict[tuple[str, str], list[ScriptSetting]] = {}  # by block and command
     environments = {}
     for setting in live:
-        before = variables.setdefault(setting.scope.partition("#")[2], [])
+        *_, block = setting.scope.partition("#")
         if setting.surface == "env":
-            before.append(setting)
-        elif scope := ends.get(id(setting)):
-            environments[scope] = tuple(
+            variables.setdefault((block, setting.command), []).append(setting)
+        if scope := ends.get(id(setting)):
+            places = accumulate(_SEPARATOR.split(setting.command), initial="")
+            every = [
                 item
-                for item in before
-                if item.command in ("", setting.command)
-                and not (item.branches and are_exclusive(item.branches, setting.branches))
-            )
-    return environments
-
-
-def _find_placed(
-    live: list[ScriptSetting], groups: dict[str, list[ScriptSetting]]
-) -> dict[str, tuple[ScriptSetting, ...]]:
-    """Return the variables of the table of each launch and of those around it; inner ones count."""
-    of_place = group_by(
-        (setting for setting in live if setting.surface == "env"), attrgetter("command")
-    )
-    environments = {}
-    for scope, same in groups.items():
-        outer = accumulate(_SEPARATOR.split(same[-1].command), initial="")
-        variables = {item.name: item for place in outer for item in of_place.get(place, ())}
-        environments[scope] = tuple(variables.values())
+                for place in dict.fromkeys(places)
+                for item in variables.get((block, place), ())
+                if not (item.branches and are_exclusive(item.branches, setting.branches))
+            ]
+            last = {item.name: item for item in every}
+            environments[scope] = tuple(last.values() if declarative else every)
     return environments
 
 

@@ -44,17 +44,22 @@ def find_container_settings(
     ``places`` are the paths of tables by ``id``. Variables of a table apply to the launches in it
     and below it, whose sorted paths are ``launched``.
     """
-    every, around, tables = list(iterate_tables(documents)), [], []
+    every, tables = list(iterate_tables(documents)), []
+    handled = set()  # tables of variables by ``id``, which are no tables of settings
+    settings = []
     for table in every:
         place = places[id(table)]
         at = bisect_left(launched, place)
-        is_around = at < len(launched) and launched[at].startswith(place)
-        (around if is_around else tables).append(table)
-    handled = set()  # tables of variables by ``id``, which are no tables of settings
-    settings = []
-    for place, node in _list_variables(around, places, set(launched)):
-        handled.add(id(node))
-        settings += _own_variables(_read_variables(path, node), place)
+        if at == len(launched) or not launched[at].startswith(place):
+            tables.append(table)
+            continue
+        for key, node in table.pairs or ():
+            is_named = key.value in _VARIABLES and not node.is_plain
+            if is_named or holds_variables(node, launched[at] == place):
+                handled.add(id(node))
+                # tables that include it have its variables
+                if not _HIDDEN.match(str(key.value)):
+                    settings += _own_variables(_read_variables(path, node), place)
     early = {id(container) for container in _list_all_items(tables, "initContainers")}
     containers = _find_owners(tables, "env")
     groups = [_read_container(path, table, id(table) in early) for table in containers]
@@ -84,7 +89,7 @@ def find_container_settings(
             handled.add(id(variables))
     handled |= {id(table.find("env")) for table in containers}
     settings += _compare_groups(groups, bool(launched))
-    for place, node in _list_variables(tables, places, set()):
+    for place, node in _list_variables(tables, places):
         if id(node) not in handled:
             handled.add(id(node))
             settings += _own_variables(_read_variables(path, node), place)
@@ -95,25 +100,16 @@ def find_container_settings(
     return settings, handled
 
 
-def _list_variables(
-    tables: list[Node], places: dict[int, str], launched: set[str]
-) -> Iterator[tuple[str, Node]]:
+def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tuple[str, Node]]:
     """Yield the tables and lists of variables with their paths.
 
-    Without launches, those of several in a table are apart, such as the roles of a service.
+    Those of several in a table are apart, such as the roles of a service.
     """
     for table in tables:
         place = places[id(table)]
-        found = [
-            (str(key.value), node)
-            for key, node in table.pairs or ()
-            if (launched and key.value in _VARIABLES and not node.is_plain)
-            or holds_variables(node, place in launched)
-        ]
-        is_apart = len(found) > 1 and not launched
-        for name, node in found:
-            if not (launched and _HIDDEN.match(name)):
-                yield f"{place}{spell_segment(name)}/" if is_apart else place, node
+        found = [(key, node) for key, node in table.pairs or () if holds_variables(node)]
+        for key, node in found:
+            yield place if len(found) == 1 else f"{place}{spell_segment(str(key.value))}/", node
         if not found and place.count("/") == 2 and holds_variables(table):
             yield place, table
 
