@@ -97,17 +97,17 @@ def build_drafts(
 
 
 def carry_known_variables(
-    imported: ImportedFile, names: Collection[str] | None = None
+    imported: ImportedFile, keys: Collection[str] | None = None
 ) -> ImportedFile:
     """Return a file in which variables of other programs are settings.
 
     Only if the file has a setting of Ascend's, and the catalogue knows the variable. With
-    ``names``, only these.
+    ``keys``, only these.
     """
 
     def is_carried(name: str) -> bool:
         return (
-            (names is None or name in names)
+            (keys is None or f"env.{name}" in keys)
             and is_known_variable(name)
             and not is_own_variable(name)
             and not any(name in facts for facts in FACTS.values())
@@ -117,16 +117,16 @@ def carry_known_variables(
     return join_others(imported, is_carried) if has_own else imported
 
 
-def leave_to_commands(imported: ImportedFile, names: Collection[str] = ()) -> ImportedFile:
+def leave_to_commands(imported: ImportedFile, keys: Collection[str] = ()) -> ImportedFile:
     """Return a file in which the variables of one command of a shell script are left to it.
 
-    A block would set them for all commands. Those with ``names`` stay as they are.
+    A block would set them for all commands. Those with ``keys`` stay as they are.
     """
     if imported.declarative:
         return imported
     settings = [
         leave_out(setting, f"it is set for the command in {setting.command} only")
-        if setting.command and setting.scope == EXPORTS and setting.name not in names
+        if setting.command and setting.scope == EXPORTS and setting.key not in keys
         else setting
         for setting in imported.settings
     ]

@@ -126,7 +126,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         for place, node in iterate_collections(documents):
             reader.read_table(place, node)
         settings = reader.settings
-        launched = sorted({setting.command for setting in settings})
+        launched = {setting.command for setting in settings}
         variables, handled = find_container_settings(path, documents, places, launched)
         settings += variables
         unread = reader.unread.difference(setting.line for setting in settings)

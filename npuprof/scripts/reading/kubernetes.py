@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.grouping import group_by
@@ -37,29 +36,29 @@ Group = tuple[str, list[ScriptSetting]]
 
 
 def find_container_settings(
-    path: str, documents: list[Node], places: dict[int, str], launched: list[str]
+    path: str, documents: list[Node], places: dict[int, str], launched: set[str]
 ) -> tuple[list[ScriptSetting], set[int]]:
     """Return the variables of containers, ConfigMaps, services and other tables, and their tables.
 
     ``places`` are the paths of tables by ``id``. Variables of a table apply to the launches in it
-    and below it, whose sorted paths are ``launched``.
+    and below it, whose paths are ``launched``.
     """
     every, tables = list(iterate_tables(documents)), []
+    around = {place[: end.end()] for place in launched for end in re.finditer("/", place)}
     handled = set()  # tables of variables by ``id``, which are no tables of settings
-    settings = []
+    own = []  # tables of variables that are not compared with others, with their paths
     for table in every:
         place = places[id(table)]
-        at = bisect_left(launched, place)
-        if at == len(launched) or not launched[at].startswith(place):
+        if place not in around:
             tables.append(table)
             continue
         for key, node in table.pairs or ():
             is_named = key.value in _VARIABLES and not node.is_plain
-            if is_named or holds_variables(node, launched[at] == place):
+            if is_named or holds_variables(node, place in launched):
                 handled.add(id(node))
                 # tables that include it have its variables
                 if not _HIDDEN.match(str(key.value)):
-                    settings += _own_variables(_read_variables(path, node), place)
+                    own.append((place, node))
     early = {id(container) for container in _list_all_items(tables, "initContainers")}
     containers = _find_owners(tables, "env")
     groups = [_read_container(path, table, id(table) in early) for table in containers]
@@ -88,11 +87,16 @@ def find_container_settings(
             groups.append((name, _read_variables(path, variables)))
             handled.add(id(variables))
     handled |= {id(table.find("env")) for table in containers}
-    settings += _compare_groups(groups, bool(launched))
     for place, node in _list_variables(tables, places):
         if id(node) not in handled:
             handled.add(id(node))
-            settings += _own_variables(_read_variables(path, node), place)
+            own.append((place, node))
+    settings = _compare_groups(groups, bool(launched))
+    for place, node in own:
+        settings += [
+            setting._replace(command=place, scope=f"<process>:{place}")
+            for setting in _read_variables(path, node)
+        ]
     is_template = not any(document.text("kind") for document in documents)
     for number, setting in enumerate(settings):
         if is_template and setting.reason == NO_STRING:  # a template may quote values
@@ -112,11 +116,6 @@ def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tupl
             yield place if len(found) == 1 else f"{place}{spell_segment(str(key.value))}/", node
         if not found and place.count("/") == 2 and holds_variables(table):
             yield place, table
-
-
-def _own_variables(settings: Iterable[ScriptSetting], place: str) -> list[ScriptSetting]:
-    """Return variables as those of the launches at a path and below it."""
-    return [setting._replace(command=place, scope=f"<process>:{place}") for setting in settings]
 
 
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:

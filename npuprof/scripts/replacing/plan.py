@@ -6,7 +6,7 @@ Verified before writing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_short_value, split_section_and_name
@@ -88,9 +88,9 @@ def plan_replacement(
     path = before.file
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
-    names = [key.removeprefix("env.") for key in resolve("env").settings] if shell else []
-    complete = carry_known_variables(before, names)
-    of_exports = leave_to_commands(complete, names)
+    keys = resolve("env").settings if shell else ()
+    complete = carry_known_variables(before, keys)
+    of_exports = leave_to_commands(complete, keys)
     candidates = list(_list_candidates(of_exports, shell, marked, resolve))
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
@@ -101,12 +101,12 @@ def plan_replacement(
     _reject_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
     file = _open_blocks(path, data, cuts, render)
-    now = _verify_settings(file, complete, modules, names)
+    now = _verify_settings(file, complete, modules, keys)
     return Replacement(file, now, _list_notes(before, equal), others)
 
 
 def _verify_settings(
-    file: FileBlocks, before: ImportedFile, modules: Modules, names: list[str]
+    file: FileBlocks, before: ImportedFile, modules: Modules, keys: Collection[str]
 ) -> ImportedFile:
     """Return a file's settings with its blocks.
 
@@ -115,7 +115,7 @@ def _verify_settings(
     now = import_script(
         before.file, blocks.replace_blocks(file.data, file.changes), modules=modules
     )
-    found = find_differences(before, carry_known_variables(now, names))
+    found = find_differences(before, carry_known_variables(now, keys))
     if differences := list(dict.fromkeys(found)):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(
