@@ -188,6 +188,21 @@ SHELL = [
         ],
         id="a branch for each role",
     ),
+    pytest.param(
+        "export HCCL_BUFFSIZE=200\nif [ $1 ]; then export HCCL_BUFFSIZE=400; fi\nvllm serve a/b",
+        [{"vllm.model": "a/b", "env.HCCL_BUFFSIZE": "200"}],
+        id="an export that another one may replace",
+    ),
+    pytest.param(
+        "HCCL_BUFFSIZE=200 python a.py\nvllm serve a/b",
+        [{"vllm.model": "a/b"}, {"env.HCCL_BUFFSIZE": "200"}],
+        id="a variable of another command",
+    ),
+    pytest.param(
+        "export HCCL_BUFFSIZE=200\nvllm serve a/b &\nexport HCCL_BUFFSIZE=400\npython a.py",
+        [{"vllm.model": "a/b", "env.HCCL_BUFFSIZE": "200"}, {"env.HCCL_BUFFSIZE": "400"}],
+        id="an export after the start",
+    ),
 ]
 
 
