@@ -194,6 +194,13 @@ def find_covered(axis: str, versions: Iterable[tuple[str, tuple[str, ...]]]) -> 
     return tuple(name for name in load_releases(axis) if name in bases)
 
 
+def is_installed(section: str, name: str) -> bool:
+    """Return whether the vLLM beside npuprof reads an argument of a section."""
+    from npuprof.catalog.installed_arguments import list_installed_arguments
+
+    return section == "vllm" and name in list_installed_arguments()
+
+
 def find_uncertain_axes(
     newer: tuple[str, ...], versions: Iterable[tuple[str, tuple[str, ...]]]
 ) -> tuple[str, ...]:

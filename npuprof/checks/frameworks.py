@@ -64,6 +64,8 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         above = catalog.find_setting(section, dotted.rpartition(".")[0])
         if above is not None and not above.closed:
             return []  # a table with other keys than the known ones
+        if releases.is_installed(section, dotted):
+            return []
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
     if described.launch:
         if is_no_number(value) or hasattr(value, "isoformat"):

@@ -31,9 +31,8 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     An argument is text for its program, a field has the types of JSON, as pydantic converts them.
     """
     is_field = "." in record.name
-    if record.optional and not is_field and value in ("", "None"):
-        return []
-    if value is None or (record.bare and value is True):
+    is_none = value is None or (record.optional and not is_field and value in ("", "None"))
+    if is_none or (record.bare and value is True):
         return []
     kinds = record.kinds or (record.kind,)
     items = [value]

@@ -529,7 +529,11 @@ def _find_framework_scope_faults(
         covered = _list_covered(scope, lifetime.axis)
         faults = list(lifetimes.find_lifetime_faults(lifetime, covered))
         if catalog.is_argument(key):  # without a record, all arguments of a release are unknown
-            faults = [fault for fault in faults if fault.code != "NP405"]
+            faults = [
+                fault
+                for fault in faults
+                if fault.code != "NP405" and (covered or not releases.is_installed(section, dotted))
+            ]
         winner = record.npu_resets
         if not faults and winner is not None and str(item) not in (str(winner), "None"):
             what = f"{key} = {format_short_value(item)} has no effect on NPUs"

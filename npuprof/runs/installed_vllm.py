@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from npuprof import catalog
+from npuprof.catalog.installed_arguments import Parsers
 from npuprof.model import Record, build_error
 from npuprof.runs.adapter import UNREADABLE, read_versions
 from npuprof.runs.adapter_files import Source, find_installed, open_source
-from npuprof.system.files import LARGEST_FILE, describe_os_error
+from npuprof.system.files import LARGEST_FILE, describe_os_error, find_packages
 
 PACKAGES = ("vllm",)
-#: The files with the parser of the engine and that of the server, and its class of fields.
+#: The files with the parser of the engine and that of the server.
 _PARSERS = re.compile(r"((?:.*/)?vllm/)(?:engine/arg_utils|entrypoints/\w+/cli_args)\.py$")
-_SERVER = "FrontendArgs"
 #: The parts that turn an argument on or off.
 _SWITCH = re.compile("^(?:no|enable|disable)-")
 
@@ -51,9 +49,7 @@ class Vllm(Record):
 
     def list_uncatalogued(self) -> list[str]:
         """Return the arguments that the parser reads and the catalogue lacks, sorted."""
-        known = set(catalog.record_names("vllm"))
-        for setting in catalog.list_records(catalog.Setting, "vllm"):
-            known.update(name.lstrip("-") for name in (*setting.aliases, *setting.negations))
+        known = {flag.lstrip("-") for flag in catalog.list_flags("vllm")}
         return sorted((self.arguments or frozenset()) - known)
 
 
@@ -64,19 +60,12 @@ def find_vllm(path: str | None = None) -> Vllm | None:
     none at the path.
     """
     if path is None:
-        return read_vllm(find_installed(PACKAGES)) or find_beside()
+        beside = (open_source(found, PACKAGES) for found in find_packages("vllm"))
+        return read_vllm(find_installed(PACKAGES)) or read_vllm(beside)
     if found := read_vllm([open_source(path, PACKAGES)]):
         return found
     hint = "name the folder that contains vllm, or a wheel"
     raise build_error("NP963", f"{path} does not contain vLLM", "", hint)
-
-
-def find_beside() -> Vllm | None:
-    """Return vLLM in the environment of npuprof itself, without starting Python; None if none."""
-    # python -m puts the current folder first, which may be a clone of vLLM
-    folders = (each for each in sys.path if os.path.isabs(each) and each != os.getcwd())
-    found = (os.path.join(folder, *PACKAGES) for folder in folders)
-    return read_vllm(open_source(path, PACKAGES) for path in found if os.path.isdir(path))
 
 
 def read_vllm(sources: Iterable[Source]) -> Vllm | None:
@@ -98,45 +87,3 @@ def read_vllm(sources: Iterable[Source]) -> Vllm | None:
             why = "" if arguments else "its parser has an unknown form"
             return Vllm(path, version, arguments, why)
     return None
-
-
-class Parsers:
-    """The arguments in the files read so far."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-        self._classes: dict[str, ast.ClassDef] = {}
-        self._is_resolved = True
-
-    def read(self, raw: bytes) -> None:
-        """Read one file, whose arguments have constant names, or those of the server's fields.
-
-        Raises SyntaxError or ValueError for invalid Python.
-        """
-        nodes = list(ast.walk(ast.parse(raw)))
-        classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
-        self._classes |= classes
-        calls = [node for node in nodes if isinstance(node, ast.Call)]
-        adding = [node for node in calls if ast.unparse(node.func).endswith(".add_argument")]
-        words = [word for node in adding for word in node.args]
-        texts = [str(word.value) for word in words if isinstance(word, ast.Constant)]
-        names = {text.lstrip("-") for text in texts if text.startswith("-")}
-        self._names |= names
-        known = (ast.Constant, *((ast.JoinedStr, ast.Starred) if _SERVER in classes else ()))
-        if not names or not all(isinstance(word, known) for word in words):
-            self._is_resolved = False
-
-    def list_arguments(self) -> frozenset[str] | None:
-        """Return the names without dashes, None if some cannot be resolved."""
-        fields = {name.replace("_", "-") for name in self._list_fields(_SERVER)}
-        is_whole = self._is_resolved and fields and "EngineArgs" in self._classes
-        return frozenset(self._names | fields) if is_whole else None
-
-    def _list_fields(self, name: str) -> Iterator[str]:
-        """Yield the fields of a class and of those it extends."""
-        node = self._classes.get(name)
-        for base in node.bases if node else ():
-            yield from self._list_fields(ast.unparse(base))
-        for item in node.body if node else ():
-            if isinstance(item, ast.AnnAssign):
-                yield ast.unparse(item.target)

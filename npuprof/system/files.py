@@ -36,6 +36,13 @@ class UnfitFileError(OSError):
     """Raised for a path that cannot be read as a file: a pipe, a device, or too large a file."""
 
 
+def find_packages(name: str) -> list[str]:
+    """Return the folders of a package in the environment of npuprof; the first one counts."""
+    # python -m puts the current folder first, which may be a clone of the package
+    folders = (each for each in sys.path if os.path.isabs(each) and each != os.getcwd())
+    return [path for folder in folders if os.path.isdir(path := os.path.join(folder, name))]
+
+
 def show_note(note: str) -> None:
     """Show a note to the user while files are locked or written."""
     _PRINTERS[-1](note)

@@ -170,7 +170,7 @@ ROWS = [
         command="check",
         patterns=13,
         children=0,
-        modules=78,
+        modules=79,
         absent={
             *STARTING,
             "heapq",

@@ -52,6 +52,7 @@ FOREIGN_FLAGS = {
     "--npuprof-strict",
     "--last-failed",
     "--max-model",  # a beginning of an argument of vLLM
+    "--omni",
 }
 #: Pages whose commands run in the gate: one in two, and those with Python.
 IN_THE_GATE = [

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from npuprof.catalog.installed_arguments import list_installed_arguments
 from npuprof.runs import adapter_files, installed_vllm
+from npuprof.system.files import find_packages
 from support.running import Run, Store
 
 ENGINE = """
@@ -220,7 +222,29 @@ def test_a_clone_of_vllm_in_the_current_folder_is_not_installed(
 ) -> None:
     monkeypatch.chdir(write_vllm(tmp_path / "clone"))
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
-    assert installed_vllm.find_beside() is None
+    assert find_packages("vllm") == []
+
+
+def test_an_argument_that_the_vllm_beside_npuprof_reads_is_no_fault(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve m --warp-speed 9 --swap-space 4 --warp-sped 1\n")
+    preset = "[vllm]\nwarp-speed = 9\nswap-space = 4\nwarp-sped = 1\n"
+    engine = ENGINE.replace('"--warp-speed"', '"--swap-space", "--warp-speed"')
+
+    def list_codes() -> list[tuple[str, int]]:
+        list_installed_arguments.cache_clear()
+        scanned = run("scan", str(tmp_path / "serve.sh"), "--format", "json").out
+        checked = run("check", "-", "--format", "json", stdin=preset.encode()).out
+        both = [*json.loads(scanned)["findings"], *json.loads(checked)["findings"]]
+        return [(each["code"], each["line"]) for each in both]
+
+    everywhere = list_codes()
+    site = write_vllm(tmp_path / "site", engine)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    assert list_codes() == [("NP212", 1), ("NP212", 4)]
+    in_script = [("NP212", 1), ("NP502", 1), ("NP212", 1)]
+    assert everywhere == [*in_script, ("NP212", 2), ("NP502", 3), ("NP212", 4)]
 
 
 @pytest.mark.parametrize(
