@@ -67,7 +67,11 @@ LAUNCHES: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
             "features:\n  reasoning:\n    args: [--reasoning-parser, qwen3]\n"
             "guide: |\n  ## Run\n\n  ```bash\n  vllm serve m --max-num-seqs 8\n  ```\n"
         ),
-        [("model", "trust-remote-code", ""), ("reasoning", "reasoning-parser", "")],
+        [
+            ("model", "trust-remote-code", ""),
+            ("reasoning", "reasoning-parser", ""),
+            ("", "model max-num-seqs", ""),
+        ],
     ),
     "a catalogue with several servers": (
         "catalog.yaml",
