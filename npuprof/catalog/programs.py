@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
 from contextlib import suppress
 from functools import cache
 
@@ -39,10 +38,6 @@ class Program(Record):
     marks: tuple[str, ...] = ()
     tables: dict[str, str] = {}
     others: tuple[str, ...] = ()
-
-    def is_own(self, names: Set[str]) -> bool:
-        """Return whether arguments are certainly those of the program."""
-        return not names.isdisjoint(self.tables) or len(names & set(self.marks)) > 1
 
     def spell_argument(self, text: str) -> str:
         """Return the name of an argument as its section has it."""

@@ -53,6 +53,18 @@ LAUNCHES = [
         id="returned by a method",
     ),
     pytest.param(
+        'cmd = ["vllm", "serve", model, "--port", "80"]\n'
+        'subprocess.Popen(" ".join(cmd), shell=True)',
+        [{"vllm.port": 80}],
+        id="joined for a shell",
+    ),
+    pytest.param(
+        'args = ["--max-model-len", "4096"]\nif fast:\n    args += ["--seed", "1"]\n'
+        'else:\n    args += ["--seed", "2"]\nwith RemoteServer("a/b", args): pass',
+        [{"vllm.model": "a/b", "vllm.max-model-len": 4096}],
+        id="flags under conditions",
+    ),
+    pytest.param(
         'with RemoteServer("a/b", ["--max-model-len", "4096"], '
         'env_dict={"HCCL_OP_EXPANSION_MODE": "AIV", "OMP_NUM_THREADS": "1"}): pass',
         [
@@ -93,12 +105,6 @@ LAUNCHES = [
         'subprocess.run(["bash", "-c", "HCCL_BUFFSIZE=300 vllm serve a/b --seed 1"])',
         [{"vllm.model": "a/b", "vllm.seed": 1, "env.HCCL_BUFFSIZE": "300"}],
         id="text in a list",
-    ),
-    pytest.param(
-        'sys.argv = ["vllm.entrypoints.openai.api_server", "--model", "a/b"]\n'
-        'runpy.run_module("vllm.entrypoints.openai.api_server")',
-        [{"vllm.model": "a/b"}],
-        id="sys.argv",
     ),
 ]
 

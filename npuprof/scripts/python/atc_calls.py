@@ -11,7 +11,7 @@ from npuprof.scripts.python.expressions import format_expression, list_nodes, na
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.shell_lexer import Word, parse_shell_commands
+from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
 _ATC = re.compile(r"(?:[^\s;&|]*/)?atc")
 RUNNERS = frozenset(
@@ -71,22 +71,26 @@ def _list_arguments(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word
 
 
 def build_argument(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
-    """Return an element of a command line as a word.
-
-    Of an f-string such as ``f"--output={name}"``, the literal start is known.
-    """
-    line, column = visitor.locate(item)
-    value, reason = visitor.evaluate_expression(item, scope)
-    if not reason:
-        return Word(line, column, (str(value),), quoted=True)
-    first: ast.expr = item
-    while isinstance(first, (ast.BinOp, ast.JoinedStr)):
-        first = first.left if isinstance(first, ast.BinOp) else first.values[0]
-    unknown = (format_expression(item),)
-    match first:
-        case ast.Constant(str(start)) if start and first is not item:
-            return Word(line, column, (start, unknown), quoted=True)
-    return Word(line, column, (unknown,), quoted=True)
+    """Return an element of a command line as a word, with what is known of it."""
+    parts: list[Part] = []
+    text = ""
+    pieces = [item]
+    while pieces:
+        piece = pieces.pop()
+        value, reason = visitor.evaluate_expression(piece, scope)
+        match piece:
+            case _ if not reason:
+                text += str(value)
+            case ast.BinOp(left, ast.Add(), right):
+                pieces += right, left
+            case ast.JoinedStr(values):
+                pieces += reversed(values)
+            case ast.FormattedValue(inner, -1, None):
+                pieces.append(inner)
+            case _:
+                parts += text, (format_expression(piece),)
+                text = ""
+    return Word(*visitor.locate(item), tuple(filter(None, (*parts, text))) or ("",), quoted=True)
 
 
 def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:

@@ -182,7 +182,7 @@ class Visitor:
         self.taken: dict[CallLocation, dict[tuple[str, str], TakenConfig]] = {}
         #: by the scope that binds the name, and the name
         self.tables: dict[tuple[str, str], list[TableEntry]] = {}
-        #: lists of arguments by the scope and the name of the variable
+        #: lists of arguments by the scope and the name of the variable, or of a function
         self.lists: dict[tuple[str, str], list[Any]] = {}
         self.launch: ast.Call | None = None  #: the last call that starts a known program
         #: the scopes of launches by the file and position of their arguments

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
+from operator import itemgetter
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
@@ -18,13 +18,11 @@ from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.program_arguments import NO_NAME
 from npuprof.scripts.reading.recipes import (
-    begins_with_program,
     find_list_program,
     find_table_program,
     list_setting_names,
     may_be_command,
     names_other_server,
-    select_fields,
 )
 from npuprof.scripts.reading.shell_scripts import find_code_settings, find_shell_settings
 from npuprof.scripts.reading.trees import (
@@ -37,7 +35,6 @@ from npuprof.scripts.reading.trees import (
 )
 from npuprof.scripts.reading.variable_files import (
     build_variable_setting,
-    leave_out,
     split_references,
 )
 from npuprof.scripts.script_records import (
@@ -61,6 +58,7 @@ _INSIDE_SHELL = "applies to this command only"
 _COMMANDS = ("entrypoint", "command", "args")
 _NOWHERE = "\0"  #: begins no path
 _WORD = re.compile(r"\S+")
+_FLAG_AND_VALUE = re.compile(r"(?s)\A(--[^\s=]+) +(.+)")
 _UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*--[a-z])")
 
 
@@ -148,8 +146,7 @@ class _LaunchReader:
         self.settings: list[ScriptSetting] = []
         self.unread: set[int] = set()  #: the lines of possible arguments and variables
         lowered = text.lower()
-        self._programs = {program.section for program in load_programs()}
-        self._named = {section for section in self._programs if section in lowered}
+        self._named = {program.section for program in load_programs() if program.section in lowered}
         self._other = _NOWHERE  #: the path of the last table about another server
 
     def read_table(self, place: str, node: Node) -> None:
@@ -160,14 +157,17 @@ class _LaunchReader:
             self._other = _NOWHERE
         if node.pairs is not None and names_other_server(place, node):
             self._other = place
-        if self._read_fields(place, node):
+        is_file = place.count("/") == 2
+        found = find_table_program(node, is_file) if is_file or self._other == _NOWHERE else None
+        if found:  # a table of arguments
+            self._add(place, program_arguments.read_file_table(self.path, *found))
             return
         is_command = self._read_command(place, node)
         children = list(self._list_children(place, node, not is_command))
         self._read_texts(place, children)
         if self._other == _NOWHERE:
             image = node.text("image").lower()
-            named = [section for section in self._named if not image or section in image]
+            named = {section for section in self._named if not image or section in image}
             self._read_lists(place, children, named)
 
     def _add(self, place: str, settings: Iterable[ScriptSetting]) -> None:
@@ -175,7 +175,7 @@ class _LaunchReader:
             scope = setting.scope
             if setting.surface in ("env", OTHER):
                 scope = f"<process>:{place}"
-            elif setting.surface in self._programs:
+            elif find_program(setting.surface):
                 scope = f"{scope} {place}"
                 if not setting.reason and (found := _VARIABLE.search(str(setting.value))):
                     setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
@@ -190,21 +190,6 @@ class _LaunchReader:
         for key, value in node.pairs or ():
             if key.value not in _COMMANDS or (with_arguments and key.value == "args"):
                 yield str(key.value), value
-
-    def _read_fields(self, place: str, node: Node) -> bool:
-        """Read a table of a program's arguments, and return whether it is one."""
-        if place.count("/") == 2:
-            program, pairs = program_arguments.find_file_program(node), node.pairs
-        elif self._other == _NOWHERE and (program := find_table_program(node)):
-            pairs = select_fields(program, node)
-        else:
-            return False
-        if program is None:
-            return False
-        table = Node(node.line, node.column)
-        table.pairs = pairs
-        self._add(place, program_arguments.read_file_table(self.path, program, table))
-        return True
 
     def _read_command(self, place: str, node: Node) -> bool:
         """Read a container's command, and return whether there is one besides arguments."""
@@ -221,54 +206,44 @@ class _LaunchReader:
             count_steps(len(value.value) // 10 if value.is_text else 0)
             if value.is_text and may_be_command(value.value):
                 found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
-                started = [setting for setting in found if setting.surface in self._programs]
+                started = [setting for setting in found if find_program(setting.surface)]
                 # a sentence about a program has more words than flags
                 loose = sum(setting.reason == NO_NAME for setting in started)
                 if not started or ("--" in value.value and loose * 2 < len(started)):
                     self._add(f"{place}\0{value.line}.{value.column}", found)
 
-    def _read_lists(
-        self, place: str, children: list[tuple[str, Node]], named: Collection[str]
-    ) -> None:
+    def _read_lists(self, place: str, children: list[tuple[str, Node]], named: set[str]) -> None:
         """Read the lists of arguments: one and its continuations are one launch."""
-        candidates = [
-            (name, [word for item in value.items for word in _split_item(item)])
-            for name, value in children
-            if value.items and all(item.is_plain for item in value.items)
-        ]
-        for _ in range(2):  # then the program of one list is known for others
-            lists = [
-                (name, words, *found)
-                for name, words in candidates
-                if (found := find_list_program(words, named))
-            ]
-            named = {*named, *(program.section for _, _, program, _ in lists)}
-        self._named |= {program.section for _, _, program, _ in lists}
-        lists.sort(key=lambda listed: not listed[3])
-        has_one_start = sum(starts for *_, starts in lists) == 1
         groups: dict[str, tuple[Program, list[Word]]] = {}
-        for name, words, program, _ in lists:
-            for first, (_, arguments) in groups.items():
-                if has_one_start or name.startswith(first):
-                    arguments += words
-                    break
-            else:
-                groups[name] = program, words
-        for name, (program, words) in groups.items():
+        # the name of a list begins those of its continuations
+        for name, value in sorted(children, key=itemgetter(0)):
+            if not value.items or not all(item.is_plain for item in value.items):
+                continue
+            words = _list_words(value.items)
+            if found := find_list_program(words, named):
+                named.add(found[0].section)  # then others may be of it too
+                self.unread.difference_update(word.line for word in words)
+                first = next(filter(name.startswith, groups), name)
+                groups.setdefault(first, (found[0], []))[1].extend(found[1])
+        self._named |= named
+        for name, group in groups.items():
             is_only = len(groups) == 1 and not name.endswith(".")
             at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
-            self.unread.difference_update(word.line for word in words)
-            started = program_arguments.find_start(words) or (program, words)
-            self._add(at, program_arguments.read_arguments(self.path, *started, ""))
+            self._add(at, program_arguments.read_arguments(self.path, *group, ""))
 
 
-def _split_item(item: Node) -> list[Word]:
-    """Return an item of a list as a word, or as two if it has a flag and its value."""
-    text = str(item.value)
-    name, blank, rest = text.partition(" ")
-    is_flag = blank and name.startswith("--") and "=" not in name
-    parts = [name, rest.strip()] if is_flag else [text] if item.value is not None else []
-    return [_build_word(Node(item.line, item.column, part)) for part in parts]
+def _list_words(items: Iterable[Node]) -> list[Word]:
+    """Return the items of a list as words: one with a flag and its value as two."""
+    return [
+        Word(
+            item.line,
+            item.column,
+            tuple(split_references(part, _VARIABLE)),
+        )
+        for item in items
+        if not item.is_null
+        for part in _FLAG_AND_VALUE.sub(r"\1\0\2", str(item.value)).split("\0")
+    ]
 
 
 def read_command_list(
@@ -291,25 +266,18 @@ def read_command_list(
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
             code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
-            if begins_with_program(code.lstrip().partition("\n")[0]):  # its flags are below
-                code = _UNJOINED.sub("\\\\\n", code)
+            code = _UNJOINED.sub("\\\\\n", code)  # flags below their program
             found, _ = find_shell_settings(path, code, position, "")
             # its variables end with the shell, unless it starts the program
-            if not any(find_program(setting.surface) for setting in found):
-                found = [
-                    leave_out(setting, reason) if setting.surface == "env" else setting
-                    for setting in found
-                ]
+            if reason and not any(find_program(setting.surface) for setting in found):
+                found, _ = find_shell_settings(path, code, position, reason)
         else:
             continue
         if position[0] == node.line:
             found = _place_folded(found, node, text, source)
         settings += found
-    arguments = [_build_word(node) for node in words]
-    if settings or not (listed := find_list_program(arguments, ())):
-        return settings
-    started = program_arguments.find_start(arguments) or (listed[0], arguments)
-    return list(program_arguments.read_arguments(path, *started, ""))
+    started = None if settings else find_list_program(_list_words(words), ())
+    return list(program_arguments.read_arguments(path, *started, "")) if started else settings
 
 
 #: The lines of a file, which may have many commands, and their offsets.
@@ -326,46 +294,20 @@ def _find_source(node: Node, text: str) -> tuple[str, Position]:
     return node.value, (node.line, node.column)
 
 
-def _find_words(node: Node, text: str) -> list[tuple[int, int]]:
-    """Return the offsets of the words of a text over several lines, in itself and in the file.
-
-    Empty if the file spells them otherwise.
-    """
-    begin = _list_line_starts(text)[node.line - 1] + node.column - 1
-    found = []
-    written = (match for match in _WORD.finditer(text, begin) if match[0] != "\\")
-    if text.startswith(">", begin):
-        next(written)
-    for word, match in zip(_WORD.finditer(node.value), written, strict=False):
-        if word[0] not in match[0].replace('\\"', '"'):
-            return []
-        found.append((word.start(), match.start() + max(match[0].find(word[0]), 0)))
-    return found
-
-
 def _place_folded(
     settings: list[ScriptSetting], node: Node, text: str, source: str
 ) -> list[ScriptSetting]:
     """Return the settings of a text whose line ends are folded or escaped, with their places."""
-    words = [] if "\n" in source.rstrip() else _find_words(node, text)
+    begin = _list_line_starts(text)[node.line - 1] + node.column - 1
     placed = []
     for setting in settings:
-        at = node.line, node.column
-        offset = setting.column - node.column
-        if words and setting.line == node.line and offset >= 0:
-            start, begin = words[bisect_right(words, (offset, len(text))) - 1]
-            at = find_position(text, begin + offset - start)
-        placed.append(setting.with_location(line=at[0], column=at[1]))
+        word = _WORD.match(source, max(setting.column - node.column, 0))
+        if word and setting.line == node.line:
+            # the file has the same words in this order, with more blanks
+            begin = max(begin, text.find(word[0], begin, begin + 3 * len(source)))
+        line, column = find_position(text, begin)
+        placed.append(setting.with_location(line=line, column=column))
     return placed
-
-
-def _build_word(node: Node) -> Word:
-    """Return a text of a list as a word, with its placeholders separated."""
-    return Word(
-        node.line,
-        node.column,
-        tuple(filter(None, split_references(str(node.value), _VARIABLE))) or ("",),
-    )
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:

@@ -439,22 +439,6 @@ def build_value(node: Node) -> Any:
     return node.value if node.items is None else [build_value(item) for item in node.items]
 
 
-def find_file_program(table: Node) -> Program | None:
-    """Return the program whose file of arguments a table is, else None.
-
-    It has a table of another section, or two arguments of one program only.
-    """
-    for program in load_programs():
-        names = {
-            program.spell_argument(str(key.value))
-            for key, value in table.pairs or ()
-            if not value.is_null
-        }
-        if program.is_own(names):
-            return program
-    return None
-
-
 def read_file_table(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
     """Yield the settings of a file of arguments."""
     return (

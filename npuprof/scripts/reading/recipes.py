@@ -58,34 +58,31 @@ def holds_variables(node: Node, beside_launch: bool = False) -> bool:
     """
     names = []
     for key, value in node.pairs or ():
-        if not value.is_plain or (isinstance(value.value, str) and value.value.count(" ") > 5):
+        if not value.is_plain or str(value.value).count(" ") > 5:
             return False
         names.append(str(key.value))
     for item in node.items or ():
-        match = _ASSIGNMENT.match(item.value) if isinstance(item.value, str) else None
+        match = _ASSIGNMENT.match(str(item.value))
         only = item.pairs[0][0].value if item.pairs and len(item.pairs) == 1 else ""
         is_entry = item.find("value") or item.find("valueFrom")
         names.append(match[1] if match else item.text("name") if is_entry else str(only))
     if not names or sum(map(bool, map(_NAME.fullmatch, names))) * 4 < len(names) * 3:
         return False
-    known = sum(map(_is_variable, names))
+    known = sum(is_known_variable(name) or environ.is_ascend_variable(name) for name in names)
     is_certain = any(name.startswith("VLLM_") or environ.is_ascend_variable(name) for name in names)
     return known > 1 or is_certain or beside_launch
 
 
-def _is_variable(name: str) -> bool:
-    return is_known_variable(name) or environ.is_ascend_variable(name)
-
-
-def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Program, bool] | None:
-    """Return the program of a list, and whether the list starts it; None for another list.
+def find_list_program(
+    words: Sequence[Word], named: Collection[str]
+) -> tuple[Program, Sequence[Word]] | None:
+    """Return the program of a list, and its arguments without its start; None for another list.
 
     A list of arguments has flags of one program, most of them in its exact spelling, and one that
     others do not have. Its flags alone are enough if the program is ``named`` in the file.
     """
-    started = find_start(words)
-    if started is not None:
-        return started[0], True
+    if started := find_start(words):
+        return started
     flags = [word.text.partition("=")[0] for word in words if word.text.startswith("--")]
     # the model may precede the flags
     is_begun = any(word.text.startswith("-") for word in words[:2])
@@ -94,36 +91,43 @@ def find_list_program(words: Sequence[Word], named: Collection[str]) -> tuple[Pr
         names = [program.spell_argument(flag[2:]) for flag in flags]
         known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
         own = {*program.marks, *program.tables}.intersection(names) - _OF_OTHERS
-        if own and not has_values:
-            continue  # a list of names
         is_named = program.section in named and not _SHARED.issuperset(known)
-        if known and (len(known) == len(names) and (own or is_named)):
-            return program, False
-        if own and len(known) * 3 >= len(names) * 2:
-            return program, False
+        # flags without values are a list of names
+        is_likely = has_values and len(known) * 3 >= len(names) * 2
+        if is_likely if own else is_named and len(known) == len(names):
+            return program, words
     return None
 
 
-def find_table_program(table: Node) -> Program | None:
-    """Return the program of which a table below another one has the fields, else None."""
-    names = {str(key.value) for key, value in table.pairs or () if not value.is_null}
+def find_table_program(table: Node, is_file: bool) -> tuple[Program, Node] | None:
+    """Return the program of which a table has arguments, and a table of them; None for others.
+
+    A file of arguments has a table of another section, or two arguments of no other program: then
+    all its keys are arguments. A table in another file has mostly arguments.
+    """
+    names = [str(key.value) for key, value in table.pairs or () if not value.is_null]
     for program in load_programs():
-        known = select_fields(program, table)
-        own = len({program.spell_argument(str(key.value)) for key, _ in known} & {*program.marks})
-        if (own > 1 and len(known) * 3 >= len(names) * 2) or (own and 1 < len(known) == len(names)):
-            return program
+        spelt = {program.spell_argument(name) for name in names}
+        own = len(spelt.intersection(program.marks))
+        if is_file and (own > 1 or not spelt.isdisjoint(program.tables)):
+            return program, table
+        fields = _select_fields(program, table)
+        known = len(fields.pairs or ())
+        if own and not is_file and 1 < known >= len(names) * (2 / 3 if own > 1 else 1):
+            return program, fields
     return None
 
 
-def select_fields(program: Program, table: Node) -> list[tuple[Node, Node]]:
-    """Return the fields of a table that a program has; a wrapper may have others."""
-    fields = []
+def _select_fields(program: Program, table: Node) -> Node:
+    """Return a table of the fields that a program has; a wrapper may have others."""
+    fields = Node(table.line, table.column)
+    fields.pairs = []
     for key, value in table.pairs or ():
         name = program.spell_argument(str(key.value))
         record = find_setting(program.section, name) if f"--{name}" in program.flags else None
         may_be_table = name in program.tables or (record is not None and record.kind == "json")
         if record is not None and not value.is_null and (value.pairs is None or may_be_table):
-            fields.append((key, value))
+            fields.pairs.append((key, value))
     return fields
 
 
@@ -132,15 +136,13 @@ def may_be_command(text: str) -> bool:
 
     Prose and manuals with code blocks are none.
     """
-    data = text.encode(errors="replace")
-    if " " not in text or "```" in text:
-        return False
-    if _EXPORT.search(text) and environ.mentions_variable(data):
-        return True
-    return mentions_program(data) and any(map(begins_with_program, text.split("\n")))
+    if "```" in text or _EXPORT.search(text):
+        return "```" not in text
+    is_named = mentions_program(text.encode(errors="replace"))
+    return is_named and any(map(_begins_with_program, text.split("\n")))
 
 
-def begins_with_program(line: str) -> bool:
+def _begins_with_program(line: str) -> bool:
     """Return whether a line begins with a program, perhaps after variables and wrappers."""
     words = line.split(maxsplit=_MOST_BEFORE)[:_MOST_BEFORE]
     return find_start([Word(1, 1, (word,)) for word in words]) is not None
