@@ -110,7 +110,9 @@ def carry_known_variables(
             (keys is None or f"env.{name}" in keys)
             and is_known_variable(name)
             and not is_own_variable(name)
+            # those of one process or job
             and not any(name in facts for facts in FACTS.values())
+            and not name.endswith("VISIBLE_DEVICES")
         )
 
     has_own = any(setting.key and not setting.commented for setting in imported.settings)

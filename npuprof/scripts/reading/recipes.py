@@ -68,9 +68,8 @@ def holds_variables(node: Node, beside_launch: bool = False) -> bool:
         names.append(match[1] if match else item.text("name") if is_entry else str(only))
     if not names or sum(map(bool, map(_NAME.fullmatch, names))) * 4 < len(names) * 3:
         return False
-    known = sum(is_known_variable(name) or environ.is_ascend_variable(name) for name in names)
     is_certain = any(name.startswith("VLLM_") or environ.is_ascend_variable(name) for name in names)
-    return known > 1 or is_certain or beside_launch
+    return is_certain or beside_launch or sum(map(is_known_variable, names)) > 1
 
 
 def find_list_program(
@@ -136,10 +135,11 @@ def may_be_command(text: str) -> bool:
 
     Prose and manuals with code blocks are none.
     """
-    if "```" in text or _EXPORT.search(text):
-        return "```" not in text
+    if "```" in text:
+        return False
     is_named = mentions_program(text.encode(errors="replace"))
-    return is_named and any(map(_begins_with_program, text.split("\n")))
+    is_started = is_named and any(map(_begins_with_program, text.split("\n")))
+    return is_started or _EXPORT.search(text) is not None
 
 
 def _begins_with_program(line: str) -> bool:
