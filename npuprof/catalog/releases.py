@@ -216,8 +216,8 @@ def find_uncertain_axes(
         bases = {base for row in newer for each in load_axis(row).runs_on.values() for base in each}
         first = section.find(section.names[0])
         letters = dict(zip(load_releases(axis), first.states if first else "", strict=False))
-        covered = find_covered(axis, versions)
-        if (axis in bases and not named.get(axis)) or any(letters[name] == "?" for name in covered):
+        unread = any(letters[name] == "?" for name in find_covered(axis, versions))
+        if unread or (axis in bases and not named.get(axis)):
             found.append(axis)
     return tuple(found)
 

@@ -37,9 +37,9 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
     kinds = record.kinds or (record.kind,)
     items = [value]
     if record.repeated or "list" in kinds:
-        is_list = isinstance(value, list)
-        items = value if is_list else items
-        if record.items and (is_list or not is_field):
+        if isinstance(value, list):
+            items = value
+        if record.items and (items is value or not is_field):
             kinds = tuple(record.items.split("|"))
     for item in items:
         read = next(

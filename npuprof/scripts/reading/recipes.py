@@ -28,7 +28,7 @@ _OTHER_SERVERS = re.compile(
 _EXPORT = re.compile(r"^[ \t]*export[ \t]+[A-Z][A-Z0-9_-]+=", re.MULTILINE)
 #: Arguments of many programs.
 _SHARED = frozenset(
-    ("host", "port", "model", "seed", "config", "dtype", "device", "tokenizer", "api-key", "help")
+    ("host", "port", "model", "seed", "config", "dtype", "device", "tokenizer", "api-key")
 )
 #: Marks that other servers have taken over.
 _OF_OTHERS = {"tensor-parallel-size"}
@@ -39,16 +39,15 @@ _MOST_BEFORE = 8
 def names_other_server(path: str, table: Node) -> bool:
     """Return whether a table is certainly about a server that npuprof does not know."""
     texts = [value.value for _, value in table.pairs or () if value.is_text]
-    return bool(_OTHER_SERVERS.fullmatch(path.split("/")[-2])) or any(
-        len(text) < 80 and _OTHER_SERVERS.fullmatch(text) for text in texts
-    )
+    names = (path.split("/")[-2], *texts)
+    return any(len(name) < 80 and _OTHER_SERVERS.fullmatch(name) for name in names)
 
 
 def list_setting_names(node: Node) -> list[Node]:
     """Return the keys and items that look like variables or arguments of any program."""
-    keys = [key for key, value in node.pairs or () if value.is_plain]
+    keys = (key for key, value in node.pairs or () if value.is_plain and "_" in str(key.value))
     items = [item for item in node.items or () if str(item.value).startswith("--")]
-    return items + [key for key in keys if "_" in str(key.value) and _NAME.fullmatch(key.value)]
+    return items + [key for key in keys if _NAME.fullmatch(key.value)]
 
 
 def holds_variables(node: Node, beside_launch: bool = False) -> bool:
