@@ -132,7 +132,11 @@ class Adopt(Verb):
             for leaf in (proposal.family.leaves if proposal.family else ())
         }
         has_all = bool(standing) and not rejected
-        report = _Report(proposal.texts, sources, adoption, other_notes, self.dry_run, has_all)
+        held = {draft.file for draft in drafts if draft.settings}
+        stays = [note.remark for each in drafts if each.file not in held for note in each.notes]
+        report = _Report(
+            proposal.texts, sources, adoption, other_notes, stays, self.dry_run, has_all
+        )
         problems += adoption.faults
         code = int(self.strict and bool(adoption.unchanged or other_notes))
         if select_errors(problems):
@@ -304,13 +308,15 @@ def _write(home: Folder, new: dict[str, NewFile], writes: list[PlannedWrite]) ->
 class _Report(Record):
     """The result of an adoption: new presets, their scripts, and notes on other scripts.
 
-    ``has_all`` means that, without new presets, the store has those of all scripts.
+    ``stays`` are lines of scripts without presets, each with the reason. ``has_all`` means that,
+    without new presets, the store has those of all scripts.
     """
 
     texts: dict[str, str]
     sources: dict[str, list[str]]
     adoption: Adoption
     other_notes: dict[str, str]
+    stays: list[str]
     dry_run: bool
     has_all: bool
 
@@ -318,20 +324,18 @@ class _Report(Record):
         """Return the summary: unchanged scripts with reasons, new presets, adopted scripts."""
         adopted = self.adoption.adopted
         unchanged = self.adoption.unchanged
-        notes = []
-        for path, findings in unchanged.items():
-            script = findings[0]
-            line = f":{script.where.line}" if script.where and script.where.line else ""
-            notes.append(f"{path}{line} keeps its lines: {script.message}. {script.why}".rstrip())
+        notes = [
+            f"{path}{f':{each.where.line}' if each.where and each.where.line else ''} keeps its "
+            f"lines: {each.message}. {each.why}".rstrip()
+            for path, findings in unchanged.items()
+            for each in findings
+        ]
         notes += [f"{path}: {what}" for path, what in self.other_notes.items()]
+        stays = [note for script in adopted for note in script.notes] + self.stays
+        notes += stays
         if not adopted and not unchanged:
-            return [*notes, "nothing in the scripts is written by hand that a preset could hold"]
-        remaining = sum(len(script.notes) for script in adopted)
-        if remaining:
-            notes.append(
-                f"{format_count(remaining, 'line')} outside blocks "
-                f"{'stays' if remaining == 1 else 'stay'}: --format json lists them"
-            )
+            what = "nothing else" if stays else "nothing"
+            return [*notes, f"{what} in the scripts is written by hand that a preset could hold"]
         return [*notes, self._describe_counts(store)]
 
     def _describe_counts(self, store: str) -> str:
@@ -365,6 +369,7 @@ class _Report(Record):
                 {"file": path, "findings": [build_finding_dict(item) for item in findings]}
                 for path, findings in self.adoption.unchanged.items()
             ],
+            "stays": self.stays,
             "beside": [{"file": path, "what": what} for path, what in self.other_notes.items()],
         }
 

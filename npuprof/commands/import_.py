@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Iterable
 
 from npuprof import catalog
-from npuprof.catalog.programs import find_program
 from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, formats
 from npuprof.document import keys, parse_document
@@ -24,7 +23,7 @@ from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.file_discovery import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
-from npuprof.scripts.naming import name_all_drafts, name_drafts, preset_name
+from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_draft import Draft, Note
 from npuprof.scripts.preset_text import (
@@ -163,10 +162,8 @@ class Import(Verb):
             else []
         )
         if path is not None and not path.endswith(".toml"):
-            surfaces = {surface for draft in good for surface in draft.surfaces}
-            if len({draft.file for draft in good}) == 1 and any(map(find_program, surfaces)):
-                script = f"{preset_name(good[0].file)}-"
-                texts = build_family(good, _find_folder_in_store(path), script=script).files
+            if len(good) > 1 == len({draft.file for draft in good}):  # launches share a base
+                texts = build_family(good, _find_folder_in_store(path)).files
             return None, [*nothing, _write_folder(texts, path, self.force), *notes]
         if len(texts) > 1:
             names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")

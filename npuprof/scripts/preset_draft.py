@@ -34,6 +34,12 @@ class Note(Record):
     value: Any = None
     overruled: bool = False
 
+    @property
+    def remark(self) -> str:
+        """The line that stays, and why."""
+        key = self.setting.key or "a computed key"
+        return f"{self.setting.file_line}: {key} stays as it is: {self.why}"
+
 
 class Source(Record):
     """A configuration of a script: its file, its first line and its function.

@@ -81,24 +81,20 @@ class Family:
 
 
 def build_family(
-    drafts: Iterable[Draft],
-    folder: str = "",
-    known: Mapping[frozenset[Pair], str] | None = None,
-    script: str = "",
+    drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None
 ) -> Family:
     """Return presets that resolve to the drafts, without empty ones.
 
     ``folder`` is the prefix of their names (``zoo/``), ``known`` the existing presets by settings:
-    equal mix-ins are not created again, and bases get other names. With ``script``, names
-    of bases begin with it, and there are no mix-ins.
+    equal mix-ins are not created again, and bases get other names.
     """
     result, drafts, known = Family(), list(drafts), dict(known or {})
     result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
     used_names = [name.removeprefix(folder) for name in known.values()]
-    result.bases = _share_settings(result.leaves, used_names, script)
+    result.bases = _share_settings(result.leaves, used_names)
     _name_leaves(result.leaves, result.bases)
     result.leaves.sort(key=lambda leaf: leaf.name)
-    switches = [] if script else collect_switches(drafts)
+    switches = collect_switches(drafts)
     new = [switch for switch in switches if list_pairs(switch.facts) not in known]
     names = number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new])
     result.switches = dict(zip(names, new, strict=True))
@@ -140,7 +136,7 @@ def _collect_facts(draft: Draft) -> TomlTable:
     return draft.settings | ({_SCENARIO: draft.scenario} if draft.scenario else {})
 
 
-def _share_settings(leaves: list[Leaf], taken: list[str], script: str) -> dict[str, TomlTable]:
+def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, TomlTable]:
     """Move the shared settings of each kind of leaf to a base; return the bases by name."""
     bases = {}
     for kind, plain_name in _BASES.items():
@@ -150,7 +146,7 @@ def _share_settings(leaves: list[Leaf], taken: list[str], script: str) -> dict[s
             continue
         shared = frozenset.intersection(*(leaf.pairs for leaf in members))
         if len(shared) >= _FEWEST_SHARED:
-            (name,) = number_names([f"{script}{plain_name}"], taken)
+            (name,) = number_names([plain_name], taken)
             bases[name] = {key: members[0].facts[key] for key, _ in sorted(shared)}
             for leaf in members:
                 leaf.own, leaf.base = leaf.own - shared, name
@@ -228,9 +224,9 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
         assumed += draft.assumed
         other_variables |= dict.fromkeys(draft.other_variables)
         surfaces |= draft.surfaces
-    comments += describe_switched(notes if mixin_of_note else [], mixin_of_note, cite)
+    comments += describe_switched(notes, mixin_of_note, cite)
     comments += describe_assumed(assumed, cite)
-    omitted = [note for note in notes if not (mixin_of_note and note.condition)]
+    omitted = [note for note in notes if not note.condition]
     most = _MOST_NOTES if is_shared else None
     comments += describe_notes(omitted, list(other_variables), most, cite)
     cann = find_needed_releases(leaf.settings, sorted(surfaces))

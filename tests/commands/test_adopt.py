@@ -352,3 +352,33 @@ def test_a_store_has_all_presets_only_if_none_was_rejected(project: Path, run: R
     message = run("adopt", "own").err
     assert "wrote no preset" in message
     assert "has all the presets already" not in message
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("export HCCL_BUFFSIZE=$X\n", {1: "depends on $X"}),
+        (
+            "if [ $1 = a ]; then\nexport HCCL_BUFFSIZE=300\nelse\nexport HCCL_BUFFSIZE=400\nfi\n",
+            {2: "only if [ $1 = a ]", 4: "only if not ([ $1 = a ])"},
+        ),
+        (
+            "HCCL_BUFFSIZE=400 torchrun a.py\n",
+            {1: "it is set for the command in line 1 only"},
+        ),
+    ],
+    ids=["unknown value", "both arms of an if", "variable of one command"],
+)
+def test_each_line_that_stays_is_told_with_its_reason(
+    script: str, told: dict[int, str], project: Path, run: Run
+) -> None:
+    (project / "run.sh").write_text(script)
+    done = run("adopt", "run.sh")
+    assert (project / "run.sh").read_text() == script
+    stays = [
+        f"run.sh:{line}: env.HCCL_BUFFSIZE stays as it is: {why}" for line, why in told.items()
+    ]
+    *notes, last = [line.removeprefix("npuprof: ") for line in done.err.splitlines()]
+    assert notes == stays
+    assert last == "nothing else in the scripts is written by hand that a preset could hold"
+    assert json.loads(run("adopt", "run.sh", "--format", "json").out)["stays"] == stays

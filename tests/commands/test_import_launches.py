@@ -32,8 +32,8 @@ def test_the_launches_of_a_script_become_presets_with_a_base(project: Path, run:
     write(project, {"serve.sh": ROLES})
     assert run("import", "serve.sh", "-o", "profiles").code == 0
     assert sorted(path.name for path in (project / "profiles").glob("*.toml")) == [
+        "base.toml",
         "serve-2.toml",
-        "serve-base.toml",
         "serve.toml",
     ]
     assert run("check").code == 0

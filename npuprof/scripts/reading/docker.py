@@ -68,9 +68,9 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
         elif instruction in ("RUN", "CMD", "ENTRYPOINT"):
             # --mount and other flags of RUN are not part of the command
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
-            only = "applies to this RUN line only, not to other commands in the image"
-            # CMD and ENTRYPOINT are what the container runs
-            reason = only if instruction == "RUN" else ""
+            reason = "applies to this RUN line only, not to other commands in the image"
+            if instruction != "RUN":  # what the container runs
+                reason = ""
             if words := _read_exec_form(text[begin : match.end()], find_position(text, begin)):
                 if instruction == "RUN":
                     settings += read_command_list(path, words, text, reason)

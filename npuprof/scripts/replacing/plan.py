@@ -297,10 +297,7 @@ def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, .
     """Return notes on hand-written lines that stay, and on variables that Python sets."""
     texts = []
     for candidate in equal:
-        for note in candidate.draft.notes:
-            if not note.overruled:
-                key = note.setting.key or "a computed key"
-                texts.append(f"{note.setting.file_line}: {key} stays as it is: {note.why}")
+        texts += [note.remark for note in candidate.draft.notes if not note.overruled]
     names = {
         setting.name
         for setting in imported.settings
