@@ -272,7 +272,8 @@ class _Lexer:
         elif kind == "separator":
             self.join = text if text in ("&&", "||") else ""
             self.is_piped = text in ("|", "|&")
-            self.command.is_forked |= self.is_piped or text == "&"
+            if self.command:  # what follows "( )" is about no simple command
+                self.command.is_forked = self.is_piped or text == "&"
             if text == "(":
                 self.shells = (*self.shells, token.start())
             elif text == ")":

@@ -28,6 +28,10 @@ SCRIPTS = {
     "a subshell over lines": ("(\n  cd .\n  export HCCL_BUFFSIZE=1\n)\n", 1),
     "a program in a subshell": ("(export HCCL_BUFFSIZE=1; torchrun a.py)\n", 0),
     "a program in another subshell": ("(export HCCL_BUFFSIZE=1); (torchrun a.py)\n", 1),
+    "after a subshell in the background": (
+        "(cd .; pwd) &\nexport HCCL_BUFFSIZE=1\ntorchrun a.py\n",
+        0,
+    ),
     "a subshell in a subshell": ("(export HCCL_BUFFSIZE=1; (torchrun a.py))\n", 0),
     "a loop after a pipe": (
         "echo a | while read -r x; do export HCCL_BUFFSIZE=1; done\n",

@@ -47,6 +47,24 @@ LAUNCHES: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
             ("decode", "model port", "HCCL_BUFFSIZE=1024"),
         ],
     ),
+    "JSON and flags below their lines": (
+        "deeper.yaml",
+        (
+            "deployment:\n- server_cmd: >\n    vllm serve m --additional-config\n"
+            """    '{"refresh": true,\n"""
+            """      "weight_nz_mode": 0}'\n    --headless --compilation-config\n"""
+            """      '{"cudagraph_mode": "FULL"}'\n    --seed 1\n"""
+        ),
+        [("deployment-1", "model refresh weight_nz_mode headless compilation-config seed", "")],
+    ),
+    "a model beside its arguments": (
+        "model.yaml",
+        (
+            "cases:\n- {name: a, model: org/m, server_cmd: [--max-model-len, 8]}\n"
+            "- {name: b, model: org/m, server_cmd: [vllm, serve, other, --max-num-seqs, 8]}\n"
+        ),
+        [("a", "model max-model-len", ""), ("b", "model max-num-seqs", "")],
+    ),
     "lists of commands": (
         "epd.yaml",
         "epd_server_cmds:\n- [vllm, serve, a, --port, 1]\n- [vllm, serve, b, --seed, '2']\n",

@@ -30,6 +30,19 @@ FILES = {
         f"docker run -e HCCL_BUFFSIZE=200 x {SERVE}\n",
         [["HCCL_BUFFSIZE"]],
     ),
+    "subshells with their own variables": (
+        "a.sh",
+        (
+            f"(export HCCL_BUFFSIZE=200; {SERVE}) &\n"
+            f"(\n  export HCCL_CONNECT_TIMEOUT=600\n  {SERVE}\n)\n(export HCCL_EXEC_TIMEOUT=1)\n"
+        ),
+        [["HCCL_BUFFSIZE"], ["HCCL_CONNECT_TIMEOUT"]],
+    ),
+    "an inner shell with its own variable": (
+        "a.sh",
+        f'bash -c "export HCCL_BUFFSIZE=200 && {SERVE}"\n{SERVE}\n',
+        [["HCCL_BUFFSIZE"], []],
+    ),
     "two starts": (
         "a.sh",
         (

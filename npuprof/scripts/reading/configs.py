@@ -59,7 +59,7 @@ _COMMANDS = ("entrypoint", "command", "args")
 _NOWHERE = "\0"  #: begins no path
 _WORD = re.compile(r"\S+")
 _FLAG_AND_VALUE = re.compile(r"(?s)\A(--[^\s=]+) +(.+)")
-_UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*--[a-z])")
+_UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*(?:--[a-z]|'\{))")
 
 
 @cache
@@ -77,9 +77,9 @@ def _encoded_names() -> frozenset[bytes]:
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
-    is_named = environ.mentions_variable(data) or not _encoded_names().isdisjoint(split_words(data))
     return (
-        is_named
+        environ.mentions_variable(data)
+        or not _encoded_names().isdisjoint(split_words(data))
         or program_arguments.mentions_program(data)
         or program_arguments.mentions_arguments(data)
     )
@@ -104,7 +104,7 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     inner = [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
     for node in inner:  # in a job or service of KubeRay
-        if node is None or not node.is_text:
+        if not node or not node.is_text:
             continue
         # a block of YAML begins on the line below its key, with an indentation that its text lacks
         source, (line, _) = _find_source(node, text)
@@ -119,9 +119,10 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
     else:
-        places = {id(node): place for place, node in iterate_collections(documents)}
+        places = {}
         reader = _LaunchReader(path, text)
         for place, node in iterate_collections(documents):
+            places[id(node)] = place
             reader.read_table(place, node)
         settings = reader.settings
         launched = {setting.command for setting in settings}
@@ -203,8 +204,10 @@ class _LaunchReader:
     def _read_texts(self, place: str, children: list[tuple[str, Node]]) -> None:
         """Read the texts that are scripts."""
         for _, value in children:
-            count_steps(len(value.value) // 10 if value.is_text else 0)
-            if value.is_text and may_be_command(value.value):
+            if not value.is_text:
+                continue
+            count_steps(len(value.value) // 10)
+            if may_be_command(value.value):
                 found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
                 started = [setting for setting in found if find_program(setting.surface)]
                 # a sentence about a program has more words than flags
@@ -226,10 +229,13 @@ class _LaunchReader:
                 first = next(filter(name.startswith, groups), name)
                 groups.setdefault(first, (found[0], []))[1].extend(found[1])
         self._named |= named
-        for name, group in groups.items():
+        for name, (program, words) in groups.items():
+            model = dict(children).get(program.positional)
+            if model and model.is_text and words[0].text.startswith("-"):
+                words = _list_words([model]) + words
             is_only = len(groups) == 1 and not name.endswith(".")
             at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
-            self._add(at, program_arguments.read_arguments(self.path, *group, ""))
+            self._add(at, program_arguments.read_arguments(self.path, program, words, ""))
 
 
 def _list_words(items: Iterable[Node]) -> list[Word]:
@@ -266,11 +272,8 @@ def read_command_list(
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
             code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
-            code = _UNJOINED.sub("\\\\\n", code)  # flags below their program
-            found, _ = find_shell_settings(path, code, position, "")
-            # its variables end with the shell, unless it starts the program
-            if reason and not any(find_program(setting.surface) for setting in found):
-                found, _ = find_shell_settings(path, code, position, reason)
+            code = _UNJOINED.sub(" \\\\\n", code)  # flags below their program
+            found, _ = find_shell_settings(path, code, position, reason)
         else:
             continue
         if position[0] == node.line:
@@ -299,10 +302,12 @@ def _place_folded(
 ) -> list[ScriptSetting]:
     """Return the settings of a text whose line ends are folded or escaped, with their places."""
     begin = _list_line_starts(text)[node.line - 1] + node.column - 1
+    starts = find_line_starts(source)
     placed = []
     for setting in settings:
-        word = _WORD.match(source, max(setting.column - node.column, 0))
-        if word and setting.line == node.line:
+        first = node.column if setting.line == node.line else 1
+        start = sum(starts[setting.line - node.line :][:1])
+        if word := _WORD.match(source, start + setting.column - first):
             # the file has the same words in this order, with more blanks
             begin = max(begin, text.find(word[0], begin, begin + 3 * len(source)))
         line, column = find_position(text, begin)
@@ -314,11 +319,10 @@ def _read_export(path: str, document: Node) -> list[ScriptSetting]:
     """Return the variables of a JSON export; other files of npuprof set nothing."""
     if not document.text("schema").startswith("npuprof.env/"):
         return []
-    variables = document.find("env")
-    pairs = (variables.pairs or ()) if variables is not None else ()
+    variables = document.find("env") or Node(0, 0)
     return [
         build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,))
-        for key, value in pairs
+        for key, value in variables.pairs or ()
         if value.is_text
     ]
 

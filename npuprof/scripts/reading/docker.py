@@ -109,7 +109,7 @@ def _read_exec_form(text: str, position: Position) -> list[Node]:
     line, column = position
     # a list may have continuation lines
     tree = parse_json("", _CONTINUED.sub(" ", text), []) if text.lstrip()[:1] == "[" else None
-    words = [*(tree.items or ())] if tree is not None else []
+    words = list((tree and tree.items) or ())
     for word in words:
         word.column += column - 1 if word.line == 1 else 0
         word.line += line - 1

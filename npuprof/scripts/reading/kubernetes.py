@@ -120,7 +120,12 @@ def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tupl
 
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:
     """Return the tables in all lists of that name."""
-    return [item for table in _find_owners(tables, name) for item in _list_items(table, name)]
+    return [
+        item
+        for table in _find_owners(tables, name)
+        for item in (table.find(name) or table).items or ()
+        if item.pairs is not None
+    ]
 
 
 def _find_owners(tables: list[Node], name: str) -> list[Node]:
@@ -129,17 +134,9 @@ def _find_owners(tables: list[Node], name: str) -> list[Node]:
     for table in tables:
         listed = table.find(name)
         # YAML anchors let several tables share a list
-        if listed is not None and listed.items:
+        if listed and listed.items:
             owners[id(listed)] = table
     return list(owners.values())
-
-
-def _list_items(table: Node, name: str) -> list[Node]:
-    """Return the tables in a list."""
-    listed = table.find(name)
-    if listed is None:
-        return []
-    return [item for item in listed.items or () if item.pairs is not None]
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
@@ -158,10 +155,10 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
 def _read_value(entry: Node) -> tuple[Parts, str]:
     """Return the value of a variable, and why it is unknown."""
     value, source = entry.find("value"), entry.find("valueFrom")
-    if source is not None:
+    if source:
         # the file does not contain it: a field, a secret or a key of a ConfigMap
         return (), "is filled in when the container starts"
-    if value is None or value.value is None:
+    if not value or value.value is None:
         return ("",), ""
     if not value.is_text:
         return (json.dumps(value.value, default=str),), NO_STRING
@@ -206,9 +203,9 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
 
     ``used_maps`` are those used by containers as a whole, None in a file without containers.
     """
-    name, data = table.text("metadata", "name"), table.find("data")
+    name, data = table.text("metadata", "name"), table.find("data") or table
     settings = []
-    for key, value in (data.pairs or ()) if data is not None else ():
+    for key, value in data.pairs or ():
         # other keys are names of files
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text or value.value is None else NO_STRING

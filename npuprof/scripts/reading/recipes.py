@@ -136,9 +136,10 @@ def may_be_command(text: str) -> bool:
     """
     if "```" in text:
         return False
-    is_named = mentions_program(text.encode(errors="replace"))
-    is_started = is_named and any(map(_begins_with_program, text.split("\n")))
-    return is_started or _EXPORT.search(text) is not None
+    return _EXPORT.search(text) is not None or (
+        mentions_program(text.encode(errors="replace"))
+        and any(map(_begins_with_program, text.split("\n")))
+    )
 
 
 def _begins_with_program(line: str) -> bool:

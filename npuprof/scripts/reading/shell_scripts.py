@@ -11,6 +11,7 @@ from textwrap import dedent
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
+from npuprof.catalog.programs import find_program
 from npuprof.model import Place, Record
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
@@ -71,6 +72,7 @@ _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^${}`]*)\}")
 #: Commands that may export a variable.
 _EXPORTS = frozenset(("export", "declare", "typeset"))
+_GONE = "it is gone with the process of its own that sets it"
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that are always true.
@@ -88,13 +90,13 @@ _TESTS = re.compile(r"\[\[?|test|grep|which|command|type|!|false|diff|cmp|pgrep"
 
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can contain settings."""
-    if environ.mentions_variable(data) or _ATC.search(data):
-        return True
-    if program_arguments.mentions_program(data):
-        return True
-    if b"python" in data and mentions_python_setting(data):
-        return True
-    return any(catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
+    return (
+        environ.mentions_variable(data)
+        or _ATC.search(data) is not None
+        or program_arguments.mentions_program(data)
+        or (b"python" in data and mentions_python_setting(data))
+        or any(catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
+    )
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -123,7 +125,7 @@ def import_shell_script(
         where = Place(path, word.line, word.column)
         problems.append(build_finding("NP801", what, why, hint, where=where))
 
-    if modules is not None and modules.locate_file is None:
+    if modules and modules.locate_file is None:
         modules = None
     commands = list(parse_shell_commands(text))
     # the lexer places the end of an unclosed word beyond the text
@@ -134,14 +136,14 @@ def import_shell_script(
         why = "A shell treats the rest of the file as part of it, so settings there were not read."
         report(last, what, why, "close it")
     has_unread = False
-    if modules is not None and MAY_SOURCE.search(text):
+    if modules and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
         has_unread = bool(sourcing.unread)
     reader = _ShellReader(path, text, commands, plain)
     settings = reader.collect_settings()
-    if modules is not None:
+    if modules:
         settings = tuple(program_arguments.follow_files(path, settings, modules))
     if reader.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
@@ -149,11 +151,6 @@ def import_shell_script(
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
-    followed = dict.fromkeys(
-        Followed(setting.file, setting.line, setting.line, "")
-        for setting in settings
-        if setting.location.call
-    )
     return ImportedFile(
         path,
         settings,
@@ -161,7 +158,13 @@ def import_shell_script(
         tuple(problems),
         text,
         tuple(records),
-        followed=tuple(followed),
+        followed=tuple(
+            dict.fromkeys(
+                Followed(setting.file, setting.line, setting.line, "")
+                for setting in settings
+                if setting.location.call
+            )
+        ),
     )
 
 
@@ -171,13 +174,15 @@ def find_shell_settings(
     """Return the settings of a file's part that a separate shell runs, and its conversions.
 
     The part begins at a position of the file. Its variables end with it: ``reason`` is why they are
-    omitted.
+    omitted, unless it starts a program with a section.
     """
     reader = _ShellReader(path, text, list(parse_shell_commands(text, *position)))
-    settings = [
-        leave_out(setting, reason) if setting.surface == "env" and setting.key else setting
-        for setting in reader.collect_settings()
-    ]
+    settings = [*reader.collect_settings()]
+    if not any(find_program(setting.surface) for setting in settings):
+        settings = [
+            leave_out(setting, reason) if setting.surface == "env" and setting.key else setting
+            for setting in settings
+        ]
     return settings, reader.sites
 
 
@@ -272,7 +277,7 @@ class _ShellReader:
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
         """Return the settings of all commands, in the order of commands."""
         for variable in find_directive_exports(self.text, self.commands):
-            self._add_variable(variable.name, variable.argument, variable.value, exported=True)
+            self._add_variable(*variable, exported=True)
         before = Command()
         for command in self.commands:
             self.number, self.command = self.number + 1, command
@@ -289,9 +294,9 @@ class _ShellReader:
             if name not in self.names_in_exports and not self.exports_all
             for setting in several
         ]
-        settings = mark_lost(self.text, self.steps, self.settings, unexported)
         settings = sorted(
-            settings, key=lambda setting: (setting.order, setting.line, setting.column)
+            mark_lost(self.text, self.steps, self.settings, unexported),
+            key=lambda setting: (setting.order, setting.line, setting.column),
         )
         return tuple(setting._replace(order=0) for setting in settle(settings))
 
@@ -529,13 +534,7 @@ class _ShellReader:
                 self.exports_all = flag[1] == "-"
         elif name in LAUNCHERS:
             for variable in find_passed_variables(name, arguments):
-                self._add_variable(
-                    variable.name,
-                    variable.argument,
-                    variable.value,
-                    exported=True,
-                    of_command=True,
-                )
+                self._add_variable(*variable, exported=True, of_command=True)
         elif name.startswith("python"):
             self._read_code(arguments)
         # the text of a nested shell cannot contain a block
@@ -546,6 +545,11 @@ class _ShellReader:
             settings = program_arguments.read_arguments(
                 self._name_file(), program, self._fill_words(program_words), self.command.text
             )
+            count_steps(len(self.settings) // 3)
+            for at, setting in enumerate(self.settings):
+                step = self.steps[setting.order - 1]
+                if setting.unused == _GONE and step.command.shells == self.command.shells:
+                    self.settings[at] = self._complete(setting._replace(unused=""))
             self.settings += map(self._complete, settings)
 
     def _read_code(self, arguments: Sequence[Word]) -> None:
@@ -651,7 +655,7 @@ class _ShellReader:
         setting = build_variable_setting(self._name_file(), position, name, filled.parts, reason)
         setting = self._complete(setting, self.function, of_command)
         if len(self.command.shells) == 1 and not setting.unused:  # two begin an expression
-            setting = setting._replace(unused="it is gone with the process of its own that sets it")
+            setting = setting._replace(unused=_GONE)
         variable = catalog.find_variable(name)
         if (
             variable
@@ -718,15 +722,10 @@ class _ShellReader:
         """Return the flags for which a word certainly stands, None for another word."""
         if word.text != word.open_part:
             return None
-        if word.quoted:
-            match = _ALL_ITEMS.fullmatch(word.open_part)
-            name = match["name"] if match else ""
-        else:
-            match = VARIABLE.fullmatch(word.open_part)
-            name = match["plain"] or match["braced"] if match else ""
-        flags = self.flags.get(name)
+        match = (_ALL_ITEMS if word.quoted else VARIABLE).fullmatch(word.open_part)
+        flags = self.flags.get(match[match.lastgroup or ""]) if match else None
         # "$TEXT" in quotes is one argument, and $ARRAY is its first item
-        if flags is None or flags.is_array != word.quoted:
+        if not flags or flags.is_array != word.quoted:
             return None
         # the flags were set under a condition that need not hold here
         is_certain = self.branches[: len(flags.branches)] == flags.branches

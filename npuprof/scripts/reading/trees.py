@@ -60,7 +60,7 @@ class Node:
                 next(
                     (value for key, value in reversed(node.pairs or ()) if key.value == name), None
                 )
-                if node is not None
+                if node
                 else None
             )
         return node
@@ -68,7 +68,7 @@ class Node:
     def text(self, *names: str) -> str:
         """Return the text at a path of names, empty if there is none."""
         node = self.find(*names)
-        return node.value if node is not None and isinstance(node.value, str) else ""
+        return node.value if node and isinstance(node.value, str) else ""
 
 
 def iterate_tables(nodes: list[Node]) -> Iterator[Node]:

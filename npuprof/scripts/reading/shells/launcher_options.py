@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
-from npuprof.model import Record
 from npuprof.scripts.reading.shells.known_variables import list_assignments
 from npuprof.scripts.script_records import find_position
 from npuprof.scripts.shell_lexer import Command, Word
 
 
-class PassedVariable(Record):
+class PassedVariable(NamedTuple):
     """A variable that a launcher passes to a program; ``argument`` is where it is written."""
 
     name: str
