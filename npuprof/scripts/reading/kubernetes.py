@@ -21,7 +21,8 @@ from npuprof.scripts.script_records import OTHER, ScriptSetting
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _COMPOSE_REFERENCE = re.compile(
-    r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([A-Za-z_]\w*\))|\{\{.*?\}\})", re.DOTALL
+    r"\$\$|(\$(?:[A-Za-z_]\w*|\{(?:[^{}]|\{[^{}]*\})*+\}|\([A-Za-z_]\w*\))"
+    r"|\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\})"
 )
 #: Keys of variables, whatever their names are.
 _VARIABLES = ("env", "environment", "env_vars")
@@ -80,7 +81,7 @@ def find_container_settings(
         if (services := document.find("services"))
         for name, service in services.pairs or ()
     ]
-    runtime = [table.find("env_vars") for table in tables]
+    runtime = (table.find("env_vars") for table in tables)
     named += [("the service runtime_env", node) for node in runtime if node and node.pairs]
     for name, variables in named:
         if variables and id(variables) not in handled:
@@ -120,7 +121,8 @@ def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tupl
 
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:
     """Return the tables in all lists of that name."""
-    return [item for table in _find_owners(tables, name) for item in _list_items(table, name)]
+    lists = (table.find(name) for table in _find_owners(tables, name))
+    return [item for node in lists if node for item in node.items or () if item.pairs is not None]
 
 
 def _find_owners(tables: list[Node], name: str) -> list[Node]:
@@ -129,17 +131,9 @@ def _find_owners(tables: list[Node], name: str) -> list[Node]:
     for table in tables:
         listed = table.find(name)
         # YAML anchors let several tables share a list
-        if listed is not None and listed.items:
+        if listed and listed.items:
             owners[id(listed)] = table
     return list(owners.values())
-
-
-def _list_items(table: Node, name: str) -> list[Node]:
-    """Return the tables in a list."""
-    listed = table.find(name)
-    if listed is None:
-        return []
-    return [item for item in listed.items or () if item.pairs is not None]
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
@@ -158,7 +152,7 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
 def _read_value(entry: Node) -> tuple[Parts, str]:
     """Return the value of a variable, and why it is unknown."""
     value, source = entry.find("value"), entry.find("valueFrom")
-    if source is not None:
+    if source:
         # the file does not contain it: a field, a secret or a key of a ConfigMap
         return (), "is filled in when the container starts"
     if value is None or value.value is None:
@@ -208,7 +202,7 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
     """
     name, data = table.text("metadata", "name"), table.find("data")
     settings = []
-    for key, value in (data.pairs or ()) if data is not None else ():
+    for key, value in (data.pairs or ()) if data else ():
         # other keys are names of files
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text or value.value is None else NO_STRING
