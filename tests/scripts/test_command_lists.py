@@ -58,6 +58,20 @@ LAUNCHES = [
         [{"vllm.port": 80}],
         id="joined for a shell",
     ),
+    # vllm-project/recipes: Google/gemma4-modal.py
+    pytest.param(
+        f'cmd = [{SERVE}]\ncmd += ["--limit-mm-per-prompt", '
+        """f"'{json.dumps({'image': 0})}'", "--reasoning-parser gemma4", f"--port {port}"]\n"""
+        'subprocess.Popen(" ".join(cmd), shell=True)',
+        [
+            {
+                "vllm.model": "a/b",
+                "vllm.limit-mm-per-prompt": {"image": 0},
+                "vllm.reasoning-parser": "gemma4",
+            }
+        ],
+        id="quoted and split by a shell",
+    ),
     pytest.param(
         'args = ["--max-model-len", "4096"]\nif fast:\n    args += ["--seed", "1"]\n'
         'else:\n    args += ["--seed", "2"]\nwith RemoteServer("a/b", args): pass',
@@ -209,6 +223,13 @@ SHELL = [
         [{"vllm.model": "a/b", "env.HCCL_BUFFSIZE": "200"}, {"env.HCCL_BUFFSIZE": "400"}],
         id="an export after the start",
     ),
+    # omni-ai-npu/omni-infer: tools/scripts/pd_run.sh
+    pytest.param(
+        "HCCL_BUFFSIZE=0\nif [ $HCCL_BUFFSIZE -gt 0 ]; then export HCCL_BUFFSIZE; fi\n"
+        "vllm serve a/b",
+        [{"vllm.model": "a/b"}],
+        id="a default that is not exported",
+    ),
 ]
 
 
@@ -216,6 +237,22 @@ SHELL = [
 def test_a_start_in_a_shell_script_has_what_reaches_it(script: str, launches: list[Any]) -> None:
     drafts = build_drafts(imported(f"{script}\n", "x.sh"))
     assert [draft.settings for draft in drafts] == launches
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ('if [ -z "$HCCL_BUFFSIZE" ]; then HCCL_BUFFSIZE=3; export HCCL_BUFFSIZE; fi', "3"),
+        ('HCCL_BUFFSIZE=3; if [ -n "$OTHER" ]; then export HCCL_BUFFSIZE; fi', "3"),
+        ('HCCL_BUFFSIZE=0; if [ "$HCCL_BUFFSIZE" != 0 ]; then export HCCL_BUFFSIZE; fi', None),
+        ('HCCL_BUFFSIZE=0; [ "$HCCL_BUFFSIZE" != 0 ] && export HCCL_BUFFSIZE', None),
+    ],
+)
+def test_a_value_that_is_tested_before_its_export_is_unknown(
+    script: str, value: str | None
+) -> None:
+    (setting,) = imported(f"{script}\nvllm serve\n", "x.sh").settings
+    assert setting.value == value
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import process_time
+from types import SimpleNamespace
 
 import pytest
 
+from npuprof.model import Context
+from npuprof.scripts import lint
 from npuprof.scripts.launches import list_launches
 from npuprof.scripts.preset import build_drafts
 from support.importing import findings, imported, write
@@ -309,3 +313,23 @@ def test_a_hostile_file_ends_in_a_finding_or_is_read(case: str) -> None:
     text, message = HOSTILE[case]
     problems = imported(text, "a.yaml").problems
     assert [message in problem.message for problem in problems] == [True] * bool(message)
+
+
+@pytest.mark.parametrize("opening", ["{", "${", "$(", "{{ a"])
+def test_templates_that_never_end_are_read_in_bounded_time(opening: str) -> None:
+    text = json.dumps(opening * 100_000)
+    command = f'["vllm", "serve", "a/b", "--additional-config", {text}]'
+    file = f"server_cmd: {command}\nenvs:\n  VLLM_USE_V1: {text}\n"
+    started = process_time()
+    assert len(imported(file, "x.yaml").settings) > 1
+    assert process_time() - started < 20
+
+
+def test_a_file_is_searched_once_for_the_chips_of_its_many_launches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches = []
+    monkeypatch.setattr(lint, "_GPUS", SimpleNamespace(search=searches.append))
+    case = '- server_cmd: ["vllm", "serve", "a/b"]\n'
+    assert not lint.check_script(imported(case * 3, "x.yaml"), Context())
+    assert len(searches) == 1

@@ -94,8 +94,10 @@ def check_script(
             findings.append(place_fault(_build_commented_fault(setting), setting))
         if setting.reason == PLACEHOLDER:
             findings.append(place_fault(_build_placeholder_fault(setting), setting))
+    # once, as a file may have many launches
+    is_on_gpus = bool(_GPUS.search(imported.text) and not _ASCEND.search(imported.text))
     for launch in launches:
-        findings += _check_launch(imported, launch, context, team)
+        findings += _check_launch(imported, launch, context, team, is_on_gpus)
     findings += [
         *find_idle_configs(imported),
         *_check_surroundings(imported, launches),
@@ -184,10 +186,13 @@ def _build_placeholder_fault(setting: ScriptSetting) -> Fault:
 
 
 def _check_launch(
-    imported: ImportedFile, launch: Launch, requested: Context, team: Sequence[TeamRule]
+    imported: ImportedFile,
+    launch: Launch,
+    requested: Context,
+    team: Sequence[TeamRule],
+    is_on_gpus: bool,
 ) -> Iterator[Finding]:
     """Yield the findings about one launch: about all its settings together, and about each."""
-    is_on_gpus = _GPUS.search(imported.text) and not _ASCEND.search(imported.text)
     for view in configure_launch(imported.file, launch, requested):
         found = [item.finding for item in judge_together(view, team)]
         if view.complete:

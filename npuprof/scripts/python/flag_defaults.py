@@ -50,19 +50,14 @@ def collect_flag_defaults(
         flag: values[0] for flag, values in declared.items() if len(set(map(repr, values))) == 1
     }
     # the value that the script uses is not the default then
-    assigned = _list_assigned(attributes)
-    defaults = certain | overridden
-    return {flag: value for flag, value in defaults.items() if flag not in assigned}
-
-
-def _list_assigned(attributes: list[ast.Attribute]) -> set[str]:
-    """Return the flags that are assigned after the command line was parsed."""
-    return {
+    assigned = {
         node.attr
         for node in attributes
         # self is an object of the script, not the parsed command line
         if isinstance(node.ctx, ast.Store) and get_last_name(node.value) not in ("", "self")
     }
+    defaults = certain | overridden
+    return {flag: value for flag, value in defaults.items() if flag not in assigned}
 
 
 def _convert_argument(call: ast.Call, value: Any) -> Any:

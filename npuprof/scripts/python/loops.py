@@ -73,14 +73,12 @@ def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
     if pairs is None:
         return [], scope
     if method.endswith("items"):
-        return [_build_pair(key, value) for key, value in pairs], scope
+        return [
+            ast.copy_location(ast.Tuple([key, value], ast.Load()), key) for key, value in pairs
+        ], scope
     if method == "values":
         return [value for _, value in pairs], scope
     return [key for key, _ in pairs], scope
-
-
-def _build_pair(key: ast.expr, value: ast.expr) -> ast.expr:
-    return ast.copy_location(ast.Tuple([key, value], ast.Load()), key)
 
 
 def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Scoped:

@@ -51,7 +51,10 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import count_steps
 
-_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{.*?\}\})", re.DOTALL)
+#: A template ends before the next one begins: a search to the end of the text each time is slow.
+_VARIABLE = re.compile(
+    r"(\$\([A-Za-z_]\w*\)|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\})"
+)
 _TEMPLATE = re.compile(r"\{\{[^{}\n]*\}\}")
 _INSIDE_SHELL = "applies to this command only"
 #: A container's command, in the order of its parts.

@@ -21,7 +21,8 @@ from npuprof.scripts.script_records import OTHER, ScriptSetting
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _COMPOSE_REFERENCE = re.compile(
-    r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([A-Za-z_]\w*\))|\{\{.*?\}\})", re.DOTALL
+    r"\$\$|(\$(?:[A-Za-z_]\w*|\{(?:[^{}]|\{[^{}]*\})*+\}|\([A-Za-z_]\w*\))"
+    r"|\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\})"
 )
 #: Keys of variables, whatever their names are.
 _VARIABLES = ("env", "environment", "env_vars")
@@ -80,7 +81,7 @@ def find_container_settings(
         if (services := document.find("services"))
         for name, service in services.pairs or ()
     ]
-    runtime = [table.find("env_vars") for table in tables]
+    runtime = (table.find("env_vars") for table in tables)
     named += [("the service runtime_env", node) for node in runtime if node and node.pairs]
     for name, variables in named:
         if variables and id(variables) not in handled:
@@ -120,12 +121,8 @@ def _list_variables(tables: list[Node], places: dict[int, str]) -> Iterator[tupl
 
 def _list_all_items(tables: list[Node], name: str) -> list[Node]:
     """Return the tables in all lists of that name."""
-    return [
-        item
-        for table in _find_owners(tables, name)
-        for item in (table.find(name) or table).items or ()
-        if item.pairs is not None
-    ]
+    lists = (table.find(name) for table in _find_owners(tables, name))
+    return [item for node in lists if node for item in node.items or () if item.pairs is not None]
 
 
 def _find_owners(tables: list[Node], name: str) -> list[Node]:

@@ -29,11 +29,6 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def _refer(match: re.Match[str]) -> str:
-    """Return a reference, as long as the placeholder, to a variable that nobody sets."""
-    return f"${match['name'].replace('-', '_')}_"
-
-
 def _keep_arguments(imported: ImportedFile) -> ImportedFile:
     """Return the arguments of programs alone."""
     kept = (setting for setting in imported.settings if find_program(setting.surface))
@@ -53,7 +48,8 @@ def import_markdown(path: str, text: str) -> ImportedFile:
     for match in _BLOCK.finditer(text):
         # blanks keep the columns
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]
-        block = _PLACEHOLDER.sub(_refer, block)
+        # a reference, as long as the placeholder, to a variable that nobody sets
+        block = _PLACEHOLDER.sub(lambda match: f"${match['name'].replace('-', '_')}_", block)
         # blank lines keep the line numbers of the file
         line = text.count("\n", 0, match.start("text"))
         placed = "\n" * line + block

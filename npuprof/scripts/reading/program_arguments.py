@@ -214,19 +214,17 @@ def _read_flag(program: Program, argument: Word) -> _Flag:
 
 def _take_values(record: catalog.Setting | None, given: _Flag, remaining: list[Word]) -> list[Word]:
     """Return the values after a flag, which are removed from the remaining arguments."""
-    most = len(remaining) if record and record.kind == "list" and not given.path else 1
-    if not given.name or (record and record.kind == "bool" and not _is_truth(remaining)):
+    kind = record.kind if record else ""
+    most = len(remaining) if kind == "list" and not given.path else 1
+    # a word may be meant for a switch, although a switch takes none
+    is_truth = bool(remaining) and remaining[-1].text.lower() in ("true", "false")
+    if not given.name or (kind == "bool" and not is_truth):
         most = 0
     values: list[Word] = []
     # a value may begin with one dash, as a negative number does
     while remaining and len(values) < most and not _FLAG.match(remaining[-1].text):
         values.append(remaining.pop())
     return values
-
-
-def _is_truth(remaining: list[Word]) -> bool:
-    """Return whether the next word is meant for a switch, although a switch takes none."""
-    return bool(remaining) and remaining[-1].text.lower() in ("true", "false")
 
 
 def _is_json(record: catalog.Setting | None, value: Word) -> bool:
@@ -360,7 +358,6 @@ def _read_table_argument(
     raw = source[slice(*argument.span)]
     # escapes in the text of the file move the columns
     is_verbatim = argument.text in raw
-    line = argument.line
     column = argument.column + (raw.find(argument.text) if is_verbatim else 0)
     problems: list[Finding] = []
     tree = None if argument.open_part else parse_json(path, argument.text, problems)
@@ -368,7 +365,7 @@ def _read_table_argument(
     def locate(inner_line: int, inner_column: int) -> Position:
         if not is_verbatim or not inner_line:
             return argument.line, argument.column
-        return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
+        return argument.line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
     if tree is not None and name not in program.tables:
         value = drop_null(build_value(tree))
@@ -463,13 +460,13 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         elif node.value is not False:
             words.append(Word(key.line, key.column, (f"--{key.value}",)))
             items = node.items or [node]
-            texts = [] if node.value is True else map(_spell_value, items)
+            texts = [
+                str(item.value) if item.is_plain else json.dumps(build_value(item), default=str)
+                for item in items
+                if node.value is not True
+            ]
             words += [Word(node.line, node.column, (text,)) for text in texts]
     yield from _read_command_line(path, program, words, "")
-
-
-def _spell_value(node: Node) -> str:
-    return str(node.value) if node.is_plain else json.dumps(build_value(node), default=str)
 
 
 def follow_files(
@@ -491,12 +488,10 @@ def follow_files(
         name = setting.assigned.written
         files = modules.locate_file(path, name, False) if program and isinstance(name, str) else ()
         # of several files of that name, it is unknown which one is meant
-        if program is None or len(files) != 1:
-            rest.append(setting)
-            continue
-        (file,) = files
-        documents = parse_yaml(file, modules.read(file).decode(errors="replace"), [])
-        if not documents:
+        file = files[0] if len(files) == 1 else ""
+        text = modules.read(file).decode(errors="replace") if file else ""
+        documents = parse_yaml(file, text, []) if text else None
+        if program is None or not documents:
             rest.append(setting)
             continue
         for of_file in read_file_table(file, program, documents[0]):

@@ -618,7 +618,14 @@ class _ShellReader:
                     where = self.path, argument.line, argument.column
                     self.other_records.append(BrokenExport(*where, valid_name, name))
             elif is_exported:
-                self.settings += self.pending.pop(name, ())
+                tests = {branch for branch in self.branches if name in branch.test}
+                why = f"depends on a test of {name}"
+                self.settings += [
+                    setting
+                    if tests.issubset(setting.branches)
+                    else setting.with_value(value=None, reason=why)
+                    for setting in self.pending.pop(name, ())
+                ]
 
     def _unset(self, arguments: list[Word]) -> None:
         """Record that exported variables are unset."""

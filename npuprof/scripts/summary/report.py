@@ -236,7 +236,15 @@ def group_findings(
 
     return sorted(
         (_fold_group(group, folders) for group in group_by(findings, find_group).values()),
-        key=_weigh,
+        key=lambda group: (
+            group.topic,
+            SEVERITIES.index(group.severity),
+            "numerics" not in group.risk,
+            -len(group.files),
+            -group.places,
+            group.code,
+            group.key,
+        ),
     )
 
 
@@ -295,18 +303,6 @@ def _find_risk(key: str) -> tuple[str, ...]:
     if key and find_record(*split_section_and_name(key)) is None:
         key = next(iter(find_nearest_names(key, record_names("options"), 1)), "")
     return find_unit_and_risk(key)[1] if key else ()
-
-
-def _weigh(group: Weighty) -> tuple[int, int, bool, int, int, str, str]:
-    return (
-        group.topic,
-        SEVERITIES.index(group.severity),
-        "numerics" not in group.risk,
-        -len(group.files),
-        -group.places,
-        group.code,
-        group.key,
-    )
 
 
 def build_report_fields(report: Report, requested: Fields) -> Fields:
