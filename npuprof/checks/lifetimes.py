@@ -118,8 +118,9 @@ def find_value_states(record: catalog.Setting, value: Any) -> str:
     """Return the ``states`` of a choice, or of a value where any is accepted; empty for all."""
     if not record.choices:
         return record.unlimited if is_out_of_range(record, value) else ""
-    states = record.choice_reads.get(str(find_choice(record, value)), "")
-    if not record.unlimited or (not states and find_choice(record, value) is not None):
+    choice = find_choice(record, value)
+    states = record.choice_reads.get(str(choice), "")
+    if not record.unlimited or (not states and choice is not None):
         return states
     # "." sorts before "Y"
     return "".join(map(max, record.unlimited, states or record.unlimited))

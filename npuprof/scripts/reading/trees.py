@@ -82,8 +82,8 @@ def iterate_collections(nodes: list[Node]) -> Iterator[tuple[str, Node]]:
     A path has the keys to a table, and the names or numbers of items: ``/0/cases/1 long/``.
     """
     seen = set()
-    waiting: list[tuple[str, str | int, Node]]
-    waiting = [("/", at, node) for at, node in enumerate(nodes)][::-1]
+    waiting: list[tuple[str, str | int, Node]] = []
+    waiting += [("/", at, node) for at, node in enumerate(nodes)][::-1]
     while waiting:
         path, name, node = waiting.pop()
         if node.is_plain or id(node) in seen:
