@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
 
 from npuprof.catalog.programs import load_programs
 from npuprof.scripts.python.atc_calls import RUNNERS, build_argument
@@ -22,7 +21,7 @@ from npuprof.scripts.reading.program_arguments import find_start, mentions_progr
 from npuprof.scripts.reading.recipes import find_list_program
 from npuprof.scripts.reading.variable_files import build_variable_setting
 from npuprof.scripts.script_records import Branches, are_exclusive
-from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
 #: Calls that start nothing: they compare, parse or change a list.
@@ -153,13 +152,9 @@ def _list_items(
             return _list_items(visitor, inner, scope, depth + 1)
         case ast.Call(ast.Attribute(ast.Constant(" "), "join"), [inner]):
             joined = _list_items(visitor, inner, scope, depth + 1)
-            return joined and [
-                (word.with_position(item.line, item.column), more)
-                for item, more in joined
-                # a shell splits "--port 80" and takes quotes away
-                for words in (_parse(item) if item.text[:1] in "-'\"" else [[item]])
-                for word in words
-            ]
+            # a shell splits "--port 80" and takes quotes away
+            pieces = [piece for item, _ in joined or () for piece in (*item.parts, " ")]
+            return joined and [(joined[0][0].with_parts(*pieces), visitor.branches)]
         case ast.Name() | ast.Attribute() | ast.Call():
             known = visitor.lists.get(_name_list(node, scope))
             if known is not None:
@@ -219,23 +214,16 @@ def _extend(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -
 # -- reports --------------------------------------------------------------------------------------
 
 
-def _parse(word: Word) -> Iterator[Command]:
-    """Yield the commands that a shell makes of a text."""
-    return parse_shell_commands(
-        "".join(
-            part if isinstance(part, str) else f"${{{_NO_NAME.sub('_', part[0])}}}"
-            for part in word.parts
-        )
-    )
-
-
 def _read_text(visitor: Visitor, word: Word) -> Launches:
     """Report what a text sets and starts in a shell, at the place of the text."""
-    text = word.text
+    text = "".join(
+        part if isinstance(part, str) else f"${{{_NO_NAME.sub('_', part[0])}}}"
+        for part in word.parts
+    )
     if " " not in text or text[0] in "-{" or not mentions_program(text.encode(errors="replace")):
         return {}
     path, place = visitor.module.path, (word.line, word.column)
-    for command in _parse(word):
+    for command in parse_shell_commands(text):
         words = [inner.with_position(*place) for inner in command]
         for inner in words:
             if match := _ASSIGNMENT.match(inner.text):
