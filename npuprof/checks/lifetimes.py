@@ -110,8 +110,9 @@ def find_choice(record: catalog.Setting, value: Any) -> Any:
         is_folded = record.kind == "any" or record.name.endswith(("_backend", "-backend"))
         return str(text).lower().replace("-", "_") if is_folded else str(text)
 
-    found = (each for each in record.choices if each == value or fold(each) == fold(value))
-    return next(found, None)
+    return next(
+        (each for each in record.choices if value == each or fold(value) == fold(each)), None
+    )
 
 
 def find_value_states(record: catalog.Setting, value: Any) -> str:

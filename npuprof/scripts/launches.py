@@ -134,18 +134,21 @@ def _find_environments(
         for scope, same in groups.items()
         if declarative or same[0].surface != "env"
     }
-    variables: dict[tuple[str, str], list[ScriptSetting]] = {}  # by block and command
+    # by block and command, and by name: the last ones, as many branches may set it
+    variables: dict[tuple[str, str], dict[str, list[ScriptSetting]]] = {}
     environments = {}
     for setting in live:
         *_, block = setting.scope.partition("#")
         if setting.surface == "env":
-            variables.setdefault((block, setting.command), []).append(setting)
+            before = variables.setdefault((block, setting.command), {})
+            before[setting.name] = [*before.get(setting.name, ())[-7:], setting]
         if scope := ends.get(id(setting)):
             places = accumulate(_SEPARATOR.split(setting.command), initial="")
             every = [
                 item
                 for place in dict.fromkeys(places)
-                for item in variables.get((block, place), ())
+                for values in variables.get((block, place), {}).values()
+                for item in values
                 if not (item.branches and are_exclusive(item.branches, setting.branches))
             ]
             last = {item.name: item for item in every}

@@ -144,11 +144,7 @@ def _list_items(
             if first is None:
                 return None
             return [*first, *_list_part(visitor, right, scope, depth)]
-        case (
-            ast.Starred(inner)
-            | ast.Call(ast.Name("list" | "tuple"), [inner])
-            | ast.Call(ast.Attribute(inner, "copy"), [])
-        ):
+        case ast.Starred(inner):
             return _list_items(visitor, inner, scope, depth + 1)
         case ast.Call(ast.Attribute(ast.Constant(" "), "join"), [inner]):
             joined = _list_items(visitor, inner, scope, depth + 1)

@@ -39,8 +39,7 @@ _MOST_BEFORE = 8
 def names_other_server(path: str, table: Node) -> bool:
     """Return whether a table is certainly about a server that npuprof does not know."""
     texts = [value.value for _, value in table.pairs or () if value.is_text]
-    names = (path.split("/")[-2], *texts)
-    return any(map(_OTHER_SERVERS.fullmatch, names))
+    return any(map(_OTHER_SERVERS.fullmatch, [path.split("/")[-2], *texts]))
 
 
 def list_setting_names(node: Node) -> list[Node]:
