@@ -304,13 +304,13 @@ def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, .
             names = ", ".join(dict.fromkeys(setting.name for setting in launch.settings))
             what = f"{names} of {launch.surface} stay as they are: no block contains them"
             texts.append(f"{imported.file}:{launch.settings[0].position[0]}: {what}")
-    names = {
+    set_names = {
         setting.name
         for setting in imported.settings
         if setting.surface == "env"
         and not setting.commented
         and setting.scope.endswith("os.environ")
     }
-    if names:
-        texts.append(f"{', '.join(sorted(names))}: set in os.environ, which stays as it is")
+    if set_names:
+        texts.append(f"{', '.join(sorted(set_names))}: set in os.environ, which stays as it is")
     return tuple(texts)
