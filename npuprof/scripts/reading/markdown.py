@@ -10,7 +10,7 @@ import re
 from npuprof.catalog.programs import find_program
 from npuprof.scripts.reading.configs import import_yaml
 from npuprof.scripts.reading.shell_scripts import import_shell_script
-from npuprof.scripts.script_records import ImportedFile
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 
 #: A fenced block in a shell language: its indentation, fence and text.
 _BLOCK = re.compile(
@@ -35,11 +35,22 @@ def _keep_arguments(imported: ImportedFile) -> ImportedFile:
     return ImportedFile(imported.file, tuple(kept))
 
 
+def _keep_launches(imported: ImportedFile) -> tuple[ScriptSetting, ...]:
+    """Return the settings of the blocks that start a program."""
+    blocks = {
+        setting.scope.rpartition("#")[2]
+        for setting in imported.settings
+        if find_program(setting.surface)
+    }
+    settings = imported.settings
+    return tuple(setting for setting in settings if setting.scope.rpartition("#")[2] in blocks)
+
+
 def import_yaml_page(path: str, text: str) -> ImportedFile:
-    """Return the content of a YAML file, with the arguments in Markdown in its texts."""
+    """Return the content of a YAML file, with the launches in Markdown in its texts."""
     imported = import_yaml(path, text)
-    guide = _keep_arguments(import_markdown(path, text))
-    return imported._replace(settings=imported.settings + guide.settings)
+    guide = import_markdown(path, text)
+    return imported._replace(settings=imported.settings + _keep_launches(guide))
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
