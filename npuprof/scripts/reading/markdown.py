@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.programs import find_program
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.reading.configs import import_yaml
 from npuprof.scripts.reading.shell_scripts import import_shell_script
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting
@@ -35,22 +36,18 @@ def _keep_arguments(imported: ImportedFile) -> ImportedFile:
     return ImportedFile(imported.file, tuple(kept))
 
 
-def _keep_launches(imported: ImportedFile) -> tuple[ScriptSetting, ...]:
-    """Return the settings of the blocks that start a program."""
-    blocks = {
-        setting.scope.rpartition("#")[2]
-        for setting in imported.settings
-        if find_program(setting.surface)
-    }
-    settings = imported.settings
-    return tuple(setting for setting in settings if setting.scope.rpartition("#")[2] in blocks)
+def _find_block(setting: ScriptSetting) -> str:
+    return setting.scope.rpartition("#")[2]
 
 
 def import_yaml_page(path: str, text: str) -> ImportedFile:
     """Return the content of a YAML file, with the launches in Markdown in its texts."""
     imported = import_yaml(path, text)
-    guide = import_markdown(path, text)
-    return imported._replace(settings=imported.settings + _keep_launches(guide))
+    settings = imported.settings
+    for _, block in group_by(import_markdown(path, text).settings, _find_block).items():
+        if any(find_program(setting.surface) for setting in block):  # with its variables
+            settings += tuple(block)
+    return imported._replace(settings=settings)
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
