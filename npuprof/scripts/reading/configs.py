@@ -218,8 +218,8 @@ class _LaunchReader:
             if not value.is_text:
                 continue
             count_steps(len(value.value) // 10)
-            is_list = _FLAGS.match(value.value) and self._other == _NOWHERE
-            if (is_list and name[-1:] != ".") or may_be_command(value.value):
+            is_list = self._other == _NOWHERE and not name.endswith(".")
+            if (is_list and _FLAGS.match(value.value)) or may_be_command(value.value):
                 found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
                 started = [setting for setting in found if find_program(setting.surface)]
                 # a sentence about a program has more words than flags
@@ -286,25 +286,29 @@ def read_command_list(
         elif " " in source and (
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
-            code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
-            code = _UNJOINED.sub(" \\\\\n", code)  # flags below their program
+            # flags below their program
+            code = _UNJOINED.sub(" \\\\\n", _join_templates(source))
             found, _ = find_shell_settings(path, code, position, reason)
         else:
             continue
         if position[0] == node.line:
             found = _place_folded(found, node, text, source)
         settings += found
-    listed = [] if settings else _list_words(words)
-    is_text = len(words) == 1 and _FLAGS.match(str(words[0].value))
-    if is_text and listed:
+    listed, source = _list_words(words), ""
+    if len(words) == 1 and _FLAGS.match(str(words[0].value)):  # a text of flags
         source, position = _find_source(words[0], text)
-        code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
-        listed = [word for command in parse_shell_commands(code, *position) for word in command]
-    if started := find_list_program(listed, ()):
-        settings = list(program_arguments.read_arguments(path, *started, source if is_text else ""))
-        if is_text and position[0] == words[0].line:
-            settings = _place_folded(settings, words[0], text, source)
-    return settings
+        commands = parse_shell_commands(_join_templates(source), *position)
+        listed = [word for command in commands for word in command]
+    if settings or not (started := find_list_program(listed, ())):
+        return settings
+    settings = list(program_arguments.read_arguments(path, *started, source))
+    is_folded = source and position[0] == words[0].line
+    return _place_folded(settings, words[0], text, source) if is_folded else settings
+
+
+def _join_templates(text: str) -> str:
+    """Return a text with templates as single words."""
+    return _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), text)
 
 
 #: The lines of a file, which may have many commands, and their offsets.

@@ -44,7 +44,7 @@ def import_yaml_page(path: str, text: str) -> ImportedFile:
     """Return the content of a YAML file, with the launches in Markdown in its texts."""
     imported = import_yaml(path, text)
     settings = imported.settings
-    for _, block in group_by(import_markdown(path, text).settings, _find_block).items():
+    for block in group_by(import_markdown(path, text).settings, _find_block).values():
         if any(find_program(setting.surface) for setting in block):  # with its variables
             settings += tuple(block)
     return imported._replace(settings=settings)
