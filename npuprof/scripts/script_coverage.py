@@ -44,8 +44,7 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     if kind not in ("", "markdown") and (mentions_program(data) or mentions_arguments(data)):
         unread.update(_list_setting_lines(data))
     places = tuple(f"{imported.file}:{line}" for line in sorted(unread - judged))
-    if places:
-        yield Unjudged("other arguments and variables", len(places), places=places)
+    yield Unjudged("other arguments and variables", len(places), places=places)
     if options := sum(setting.surface == "config" for setting in imported.settings):
         yield Unjudged("options that other code interprets", options)
     elif kind in ("shell", "markdown"):

@@ -214,12 +214,12 @@ class _LaunchReader:
 
     def _read_texts(self, place: str, children: list[tuple[str, Node]]) -> None:
         """Read the texts that are scripts."""
-        for name, value in children:
+        for _, value in children:
             if not value.is_text:
                 continue
             count_steps(len(value.value) // 10)
-            is_list = self._other == _NOWHERE and not name.endswith(".")
-            if (is_list and _FLAGS.match(value.value)) or may_be_command(value.value):
+            is_list = self._other == _NOWHERE and _FLAGS.match(value.value)
+            if is_list or may_be_command(value.value):
                 found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
                 started = [setting for setting in found if find_program(setting.surface)]
                 # a sentence about a program has more words than flags
@@ -235,13 +235,10 @@ class _LaunchReader:
             if not value.items or not all(item.is_plain for item in value.items):
                 continue
             words = _list_words(value.items)
-            first = next(filter(name.startswith, groups), name)
-            found = find_list_program(words, named)
-            if not found and name == f"{first}_extra":
-                found = groups[first][0], words
-            if found:
+            if found := find_list_program(words, named):
                 named.add(found[0].section)  # then others may be of it too
                 self.unread.difference_update(word.line for word in words)
+                first = next(filter(name.startswith, groups), name)
                 groups.setdefault(first, (found[0], []))[1].extend(found[1])
         self._named |= named
         for name, (program, words) in groups.items():

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.programs import find_program
-from npuprof.scripts.grouping import group_by
 from npuprof.scripts.reading.configs import import_yaml
 from npuprof.scripts.reading.shell_scripts import import_shell_script
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import ImportedFile
 
 #: A fenced block in a shell language: its indentation, fence and text.
 _BLOCK = re.compile(
@@ -36,18 +35,11 @@ def _keep_arguments(imported: ImportedFile) -> ImportedFile:
     return ImportedFile(imported.file, tuple(kept))
 
 
-def _find_block(setting: ScriptSetting) -> str:
-    return setting.scope.rpartition("#")[2]
-
-
 def import_yaml_page(path: str, text: str) -> ImportedFile:
     """Return the content of a YAML file, with the launches in Markdown in its texts."""
     imported = import_yaml(path, text)
-    settings = imported.settings
-    for block in group_by(import_markdown(path, text).settings, _find_block).values():
-        if any(find_program(setting.surface) for setting in block):  # with its variables
-            settings += tuple(block)
-    return imported._replace(settings=settings)
+    guide = import_markdown(path, text)
+    return imported._replace(settings=imported.settings + guide.settings)
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
