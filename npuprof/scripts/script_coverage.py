@@ -27,7 +27,7 @@ _LINE = re.compile(
 #: A variable that is set, a flag, and a field of several words.
 _SETTING = re.compile(
     r"(?<![\w$])(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]+)[\"']?(?:\s*[]:=]|,?\s*$|[,}])"
-    r"|(?:(?<![\w-])--|^[\s-]*[\"']?(?=\w+[\w-]+[\"']?:))(?P<name>[a-z][\w-]*)"
+    r"|(?:(?<![\w-])--|^[\s-]*[\"']?(?=[a-z]+[-_A-Z][\w-]*[\"']?:))(?P<name>[a-z][\w-]*)"
 )
 _DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
@@ -63,7 +63,7 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
 def _list_setting_lines(data: bytes) -> Iterator[int]:
     """Yield the lines with a variable that is set, or an argument of a program."""
     for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
-        matches = () if line.lstrip().startswith("#") else _SETTING.finditer(line)
+        matches = _SETTING.finditer(line.partition("#")[0])
         if any(_is_setting(match["variable"], match["name"]) for match in matches):
             yield number
 

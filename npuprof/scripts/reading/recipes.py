@@ -104,13 +104,11 @@ def find_table_program(table: Node, is_file: bool) -> tuple[Program, Node] | Non
     """
     names = [str(key.value) for key, value in table.pairs or () if not value.is_null]
     for program in load_programs():
-        fields = _select_fields(program, table)
-        spelt = {program.spell_argument(name) for name in names}
-        if not is_file:
-            spelt = {str(key.value) for key, _ in fields.pairs or ()}
+        spelt = set(map(program.spell_argument if is_file else program.spell_field, names))
         own = len(spelt.intersection(program.marks))
         if is_file and (own > 1 or not spelt.isdisjoint(program.tables)):
             return program, table
+        fields = _select_fields(program, table)
         known = len(fields.pairs or ())
         if own and not is_file and 1 < known >= len(names) * (2 / 3 if own > 1 else 1):
             return program, fields
