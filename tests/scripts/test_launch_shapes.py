@@ -397,5 +397,5 @@ def test_a_launch_that_is_no_yaml_is_listed_with_its_lines(run: Run, tmp_path: P
     text = "{{- if .x }}\nconfig:\n  max-model-len: {{ .y }}\n  # max-num-seqs: 8\n{{- end }}\n"
     write(tmp_path, {"a.yaml": text})
     done = run("scan", tmp_path, "--format", "json")
-    unread, _ = json.loads(done.out)["coverage"]["not_judged"]
+    _, unread = json.loads(done.out)["coverage"]["not_judged"]
     assert [place.rpartition(":")[2] for place in unread["places"]] == ["3"]
