@@ -12,6 +12,7 @@ from npuprof.model import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
+_CAPITAL = re.compile("(?<=[a-z])[A-Z]")
 _SIZE = r"(\d+(?:\.\d+)?)([kKmMgGtT])"
 
 
@@ -46,6 +47,10 @@ class Program(Record):
         if self.spelling == "exact":
             return text
         return text.replace("_", "-") if self.spelling == "dashes" else text.replace("-", "_")
+
+    def spell_field(self, text: str) -> str:
+        """Return the name of an argument as its section has it; Helm values have maxModelLen."""
+        return self.spell_argument(_CAPITAL.sub(r"_\g<0>", text).lower())
 
     @property
     def flags(self) -> dict[str, tuple[str, bool]]:

@@ -32,9 +32,11 @@ from npuprof.scripts.adopting import (
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.file_discovery import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.launches import list_launches
 from npuprof.scripts.preset_draft import Draft, Pair
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.replacing.plan import detect_block_shell
 from npuprof.scripts.shared_bases import Family, build_family
 from npuprof.store import spec
 from npuprof.store.folder import Folder
@@ -98,7 +100,8 @@ class Adopt(Verb):
         problems: list[Finding] = []
         folders = [path for path in self.paths if os.path.isdir(path)]
         modules = open_modules(folders, with_sourced=False)
-        scripts = self._read_scripts(problems, modules)
+        kept: dict[str, list[Finding]] = {}
+        scripts = self._read_scripts(problems, modules, kept)
         drafts, other_notes = self._list_drafts(scripts, workspace, problems)
         known = index_presets(workspace, problems)
         rest, standing = match_presets(drafts, known)
@@ -118,7 +121,7 @@ class Adopt(Verb):
                 lambda path: _require_writable(path, folders),
                 modules,
             )
-            adoption.unchanged.update(rejected)
+            adoption.unchanged.update(rejected | kept)
             writes = [
                 file.build_wanted(proposal.texts[name].encode())
                 for name, file in proposal.new.items()
@@ -167,11 +170,14 @@ class Adopt(Verb):
         injector = Injector(None, self.trust, opener, with_unknown=True, checking=True)
         return _Proposal(family, new, texts, injector)
 
-    def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
+    def _read_scripts(
+        self, problems: list[Finding], modules: Modules, kept: dict[str, list[Finding]]
+    ) -> dict[str, Script]:
+        """Return the scripts with settings, and add to ``kept`` those that take no block."""
         scripts = {}
         named = set(self.paths)
         files: dict[str, str] = {}
-        for file in find_script_files(self.paths, problems):
+        for file in find_script_files(self.paths, problems, with_blocks=False):
             # a script reached by two names is edited once
             files.setdefault(os.path.realpath(file), file)  # by real path
         for file, data in read_script_files(list(files.values())):
@@ -183,10 +189,17 @@ class Adopt(Verb):
                 if not holds and not may_call_settings(file, data, modules):
                     continue
                 imported = import_script(file, data, modules=modules)
-                if holds or imported.settings:
+                if not holds and not imported.settings:
+                    continue
+                problems += [problem for problem in imported.problems if problem.severity != "info"]
+                try:
+                    detect_block_shell(file, data)
                     scripts[file] = Script(file, data, imported)
-                    problems += [
-                        problem for problem in imported.problems if problem.severity != "info"
+                except NpuprofError as error:
+                    kept[file] = [
+                        finding._replace(where=Place(file, launch.line))
+                        for launch in list_launches(imported)
+                        for finding in error.findings
                     ]
         return scripts
 

@@ -11,15 +11,23 @@ from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.programs import load_programs
 from npuprof.document.keys import split_section_and_name
 from npuprof.report.coverage import Coverage, Unjudged
+from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.reading.file_kinds import detect_script_kind
+from npuprof.scripts.reading.program_arguments import mentions_arguments, mentions_program
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, UnreadLines
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
 _LINE = re.compile(
     rb"\s*(?:['\"]?--[\w-]++(?![\w|-]*\))|\w+\+?=|"
     rb"[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
+)
+#: A variable that is set, a flag, and a field of several words.
+_SETTING = re.compile(
+    r"(?<![\w$])(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]+)[\"']?(?:\s*[]:=]|,?\s*$|[,}])"
+    r"|(?:(?<![\w-])--|^[\s-]*[\"']?(?=[a-z]+[-_A-Z][\w-]*[\"']?:))(?P<name>[a-z][\w-]*)"
 )
 _DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
@@ -28,13 +36,19 @@ _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     """Yield the surfaces of a file that are not judged; ``imported`` is what was read of it."""
     kind = detect_script_kind(imported.file, data)
+    read = (*imported.settings, *imported.other_variables)
+    judged = {setting.line for setting in read if setting.file == imported.file}
+    unread = set[int]()
     for record in imported.list_records(UnreadLines) if imported.settings else ():
-        places = tuple(f"{imported.file}:{line}" for line in sorted(record.lines))
-        yield Unjudged("other arguments and variables", len(places), places=places)
+        unread |= record.lines
+    if kind not in ("", "markdown") and (mentions_program(data) or mentions_arguments(data)):
+        unread.update(_list_setting_lines(data))
+    places = tuple(f"{imported.file}:{line}" for line in sorted(unread - judged))
+    yield Unjudged("other arguments and variables", len(places), places=places)
     if options := sum(setting.surface == "config" for setting in imported.settings):
         yield Unjudged("options that other code interprets", options)
     elif kind in ("shell", "markdown"):
-        judged = {setting.line for setting in imported.settings if setting.file == imported.file}
+        judged |= unread
         lines = sum(
             b"--" in line and number not in judged and _LINE.match(line) is not None
             for number, line in enumerate(data.split(b"\n"), 1)
@@ -44,6 +58,21 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         surface = "DeepSpeed configs" if _DEEPSPEED.search(data) else "YAML"
         if kind == "yaml" or surface != "YAML":
             yield Unjudged(surface, len(_KEY.findall(data)))
+
+
+def _list_setting_lines(data: bytes) -> Iterator[int]:
+    """Yield the lines with a variable that is set, or an argument of a program."""
+    for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+        matches = _SETTING.finditer(line.partition("#")[0])
+        if any(_is_setting(match["variable"], match["name"]) for match in matches):
+            yield number
+
+
+def _is_setting(variable: str | None, name: str) -> bool:
+    """Return whether a variable is known, or else a program has an argument of that name."""
+    if variable:
+        return is_known_variable(variable) or is_ascend_variable(variable)
+    return any(f"--{program.spell_field(name)}" in program.flags for program in load_programs())
 
 
 class CoverageCount:

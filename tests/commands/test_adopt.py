@@ -382,3 +382,36 @@ def test_each_line_that_stays_is_told_with_its_reason(
     assert notes == stays
     assert last == "nothing else in the scripts is written by hand that a preset could hold"
     assert json.loads(run("adopt", "run.sh", "--format", "json").out)["stays"] == stays
+
+
+#: Of the shape of a test recipe, as in https://github.com/volcano-sh/kthena (examples).
+_RECIPE = """test_cases:
+  - envs:
+      HCCL_BUFFSIZE: "400"
+    server_cmd: ["--max-model-len", "8192"]
+  - server_cmd: ["--max-model-len", "4096"]
+"""
+
+
+@pytest.mark.parametrize("named", [".", "own", "own/recipe.yaml"])
+def test_files_that_take_no_block_are_told_with_the_lines_of_their_launches(
+    named: str, project: Path, run: Run
+) -> None:
+    write(project, {"own/recipe.yaml": _RECIPE})
+    before = (project / "own/recipe.yaml").read_bytes()
+    done = run("adopt", named, "--format", "json")
+    path = "own/recipe.yaml"
+    kept = {item["file"]: item["findings"] for item in json.loads(done.out)["kept"]}[path]
+    assert [finding["line"] for finding in kept] == [3, 4, 5]
+    assert {finding["hint"] for finding in kept} == {f"npuprof import {path} makes a preset of it"}
+    assert (project / path).read_bytes() == before
+    assert not list(project.glob("profiles/*recipe*"))
+    assert f"{path}:3 keeps its lines: blocks are supported in" in run("adopt", "own").err
+
+
+def test_arguments_that_no_block_contains_are_told_with_their_line(project: Path, run: Run) -> None:
+    launch = "vllm serve a/model --max-model-len 8192\n"
+    write(project, {"own/start.sh": f"export HCCL_BUFFSIZE=400\n{launch}"})
+    told = "own/start.sh:2: model, max-model-len of vllm stay as they are: no block contains them"
+    assert told in run("adopt", "own").err
+    assert (project / "own/start.sh").read_text().endswith(launch)

@@ -335,3 +335,67 @@ def test_a_file_is_searched_once_for_the_chips_of_its_many_launches(
     case = '- server_cmd: ["vllm", "serve", "a/b"]\n'
     assert not lint.check_script(imported(case * 3, "x.yaml"), Context())
     assert len(searches) == 1
+
+
+#: A file of a shape of a public one, and the settings of vLLM in it.
+SHAPES = {
+    # vllm-project/production-stack tutorials/assets/values-04-multiple-models.yaml
+    "Helm fields": (
+        "modelSpec:\n- vllmConfig:\n    maxModelLen: 4096\n    maxNumSeqs: 32\n"
+        "    gpuMemoryUtilization: 0.8\n    v1: 1\n",
+        {"max-model-len": 4096, "max-num-seqs": 32, "gpu-memory-utilization": 0.8},
+    ),
+    # opea-project/GenAIExamples AgentQnA/docker_compose/amd/gpu/rocm/compose_vllm.yaml
+    "a text of flags": (
+        "services:\n  vllm:\n    command: --model $M --max-model-len 4096 --max-num-seqs 8\n",
+        {"model": None, "max-model-len": 4096, "max-num-seqs": 8},
+    ),
+    # kserve/kserve docs/samples/llmisvc/agentic-tool-calling/nemotron-3-ultra-pd.yaml
+    "a folded text of flags in a variable": (
+        "env:\n- name: VLLM_ADDITIONAL_ARGS\n  value: >-\n    --trust-remote-code\n"
+        "    --max-model-len=4096\n    --max-num-seqs 8\n",
+        {"trust-remote-code": True, "max-model-len": 4096, "max-num-seqs": 8},
+    ),
+    # kaito-project/kaito examples/inference/kaito_workspace_custom_config.yaml
+    "a file of arguments in a ConfigMap": (
+        "kind: ConfigMap\ndata:\n  inference_config.yaml: |\n    vllm:\n"
+        "      max-model-len: 4096\n      gpu-memory-utilization: 0.9\n",
+        {"max-model-len": 4096, "gpu-memory-utilization": 0.9},
+    ),
+    # vllm-project/recipes models/Qwen/Qwen3.8-27B.yaml
+    "a guide with variables": (
+        "guide: |\n  ```bash\n  export HCCL_BUFFSIZE=512\n  vllm serve m --max-num-seqs 8\n  ```\n",
+        {"HCCL_BUFFSIZE": "512", "model": "m", "max-num-seqs": 8},
+    ),
+    # vllm-project/aibrix test/regression/v0.3.0/ps_stack.yaml
+    "many documents": (
+        "".join(f"---\nx: {{a: {n}}}\ny: [b, {{c: d}}]\n" for n in range(9))
+        + "---\ncommand: [vllm, serve, m, --max-num-seqs, 8]\n",
+        {"model": "m", "max-num-seqs": 8},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_settings_of_public_shapes_are_read_from_their_lines(case: str) -> None:
+    text, expected = SHAPES[case]
+    settings = [item for item in imported(text, "a.yaml").settings if item.surface != "config"]
+    assert {item.name: item.value for item in settings} == expected
+    lines = text.replace("maxM", "max-m").replace("maxN", "max-n").splitlines()
+    placed = [item for item in settings if item.name.startswith("max-")]
+    assert all(item.name[:5] in lines[item.line - 1] for item in placed)
+
+
+def test_a_schema_of_helm_fields_sets_nothing() -> None:
+    """As in vllm-project/production-stack operator/config/crd/bases."""
+    text = "vllmConfig:\n  maxModelLen: {type: integer}\n  maxNumSeqs: {type: integer}\n"
+    assert imported(text, "a.yaml").settings == ()
+
+
+def test_a_launch_that_is_no_yaml_is_listed_with_its_lines(run: Run, tmp_path: Path) -> None:
+    """As in volcano-sh/kthena cli/kthena/helm/templates/Qwen/Qwen3-32B.yaml."""
+    text = "{{- if .x }}\nconfig:\n  max-model-len: {{ .y }}\n  # max-num-seqs: 8\n{{- end }}\n"
+    write(tmp_path, {"a.yaml": text})
+    done = run("scan", tmp_path, "--format", "json")
+    _, unread = json.loads(done.out)["coverage"]["not_judged"]
+    assert [place.rpartition(":")[2] for place in unread["places"]] == ["3"]

@@ -48,7 +48,7 @@ from npuprof.scripts.script_records import (
     find_line_starts,
     find_position,
 )
-from npuprof.scripts.shell_lexer import Word
+from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
 #: A template ends before the next one begins: a search to the end of the text each time is slow.
@@ -62,6 +62,7 @@ _COMMANDS = ("entrypoint", "command", "args")
 _NOWHERE = "\0"  #: begins no path
 _WORD = re.compile(r"\S+")
 _FLAG_AND_VALUE = re.compile(r"(?s)\A(--[^\s=]+) +(.+)")
+_FLAGS = re.compile(r"(?s)--\w.*\s--")
 _UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*(?:--[a-z]|'\{))")
 
 
@@ -105,15 +106,22 @@ def import_yaml(path: str, text: str) -> ImportedFile:
     documents = parse_yaml(path, text, problems)
     if documents is None:
         return ImportedFile(path, problems=tuple(problems))
-    inner = [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
-    for node in inner:  # in a job or service of KubeRay
-        if not node or not node.is_text:
+    pairs = [pair for table in iterate_tables(documents) for pair in table.pairs or ()]
+    for key, node in pairs:
+        is_certain = key.value == "runtimeEnvYAML"  # in a job or service of KubeRay
+        if not node.is_text or not (is_certain or _may_be_arguments(node.value)):
             continue
         # a block of YAML begins on the line below its key, with an indentation that its text lacks
         source, (line, _) = _find_source(node, text)
+        count_steps(line)
         placed = "\n" * (line - 1) + source
-        documents += parse_yaml(path, placed, problems) or []
+        documents += parse_yaml(path, placed, problems if is_certain else []) or []
     return _import_documents(path, text, documents)._replace(problems=tuple(problems))
+
+
+def _may_be_arguments(text: str) -> bool:
+    """Return whether a text may be a file of arguments, such as one in a ConfigMap."""
+    return "\n" in text and program_arguments.mentions_arguments(text.encode(errors="replace"))
 
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
@@ -210,7 +218,8 @@ class _LaunchReader:
             if not value.is_text:
                 continue
             count_steps(len(value.value) // 10)
-            if may_be_command(value.value):
+            is_list = self._other == _NOWHERE and _FLAGS.match(value.value)
+            if is_list or may_be_command(value.value):
                 found = read_command_list(self.path, [value], self.text, _INSIDE_SHELL)
                 started = [setting for setting in found if find_program(setting.surface)]
                 # a sentence about a program has more words than flags
@@ -274,16 +283,29 @@ def read_command_list(
         elif " " in source and (
             program_arguments.mentions_program(data) or environ.mentions_variable(data)
         ):
-            code = _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), source)
-            code = _UNJOINED.sub(" \\\\\n", code)  # flags below their program
+            # flags below their program
+            code = _UNJOINED.sub(" \\\\\n", _join_templates(source))
             found, _ = find_shell_settings(path, code, position, reason)
         else:
             continue
         if position[0] == node.line:
             found = _place_folded(found, node, text, source)
         settings += found
-    started = None if settings else find_list_program(_list_words(words), ())
-    return list(program_arguments.read_arguments(path, *started, "")) if started else settings
+    listed, source = _list_words(words), ""
+    if len(words) == 1 and _FLAGS.match(str(words[0].value)):  # a text of flags
+        source, position = _find_source(words[0], text)
+        commands = parse_shell_commands(_join_templates(source), *position)
+        listed = [word for command in commands for word in command]
+    if settings or not (started := find_list_program(listed, ())):
+        return settings
+    settings = list(program_arguments.read_arguments(path, *started, source))
+    is_folded = source and position[0] == words[0].line
+    return _place_folded(settings, words[0], text, source) if is_folded else settings
+
+
+def _join_templates(text: str) -> str:
+    """Return a text with templates as single words."""
+    return _TEMPLATE.sub(lambda match: re.sub(r"\s", "_", match[0]), text)
 
 
 #: The lines of a file, which may have many commands, and their offsets.

@@ -36,9 +36,9 @@ def _keep_arguments(imported: ImportedFile) -> ImportedFile:
 
 
 def import_yaml_page(path: str, text: str) -> ImportedFile:
-    """Return the content of a YAML file, with the arguments in Markdown in its texts."""
+    """Return the content of a YAML file, with the launches in Markdown in its texts."""
     imported = import_yaml(path, text)
-    guide = _keep_arguments(import_markdown(path, text))
+    guide = import_markdown(path, text)
     return imported._replace(settings=imported.settings + guide.settings)
 
 

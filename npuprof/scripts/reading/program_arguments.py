@@ -93,7 +93,7 @@ def _compile_own_arguments() -> re.Pattern[bytes]:
 
 def _match_spellings(name: str) -> str:
     """Return a pattern for the spellings of an argument."""
-    return re.sub("[-_]", "[-_]", name)
+    return re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
 
 
 def mentions_program(data: bytes) -> bool:

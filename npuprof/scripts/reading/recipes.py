@@ -104,7 +104,7 @@ def find_table_program(table: Node, is_file: bool) -> tuple[Program, Node] | Non
     """
     names = [str(key.value) for key, value in table.pairs or () if not value.is_null]
     for program in load_programs():
-        spelt = {program.spell_argument(name) for name in names}
+        spelt = set(map(program.spell_argument if is_file else program.spell_field, names))
         own = len(spelt.intersection(program.marks))
         if is_file and (own > 1 or not spelt.isdisjoint(program.tables)):
             return program, table
@@ -120,11 +120,11 @@ def _select_fields(program: Program, table: Node) -> Node:
     fields = Node(table.line, table.column)
     fields.pairs = []
     for key, value in table.pairs or ():
-        name = program.spell_argument(str(key.value))
+        name = program.spell_field(str(key.value))
         record = find_setting(program.section, name) if f"--{name}" in program.flags else None
         may_be_table = name in program.tables or (record is not None and record.kind == "json")
         if record is not None and not value.is_null and (value.pairs is None or may_be_table):
-            fields.pairs.append((key, value))
+            fields.pairs.append((Node(key.line, key.column, name), value))
     return fields
 
 

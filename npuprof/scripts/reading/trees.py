@@ -158,7 +158,9 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         _check_depth(yaml, yaml.parse(text, loader))
         scalars = yaml.constructor.SafeConstructor()
         nodes: dict[int, Node] = {}
-        return [_build_node(node, scalars, nodes) for node in yaml.compose_all(text, loader)]
+        # all at once: a later document could have the ids of one that is gone
+        sources = list(yaml.compose_all(text, loader))
+        return [_build_node(node, scalars, nodes) for node in sources]
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except yaml.YAMLError as error:

@@ -86,7 +86,7 @@ def plan_replacement(
         return injector.refresh_block(block, cut_facts | facts, spec)
 
     path = before.file
-    shell = _detect_shell(path, data)
+    shell = detect_block_shell(path, data)
     marked = blocks.find_blocks(path, data)
     keys = resolve("env").settings if shell else ()
     complete = carry_known_variables(before, keys)
@@ -124,13 +124,14 @@ def _verify_settings(
     return now
 
 
-def _detect_shell(path: str, data: bytes) -> str:
+def detect_block_shell(path: str, data: bytes) -> str:
     """Return the shell of a script, empty for Python. Raises NpuprofError for any other file."""
     shell = blocks.detect_shell(path, data)
     kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
     if not kind.holds_blocks or not (shell or kind is KINDS["python"]):
         what = "blocks are supported in Python and shell scripts only"
-        raise build_refusal(path, what, f"{path} is none of them ({kind.shown}).")
+        hint = f"npuprof import {path} makes a preset of it"
+        raise build_refusal(path, what, f"{path} is none of them ({kind.shown}).", hint=hint)
     return shell
 
 
@@ -294,17 +295,22 @@ def _require_names(path: str, data: bytes, cut: Cut, text: str) -> None:
 
 
 def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
-    """Return notes on hand-written lines that stay, and on variables that Python sets."""
+    """Return notes on hand-written lines that stay, on arguments, and on variables of Python."""
     texts = []
     for candidate in equal:
         texts += [note.remark for note in candidate.draft.notes if not note.overruled]
-    names = {
+    for launch in list_launches(imported):
+        if launch.surface not in _SURFACES:
+            names = ", ".join(dict.fromkeys(setting.name for setting in launch.settings))
+            what = f"{names} of {launch.surface} stay as they are: no block contains them"
+            texts.append(f"{imported.file}:{launch.settings[0].position[0]}: {what}")
+    set_names = {
         setting.name
         for setting in imported.settings
         if setting.surface == "env"
         and not setting.commented
         and setting.scope.endswith("os.environ")
     }
-    if names:
-        texts.append(f"{', '.join(sorted(names))}: set in os.environ, which stays as it is")
+    if set_names:
+        texts.append(f"{', '.join(sorted(set_names))}: set in os.environ, which stays as it is")
     return tuple(texts)
