@@ -43,8 +43,7 @@ def _format_yaml_value(value: Any, with_null: bool) -> str:
 
 def render_array(config: Config, inline: bool) -> Rendered:
     """Return the array ``ARGS`` for bash and zsh. Raises NpuprofError."""
-    body = format_array(config)
-    return Rendered(body if inline else add_render_header(config, "args", body))
+    return Rendered(add_render_header(config, "args", format_array(config)))
 
 
 def render_file(config: Config, inline: bool) -> Rendered:
@@ -65,7 +64,7 @@ def render_yaml(config: Config, inline: bool) -> Rendered:
         above = path
     # an empty YAML file is null, not a table
     body = "".join(lines) or "{}\n"
-    return Rendered(body if inline else add_render_header(config, "args-yaml", body))
+    return Rendered(add_render_header(config, "args-yaml", body))
 
 
 TARGETS = {

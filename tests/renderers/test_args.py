@@ -481,7 +481,7 @@ def test_a_date_has_no_form_in_yaml() -> None:
 
 @pytest.fixture
 def leaf(store: Store) -> None:
-    store({"leaf": toml({"args": {"a": 1, "text": "it's $HOME"}})})
+    store({"leaf": toml({"args": {"a": 1, "text": "it's $HOME"}, "env": {"HCCL_BUFFSIZE": 9}})})
 
 
 @pytest.mark.parametrize("target", ["args", "args-file", "args-yaml"])
@@ -501,6 +501,34 @@ def test_a_file_is_written_compared_and_renewed(target: str, run: Run, tmp_path:
     expect(run(*command, "-o", path), 2, "--force")
     expect(run(*command, "-o", path, "--force"), 0)
     expect(run(*command, "--check", path), 0)
+
+
+@pytest.mark.usefixtures("leaf")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_block_of_a_script_sets_the_array(shell: str, run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text(f'#!/usr/bin/env {shell}\nprintf "<%s>" "${{ARGS[@]}}"\n')
+    expect(run("inject", script, "leaf", "--to", "args"), 0, "wrote", "left out: [env]")
+    expect(run("render", "leaf", "--check", script), 0)
+    done = subprocess.run([shell, script], capture_output=True, check=True)
+    assert done.stdout.decode() == "<--a><1><--text><it's $HOME>"
+    (tmp_path / "profiles/leaf.toml").write_text("args.a = 2\n")
+    expect(run("render", "leaf", "--check", script), 1)
+    expect(run("inject", script, "leaf"), 0, "wrote")
+    assert subprocess.run([shell, script], capture_output=True, check=True).stdout == b"<--a><2>"
+
+
+@pytest.mark.usefixtures("leaf")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("x.sh", "#!/bin/sh\n"), ("x", "#!/bin/dash\n"), ("x.fish", "\n"), ("x.py", "x = 1\n")],
+)
+def test_a_script_without_such_arrays_gets_no_block(
+    name: str, text: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    expect(run("inject", tmp_path / name, "leaf", "--to", "args"), 2, "NP818", "a block of args")
+    assert (tmp_path / name).read_text() == text
 
 
 @pytest.mark.usefixtures("leaf")
