@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from npuprof.renderers.environment_files import Format
 
 
-#: The sections that vLLM reads from a file, which a ConfigMap contains too.
-_OF_VLLM = ("vllm", "vllm_ascend")
+def _load_format(name: str) -> Format:
+    from npuprof.renderers.environment_files import FORMATS
+
+    return FORMATS[name]
 
 
 def _list_formats() -> Iterable[str]:
@@ -100,7 +102,7 @@ class Env(ContextVerb):
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
-            of_file = _OF_VLLM if self.file_format == "k8s-configmap" else ()
+            of_file = _load_format(self.file_format).sections if self.file_format else ()
             left_out = find_left_out_sections(config, ("env", "options", *of_file))
             print_omitted_count(left_out, self.strict)
         if self.file_format is not None:
@@ -169,11 +171,10 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
-    from npuprof.renderers import environment_files
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
-    kind: Format = environment_files.FORMATS[name]
+    kind = _load_format(name)
     folder = sidecar_cache_folder(config)
     # a shared file must not depend on the machine that writes it
     tell = None if kind.shared else build_fact_finder(os.environ)
@@ -193,7 +194,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
         if caveat := kind.caveat(variable, value):
             notes.append(f"{variable}: {caveat}")
     sidecars = dict(collect_sidecars(config).values())
-    if kind.holds_files and any(config.shared_sections[section] for section in _OF_VLLM):
+    if kind.holds_files and any(config.shared_sections[section] for section in kind.sections):
         from npuprof.renderers.vllm import format_config_file, format_launch
 
         sidecars["config.yaml"] = format_config_file(config)

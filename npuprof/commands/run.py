@@ -21,7 +21,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import print_omitted_count, resolve_checked
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, build_error
-from npuprof.renderers import find_left_out_sections
+from npuprof.renderers import ARGUMENT_SECTIONS, ARGUMENTS, find_left_out_sections
 from npuprof.renderers.environment import (
     collect_env_variables,
     describe_kept_variables,
@@ -96,7 +96,7 @@ class Run(ResolvingVerb):
             )  # rejected below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
-        print_omitted_count(find_left_out_sections(config, ("env", "options")), self.strict)
+        command = self._fill_command(config)
         folder = sidecar_cache_folder(config)
         variables, notes = collect_env_variables(
             config, build_fact_finder(os.environ), folder, self.trust
@@ -112,11 +112,29 @@ class Run(ResolvingVerb):
         # fork and wait are unsafe next to other threads
         require_lone_thread()
         if self.record is None and not self.prove:
-            return _become_command(self.command, complete)
-        return self._watch_command(config, variables, environment)
+            return _become_command(command, complete)
+        return self._watch_command(config, command, variables, environment)
+
+    def _fill_command(self, config: Config) -> list[str]:
+        """Return the command with the preset's arguments; sections that it omits are reported.
+
+        Raises NpuprofError if there are no arguments, or unfit ones.
+        """
+        has_place = ARGUMENTS in self.command
+        written = ("env", "options", *(ARGUMENT_SECTIONS if has_place else ()))
+        print_omitted_count(find_left_out_sections(config, written), self.strict)
+        if not has_place:
+            return self.command
+        if not any(config.shared_sections[section] for section in ARGUMENT_SECTIONS):
+            what = f"{config.name} has no arguments for {ARGUMENTS}"
+            hint = f"set them in {' or '.join(f'[{section}]' for section in ARGUMENT_SECTIONS)}"
+            raise build_error("NP914", what, "", f"{hint}, or omit {ARGUMENTS}")
+        from npuprof.renderers.arguments import fill_command
+
+        return fill_command(config, self.command)
 
     def _watch_command(
-        self, config: Config, variables: dict[str, str], rest: dict[str, str]
+        self, config: Config, command: list[str], variables: dict[str, str], rest: dict[str, str]
     ) -> Answer:
         """Run the command as a child, record it, and verify its settings.
 
@@ -143,7 +161,7 @@ class Run(ResolvingVerb):
             "framework": self.frameworks,
             **({"axis": self.axes} if self.axes else {}),
         }
-        watched = WatchedCommand(config, request, self.command, variables, rest, self.record_args)
+        watched = WatchedCommand(config, request, command, variables, rest, self.record_args)
         return watched.run(self.record, self.prove, _explain_start)
 
 

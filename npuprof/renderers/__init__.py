@@ -30,7 +30,11 @@ from npuprof.resolve.config import Config
 if TYPE_CHECKING:
     from typing import Any
 
+#: The sections with arguments of a program, and the word of its command that they replace.
+ARGUMENT_SECTIONS = ("megatron", "args", "verl")
+ARGUMENTS = "{args}"
 _SECTION_COMMANDS = {
+    **dict.fromkeys(ARGUMENT_SECTIONS, f"{ARGUMENTS} in the command of npuprof run"),
     "options": "the targets of TensorFlow and ATC",
     "env": "npuprof env",
     "estimator": "npuprof render --to estimator",
@@ -299,6 +303,13 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     what = f"{name} cannot be carried by the target {target}"
     hint = "npuprof check shows how to fix it"
     return build_setting_finding(config, "NP901", name, what, f"{why}.", hint)
+
+
+def build_formless_finding(config: Config, key: str, target: str, why: str) -> Finding:
+    """Return the finding for a value that the program of a target cannot be given."""
+    what = f"{key} cannot be carried by the target {target}"
+    hint = "unset it here, or in an [[override]] for this target"
+    return build_setting_finding(config, "NP901", key, what, why, hint)
 
 
 def build_setting_finding(

@@ -5,6 +5,7 @@ One row per format. A value that the format's program would not read back byte f
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from npuprof.catalog import CONTROL_VARIABLES
 from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
 from npuprof.model import TYPE_CHECKING, Record, TomlTable
+from npuprof.renderers import ARGUMENT_SECTIONS, ARGUMENTS
 from npuprof.renderers.environment import list_unset_variables
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
 from npuprof.report.json_text import format_json_answer
@@ -25,6 +27,8 @@ from npuprof.system import lazy_pattern
 Texts = dict[str, str]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.resolve.config import Config
 
     #: Takes the config, the variables and the sidecar files.
@@ -44,7 +48,8 @@ class Format(Record):
     local one; ``holds_files`` is set if the output contains the files. ``shared`` files are read by
     many processes. ``largest`` is the maximum size of all names and values, 0 for no limit.
     ``facts`` are the launcher facts that the file queries when it is used, with their variables.
-    ``clears`` formats are scripts, which also unset variables.
+    ``clears`` formats are scripts, which also unset variables. ``sections`` are those that the file
+    contains too.
     """
 
     write: Writer
@@ -56,6 +61,7 @@ class Format(Record):
     caveat: Callable[[str, str], str] = staticmethod(_accept_any_variable)
     facts: Mapping[str, str] = MappingProxyType({})
     clears: bool = False
+    sections: tuple[str, ...] = ()
 
 
 def _format_lines(
@@ -191,6 +197,17 @@ def format_yaml_key(name: str) -> str:
     return name if is_plain else quote_yaml_string(name)
 
 
+def format_yaml_scalar(value: Any) -> str:
+    """Return a text, a number, a boolean, or an empty table or list as YAML for PyYAML."""
+    if isinstance(value, str):
+        return format_yaml_key(value)
+    if isinstance(value, float):
+        text = repr(value).replace("inf", ".inf").replace("nan", ".nan")
+        # without a point, YAML 1.1 reads a string
+        return text if "." in text else text.replace("e", ".0e")
+    return json.dumps(value)
+
+
 def build_map_name(prefix: str, name: str, longest: int, content: TomlTable) -> str:
     """Return a name that is unique to the content: an immutable ConfigMap cannot be changed."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:longest].strip("-")
@@ -251,7 +268,16 @@ def _format_kubernetes_env(config: Config, variables: Texts, files: Texts) -> st
         # Kubernetes replaces $(NAME) in values, and $$ by $.
         value = quote_yaml_string(text.replace("$", "$$"))
         rows += f"  - name: {format_yaml_key(name)}\n    value: {value}\n"
+    if _has_arguments(config):
+        from npuprof.renderers.arguments import list_words
+
+        words = [quote_yaml_string(word.replace("$", "$$")) for word in list_words(config)]
+        rows += "".join(["args:\n", *(f"  - {word}\n" for word in words)]) if words else ""
     return rows
+
+
+def _has_arguments(config: Config) -> bool:
+    return any(config.shared_sections[section] for section in ARGUMENT_SECTIONS)
 
 
 # -- Slurm, JSON ----------------------------------------------------------------------------------
@@ -289,18 +315,30 @@ _SLURM_JOB = """\
 set -e
 if [ $# = 0 ]; then \
 echo "npuprof: say what to run: sbatch {example} THIS python train.py" >&2; exit 2; fi
-{exports}# Each task asks Slurm which it is, and the first says what it was given.
+{exports}{arguments}# Each task asks Slurm which it is, and the first says what it was given.
 # What is exported here goes to them, however this was submitted.
 exec srun --export=ALL --kill-on-bad-exit=1 bash -c '{asks}
 if [ "$SLURM_PROCID" = 0 ]; then \
 printf "npuprof: %s %s\\n" "$NPUPROF_PROFILE" "$NPUPROF_DIGEST" >&2; fi
 exec "$@"' npuprof "$@"
 """
+#: Puts the arguments in place of a word of the command.
+_FILL_COMMAND = f"""\
+for word in "$@"; do
+  shift
+  if [ "$word" = "{ARGUMENTS}" ]; then set -- "$@" "${{ARGS[@]}}"; else set -- "$@" "$word"; fi
+done
+"""
 
 
 def _format_slurm_job(
     number: str, example: str, config: Config, variables: Texts, files: Texts
 ) -> str:
+    arguments = ""
+    if _has_arguments(config):
+        from npuprof.renderers.arguments import format_array
+
+        arguments = f"{format_array(config)}{_FILL_COMMAND}"
     return _SLURM_JOB.format(
         job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
         number=number,
@@ -308,6 +346,7 @@ def _format_slurm_job(
         digest=config.digest,
         example=example,
         exports=format_clear_and_export_lines(config, "bash", variables),
+        arguments=arguments,
         asks=format_slurm_questions(config) or ":",
     )
 
@@ -353,16 +392,26 @@ FORMATS: dict[str, Format] = {
         _explain_systemd_refusal,
     ),
     "github": Format(_format_github_env, _explain_github_refusal),
-    "k8s-configmap": Format(_format_configmap, folder=MOUNT, holds_files=True, largest=LARGEST_MAP),
-    "k8s-env": Format(_format_kubernetes_env, folder=MOUNT),
+    "k8s-configmap": Format(
+        _format_configmap,
+        folder=MOUNT,
+        holds_files=True,
+        largest=LARGEST_MAP,
+        sections=("vllm", "vllm_ascend"),
+    ),
+    "k8s-env": Format(_format_kubernetes_env, folder=MOUNT, sections=ARGUMENT_SECTIONS),
     "slurm": Format(_format_slurm_lines, clears=True),
     "slurm-job": Format(
-        partial(_format_slurm_job, "%j", "-N 2 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True
+        partial(_format_slurm_job, "%j", "-N 2 --ntasks-per-node=8"),
+        facts=SLURM_FACTS,
+        clears=True,
+        sections=ARGUMENT_SECTIONS,
     ),
     "slurm-array": Format(
         partial(_format_slurm_job, "%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"),
         facts=SLURM_FACTS,
         clears=True,
+        sections=ARGUMENT_SECTIONS,
     ),
     "ray": Format(_format_ray_env),
     "json": Format(_format_env_json, shared=False),

@@ -170,6 +170,8 @@ def compare_rendered(
     if same_body and body == new_body:
         return State(True)
     if TEXT_MARK not in new_head:  # a target without a header
+        if not rendered.startswith("{"):
+            return State(False, stale=True, foreign=True)
         if rendered.startswith(f'{{\n  "{ENGINE_OPTIONS}"'):
             state = _judge_engine_options(existing)
         else:

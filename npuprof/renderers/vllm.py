@@ -7,18 +7,19 @@ import json
 from npuprof import catalog
 from npuprof.catalog.releases import find_covered, is_range_within
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError
+from npuprof.model import TYPE_CHECKING, NpuprofError
 from npuprof.renderers import (
     Rendered,
     Target,
     add_render_header,
-    build_setting_finding,
+    build_formless_finding,
     build_unfit_finding,
 )
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import (
     format_clear_and_export_lines,
     format_yaml_key,
+    format_yaml_scalar,
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 #: The releases of vLLM that read ``NAME: false``; the others drop it.
 _READS_FALSE = ">=0.28.0"
+_FORMLESS = "No line of a file for --config makes vLLM read this value."
 
 
 def render_vllm(config: Config, inline: bool) -> Rendered:
@@ -68,7 +70,12 @@ def format_config_file(config: Config) -> str:
                 raise NpuprofError(build_unfit_finding(config, key, "vllm")) from None
     reads_false = _is_false_read(config)
     rows = {name: _list_rows(name, value, reads_false) for name, value in arguments.items()}
-    if problems := [_build_formless_finding(config, name) for name in rows if rows[name] is None]:
+    problems = [
+        build_formless_finding(config, keys.format_full_key("vllm", name), "vllm", _FORMLESS)
+        for name in rows
+        if rows[name] is None
+    ]
+    if problems:
         raise NpuprofError(problems)
     lines = [f"{key}:{text}\n" for pairs in rows.values() for key, text in pairs or ()]
     if additional:
@@ -81,14 +88,6 @@ def _is_false_read(config: Config) -> bool:
     """Return whether all releases that a config is for, if it names any, read false."""
     covered = find_covered("vllm", config.list_covered_versions().items())
     return bool(covered) and all(is_range_within(each, _READS_FALSE, "vllm") for each in covered)
-
-
-def _build_formless_finding(config: Config, name: str) -> Finding:
-    key = keys.format_full_key("vllm", name)
-    what = f"{key} cannot be carried by the target vllm"
-    why = "No line of a file for --config makes vLLM read this value."
-    hint = "unset it here, or in an [[override]] for this target"
-    return build_setting_finding(config, "NP901", key, what, why, hint)
 
 
 def _list_rows(name: str, value: Any, reads_false: bool) -> list[tuple[str, str]] | None:
@@ -135,15 +134,9 @@ def _format_scalar(value: Any) -> str:
 
     A table as JSON text, as older releases of vLLM need.
     """
-    if isinstance(value, str):
-        return format_yaml_key(value)
-    if isinstance(value, float):
-        text = repr(value)
-        # without a point, YAML 1.1 reads a string
-        return text if "." in text else text.replace("e", ".0e")
     if value and isinstance(value, (dict, list)):
         return _format_json_text(value)
-    return json.dumps(value)
+    return format_yaml_scalar(value)
 
 
 def _format_json_text(value: Any) -> str:

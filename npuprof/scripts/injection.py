@@ -217,9 +217,12 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
         what = f"{kind.shown} cannot contain a block"
         why = "A block is Python, or assignments of a shell."
         raise _build_place_error(file, what, why, hint)
+    # sh has no arrays, also where the file is called *.sh
+    if target == "args" and shell in ("bash", "zsh") and not re.match(rb"#!.*\b(da)?sh\b", data):
+        return
     takes_variables = bool(shell or kind is KINDS["env"])
-    if (target == "env") != takes_variables:
-        language = "assignments of a shell" if target == "env" else "Python"
+    if (target == "env") != takes_variables or target == "args":
+        language = "assignments of a shell" if target in ("args", "env") else "Python"
         what = f"a block of {target} is {language}, and {file} is {kind.shown}"
         raise _build_place_error(file, what, "", "omit --to, or name another file")
 

@@ -141,7 +141,7 @@ def _build_tasks(
             f"{number})\ndigest={config.digest}\n",
             format_clear_and_export_lines(config, shell, variables),
             f"asks={shlex.quote(questions)}\n" if questions else "",
-            f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n",
+            f"set -- {shlex.join(setup.fill_command(config, folder))}\n;;\n",
         ]
     return _Tasks("".join(branches), files, notes)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from npuprof.catalog.launchers import list_single_process_facts
 from npuprof.model import Record, build_error, build_usage_error
 from npuprof.renderers import load_target
+from npuprof.renderers.arguments import fill_command
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
 from npuprof.renderers.process import (
     build_fact_finder,
@@ -63,10 +64,13 @@ class Setup(Record):
         rendered = target.render(config)
         return {target.file: rendered.text, **rendered.sidecars}
 
-    def fill_command(self, folder: str) -> list[str]:
-        """Return the command for a rendered file in a folder."""
+    def fill_command(self, config: Config, folder: str) -> list[str]:
+        """Return the command with a config's arguments, for a rendered file in a folder.
+
+        Raises NpuprofError.
+        """
         path = os.path.join(folder, load_target(self.target).file)
-        return [word.replace(CODE, path) for word in self.command]
+        return fill_command(config, [word.replace(CODE, path) for word in self.command])
 
 
 class Runner:
@@ -180,9 +184,8 @@ class Runner:
             write_texts(
                 self.journal.tree, {f"code/{name}/{file}": text for file, text in texts.items()}
             )
-        return self.setup.fill_command(
-            os.path.abspath(os.path.join(self.journal.folder, "code", name))
-        )
+        folder = os.path.abspath(os.path.join(self.journal.folder, "code", name))
+        return self.setup.fill_command(config, folder)
 
     def _finish(self, name: str, how: Ended) -> None:
         config, device = self._started.pop(name)

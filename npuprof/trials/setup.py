@@ -51,6 +51,7 @@ def build_fit(
             config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting
         )
         setup.render_code(config)
+        setup.fill_command(config, "")
 
     return fit
 
