@@ -93,6 +93,8 @@ def read_argument(call: ast.Call, constants: dict[str, ast.expr]) -> Row | None:
             return {"kind": "any", "flags": flags}
         if row["nargs"] == 1:
             row["nargs"] = "+"
+        if row["nargs"] == "*":
+            row["bare"] = True
     return row
 
 
@@ -255,7 +257,7 @@ def _merge(forms: list[Row]) -> Row:
     if len(choices) == 1 and row["kind"] != "any" and forms[0].get("choices"):
         row["choices"] = forms[0]["choices"]
     repeats = [
-        {name: form[name] for name in ("nargs", "repeated") if name in form} for form in forms
+        {name: form[name] for name in ("nargs", "repeated", "bare") if name in form} for form in forms
     ]
     if all(each == repeats[0] for each in repeats):
         return row | repeats[0]
