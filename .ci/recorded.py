@@ -121,7 +121,7 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     row |= {name: newest[name] for name in _KEPT if name in newest}
     if all("class" in form for form in forms.values()):
         row["closed"] = True
-    if newest.get("nargs") == "?":
+    if newest.get("nargs") == "?" or any(form.get("bare") for form in forms.values()):
         row["bare"] = True
     row |= _describe_range(forms, write_ranges)
     if any(form.get("optional") for form in forms.values()):

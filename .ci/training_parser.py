@@ -18,6 +18,7 @@ from typing import Any
 Row = dict[str, Any]
 Files = dict[str, str]
 
+_REPEATS = ("nargs", "repeated", "bare")
 _TYPES = {"int", "float", "str"}
 _SWITCHES = {"store_true", "store_false", "store_const"}
 
@@ -93,6 +94,8 @@ def read_argument(call: ast.Call, constants: dict[str, ast.expr]) -> Row | None:
             return {"kind": "any", "flags": flags}
         if row["nargs"] == 1:
             row["nargs"] = "+"
+        if row["nargs"] == "*":
+            row["bare"] = True
     return row
 
 
@@ -254,9 +257,7 @@ def _merge(forms: list[Row]) -> Row:
     choices = {repr(sorted(form.get("choices", ()), key=str)) for form in forms}
     if len(choices) == 1 and row["kind"] != "any" and forms[0].get("choices"):
         row["choices"] = forms[0]["choices"]
-    repeats = [
-        {name: form[name] for name in ("nargs", "repeated") if name in form} for form in forms
-    ]
+    repeats = [{name: form[name] for name in _REPEATS if name in form} for form in forms]
     if all(each == repeats[0] for each in repeats):
         return row | repeats[0]
     return {"kind": "any", "flags": row["flags"]}

@@ -4,8 +4,9 @@ Run ``python .ci/upstream.py FRAMEWORK CHECKOUT... [--packages DIR] [--write]``:
 folder of ``npuprof/catalog/frameworks``, CHECKOUT a git clone for each of its repositories, DIR has
 the unpacked packages (``DIR/VERSION``) for refs such as ``vllm-ascend==0.26.0rc1``. The answers of
 vLLM's parser are recorded in ``.ci/upstream/vllm``; with DIR, they are recorded anew (which needs
-the packages that ``vllm_parser.py`` lists). Prints releases that are newer than the known ones (*),
-names that are new (+) and gone (-), other defaults and ranges (~), names that have no row written
+the packages that ``vllm_parser.py`` lists). Megatron-LM's and verl's are recorded from CHECKOUTs.
+Prints releases that are newer than the known ones (*), names that are new (+) and gone (-),
+other defaults and ranges (~), names that have no row written
 by hand (?), and names that the newest release no longer reads (!). With ``--write``, adds the
 releases to ``framework.toml`` and writes ``upstream.toml``.
 Exits with 4 if anything differs, apart from missing rows by hand, with 2 if sources are missing,

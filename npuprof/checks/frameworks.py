@@ -19,7 +19,11 @@ from npuprof.checks.meaning import (
     read_truth,
 )
 from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
-from npuprof.checks.program_values import find_form_faults, find_program_value_faults
+from npuprof.checks.program_values import (
+    find_form_faults,
+    find_program_value_faults,
+    list_occurrences,
+)
 from npuprof.checks.rules import describe_partners
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
@@ -76,7 +80,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             return [build_unknown_fault(section, dotted)._replace(tail=path)]
         record = catalog.Setting(name=dotted, kind="any")
     if described.launch:
-        faults = find_form_faults(key, value) or find_program_value_faults(key, record, value)
+        faults = find_form_faults(key, value)
+        for given in list_occurrences(value) if described.is_exact else [value]:
+            faults = faults or find_program_value_faults(key, record, given)
         return [
             fault._replace(
                 tail=(*path, *fault.tail), why=fault.why or f"{described.title} stops at it."

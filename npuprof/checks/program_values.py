@@ -36,6 +36,15 @@ def find_form_faults(key: str, value: Any) -> list[Fault]:
     return [Fault("NP202", what, "No argument has this form.", "write it as text")]
 
 
+def list_occurrences(value: Any) -> list[Any]:
+    """Return what follows each occurrence of a flag: a list of lists repeats it."""
+    is_repeated = isinstance(value, list) and any(isinstance(item, list) for item in value)
+    return [
+        each[0] if isinstance(each, list) and len(each) == 1 else each
+        for each in (value if is_repeated else [value])
+    ]
+
+
 def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> list[Fault]:
     """Return the type, choice and range faults of an argument, or of a field in its JSON.
 

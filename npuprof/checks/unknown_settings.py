@@ -45,7 +45,7 @@ def build_unknown_fault(section: str, dotted: str) -> Fault:
     if found := catalog.list_flags(section).get(f"-{dotted.lstrip('-')}"):
         return Fault("NP212", what, why, f"write {found[0]}", fix=Fix(None, found[0]))
     program = find_program(section)
-    starts = program.list_starting(f"--{dotted}") if program else {}
+    starts = program.list_starting(f"--{dotted}") if program and not is_open else {}
     if len(starts) > 1:  # at some release it may be the start of one only
         hint = f"write {' or '.join(sorted(starts))}"
         return Fault("NP212", what, why, hint, severity="warning")

@@ -27,7 +27,7 @@ class Config(Base):
     rates: list[float] | None = None
     mode: Literal["a", "b"] = "a"
     left_out: int = 1
-    odd: int | str = field(default=1, metadata={"argparse_meta": {"arg_names": ["--own"], "type": str}})
+    odd: int | str = field(metadata={"argparse_meta": {"arg_names": ["--own"], "type": str}})
     renamed: bool = field(default=True, metadata={"argparse_meta": {"arg_names": ["--no-x"]}})
     table: dict[str, int] = None
 def add(parser):
@@ -142,7 +142,7 @@ CONFIG = {
     "model_engine/dp": "# @package _global_\nmodel_engine: dp\n",
     "model_engine/fast": "# @package _global_\nmodel_engine: fast\n",
     "actor/base": "defaults: [_self_]\nstrategy: x\n",
-    "actor/dp_actor": "defaults:\n- ../optim@optim: sgd\n- base\n- _self_\n_target_: a.B\nuse: true\n",
+    "actor/dp_actor": "defaults: [../optim@optim: sgd, base, _self_]\n_target_: a\nuse: true\n",
     "actor/fast_actor": "defaults:\n- base\n- _self_\nfast: {depth: 1e-6, more: {}}\n",
     "optim/sgd": "lr: 0.1\n",
     "optim/adam": "beta: 0.1\n",

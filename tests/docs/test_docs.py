@@ -38,6 +38,10 @@ TOPICS = docs.load_topics()
 CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
 #: Flags that pages name and that belong to other commands.
 FOREIGN_FLAGS = {
+    "--x",
+    "--no-x",
+    "--file",
+    "--config-name",
     "--no-textconv",
     "--no-ext-diff",
     "--hook",
@@ -216,6 +220,7 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
         for flag in parameter.flags
     }
     flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
+    flags |= {f"--{name}" for name in catalog.record_names("megatron")}
     for program in load_programs():
         names = [flag[2:] for flag in program.flags if flag.startswith("--")]
         flags |= {f"--{name}" for known in names for name in (known, known.replace("-", "_"))}

@@ -82,6 +82,8 @@ def format_settings() -> str:
     for row in list_catalogue_rows():
         if row.kind == "setting":
             section = row.key.partition(".")[0]
+            if catalog.load_sections()[section].is_exact:
+                continue  # thousands of names without a text of their own
             groups.setdefault(f"`[{section}]`", []).append(_format_record(row))
     return _format_groups(groups.items())
 
