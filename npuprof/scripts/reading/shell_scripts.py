@@ -511,7 +511,8 @@ class _ShellReader:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
-        if words[0].open_part and isinstance(self._find_value(words[0].open_part), Value):
+        is_whole = words[0].text == words[0].open_part
+        if is_whole and isinstance(self._find_value(words[0].open_part), Value):
             words = self._fill_words(words)  # the command is in an array
         first = _name_program(words[0])
         # most commands end here
