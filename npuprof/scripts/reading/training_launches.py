@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -72,6 +73,9 @@ _SEVERAL = re.compile(
 #: What a shell replaces outside of quotes.
 _REPLACED = re.compile(r"~|.*(?:[*?]|\{[^}]*(?:,|\.\.))", re.DOTALL)
 _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:f|ub)[-_]token")
+#: What ends a command, and what the second reading of a text changes.
+_OPERATOR = re.compile(r"\d*[<>]|[|&;]")
+_QUOTE = re.compile(r"['\"\\]")
 _YAML = (".yaml", ".yml")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+)?")
 _OVERRIDE = re.compile(r"(?P<prefix>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@-]*)(?:=|\Z)")
@@ -111,6 +115,10 @@ def may_start(words: Sequence[Word]) -> bool:
 
 def find_start(words: Sequence[Word], source: str) -> Start | None:
     """Return the program in Python that a command of a text starts, None for another command."""
+    if words[0].keyword == "eval":
+        words = list(takewhile(lambda word: not _OPERATOR.match(word.text), words))
+        if any(_QUOTE.search(word.text) for word in words):
+            return None  # the shell reads the text once more
     is_launched = False
     for at, word in enumerate(words):
         rest = words[at + 1 :]
