@@ -379,6 +379,10 @@ UNKNOWN: dict[str, tuple[str, dict[str, str]]] = {
         "torchrun t.py --x $EXTRA_ARGS --y 2",
         {"x": "", "$EXTRA_ARGS": "depends on $EXTRA_ARGS", "y": ""},
     ),
+    "a product of an unknown number": (
+        'N=$(wc -l < hosts)\nGBS=$((8*$N))\ntorchrun t.py --x $GBS --y 2',
+        {"x": "depends on $((8*$N))", "y": ""},
+    ),
     "all arguments": ('torchrun t.py --x 1 "$@"', {"x": "", "$@": "depends on $@"}),
     "a pattern": (
         "torchrun t.py --x *.bin",
