@@ -198,9 +198,22 @@ def build_draft(
         elif own_branches:
             condition = setting._replace(branches=own_branches).condition
             draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
+        elif _overlaps(draft, setting):
+            draft.notes.append(Note(setting, "another argument is a table around it, or a part"))
         else:
             _carry_over(draft, setting, value)
     return draft
+
+
+def _overlaps(draft: Draft, setting: ScriptSetting) -> bool:
+    """Return whether an argument with dots has another one of the draft around it."""
+    program = find_program(setting.surface)
+    if program is None or program.spelling != "exact":
+        return False
+    key = setting.key
+    return any(
+        key.startswith(f"{other}.") or other.startswith(f"{key}.") for other in draft.settings
+    )
 
 
 def _find_own_branches(branches: Branches, outer: Branches) -> Branches:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from npuprof.model import Context
 from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.lint import check_script
-from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.reading.file_kinds import import_script
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
@@ -380,7 +381,7 @@ UNKNOWN: dict[str, tuple[str, dict[str, str]]] = {
         {"x": "", "$EXTRA_ARGS": "depends on $EXTRA_ARGS", "y": ""},
     ),
     "a product of an unknown number": (
-        'N=$(wc -l < hosts)\nGBS=$((8*$N))\ntorchrun t.py --x $GBS --y 2',
+        "N=$(wc -l < hosts)\nGBS=$((8*$N))\ntorchrun t.py --x $GBS --y 2",
         {"x": "depends on $((8*$N))", "y": ""},
     ),
     "all arguments": ('torchrun t.py --x 1 "$@"', {"x": "", "$@": "depends on $@"}),
@@ -422,6 +423,16 @@ def test_flags_under_a_condition_are_no_part_of_the_base() -> None:
     assert draft.settings == {"args.x": 1}
     (note,) = draft.notes
     assert (note.setting.name, note.condition, note.value) == ("y", "[ -n $B ]", 2)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["torchrun t.py --model a --model.b 1", "python -m verl.trainer.main_ppo model.b=1 model=a"],
+)
+def test_an_argument_around_another_is_in_no_preset(command: str) -> None:
+    (draft,) = build_drafts(read(f"{command}\n"))
+    assert len(draft.settings) == len(draft.notes) == 1
+    tomllib.loads(format_draft(draft))
 
 
 def test_variables_of_a_sourced_file_are_in_that_file(tmp_path: Path) -> None:

@@ -210,8 +210,6 @@ def _choose_section(start: Start) -> str:
 def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[ScriptSetting]:
     """Yield the settings of flags and their values."""
     at = 0
-    names = {word.text[2:].partition("=")[0] for word in words if word.text.startswith("--")}
-    has_file = False
     while at < len(words):
         word = words[at]
         at += 1
@@ -220,8 +218,7 @@ def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[Scri
         if not _is_flag(word):
             if _is_several(word) or word.text == word.open_part:
                 yield _build(path, section, word, "", None, f"depends on {word.open_part}")
-            elif at == 1 and word.text.endswith(_YAML) and section == "args" and not has_file:
-                has_file = True
+            elif at == 1 and word.text.endswith(_YAML) and section == "args":
                 written = None if word.open_part else remove_script_folder(word.text)[0]
                 setting = _build(path, section, word, "", None, NO_FILE)
                 yield setting.with_value(written=written)
@@ -240,8 +237,6 @@ def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[Scri
             values.append(following)
             at += 1
         value, reason = _read_values(values)
-        if any(name.startswith(f"{other}.") for other in names):
-            reason = "an argument around it has a value of its own"
         yield _build(path, section, word, name, value, reason)
 
 
