@@ -38,6 +38,7 @@ TOPICS = docs.load_topics()
 CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
 #: Flags that pages name and that belong to other commands.
 FOREIGN_FLAGS = {
+    "--nproc_per_node",
     "--no-textconv",
     "--no-ext-diff",
     "--hook",
