@@ -29,6 +29,8 @@ _SETTING = re.compile(
     r"(?<![\w$])(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]+)[\"']?(?:\s*[]:=]|,?\s*$|[,}])"
     r"|(?:(?<![\w-])--|^[\s-]*[\"']?(?=[a-z]+[-_A-Z][\w-]*[\"']?:))(?P<name>[a-z][\w-]*)"
 )
+#: The section of programs whose arguments are read, but not judged.
+_UNJUDGED = "args"
 _DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 
@@ -37,7 +39,11 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     """Yield the surfaces of a file that are not judged; ``imported`` is what was read of it."""
     kind = detect_script_kind(imported.file, data)
     read = (*imported.settings, *imported.other_variables)
-    judged = {setting.line for setting in read if setting.file == imported.file}
+    judged = {
+        setting.line
+        for setting in read
+        if setting.file == imported.file and setting.surface != _UNJUDGED
+    }
     unread = set[int]()
     for record in imported.list_records(UnreadLines) if imported.settings else ():
         unread |= record.lines
@@ -106,7 +112,7 @@ class CoverageCount:
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)
             if (
                 setting.commented
-                or setting.surface == "config"
+                or setting.surface in ("config", _UNJUDGED)
                 or not setting.name
                 or place in self._places
             ):
