@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.scripts.programs.dataclass_fields import (
+    list_dotted_arguments,
     list_factory_arguments,
     list_field_arguments,
 )
@@ -69,6 +70,8 @@ _READ = frozenset(("_actions", "_group_actions", "prog", "description", "usage")
 _BUILTINS = frozenset(("isinstance", "print", "type", "id", "repr", "str"))
 #: Methods that a parser class may have beside those of argparse.
 _OVERRIDDEN = frozenset(("error", "exit", "print_help", "format_help", "format_usage"))
+#: Functions that read the command line into a class, and what replaces an underscore in names.
+_TYPED = {"tyro.cli": "-_", "draccus.parse": "_"}
 _PARSER = "argparse.ArgumentParser"
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
 _DEEPEST = 40
@@ -300,8 +303,9 @@ class _Reader:
                 self._visit(each, scope, statement, certain)
         if method == "build_group" and self._add_factory(function, home, node, scope):
             return
-        created = self._evaluate(node, scope)
-        if node in self._builders and created:
+        if node in self._builders or self._evaluate(node, scope) and node in self._builders:
+            return
+        if self._add_typed(node, resolve_function_name(function, home), scope, certain):
             return
         entered = find_entered(
             ast.copy_location(ast.Call(function, node.args, node.keywords), node), statement, home
@@ -315,6 +319,8 @@ class _Reader:
             elif name == "parse_args":
                 self._add_gap(f"{write_source(function)}() is not followed", node, scope)
         elif passed or self._is_relevant(entered):
+            if self._add_wrapped(entered, certain):
+                return
             self._enter(entered, scope, certain, passed)
 
     def _follow(self, node: ast.expr, scope: Scope) -> Scoped:
@@ -535,6 +541,44 @@ class _Reader:
         found = list_factory_arguments(factory, where)
         for builder in self._evaluate(node.args[0], scope) if node.args else ():
             self._add_fields(builder, found)
+        return True
+
+    def _add_typed(self, node: ast.Call, name: str, scope: Scope, certain: bool) -> bool:
+        """Add the parser that a library makes of a class; return whether a call is one's."""
+        if name not in _TYPED:
+            return False
+        named = [each.value for each in node.keywords if each.arg == "config_class"]
+        classes = [*node.args, *named]
+        if len(classes) != 1 or len(node.args) + len(node.keywords) != 1:
+            self._add_gap(f"{name}() has other arguments", node, scope)
+        for each in classes[:1]:
+            self._add_class(node, each, scope, _TYPED[name], certain)
+        return True
+
+    def _add_class(
+        self, node: ast.AST, cls: ast.expr, scope: Scope, separators: str, certain: bool
+    ) -> None:
+        builder = self._builders.setdefault(node, _Builder())
+        builder.is_strict |= certain
+        builder.is_loose |= not certain
+        found, gaps = list_dotted_arguments(*self._follow(cls, scope), separators)
+        if separators == "_":  # draccus reads values as YAML
+            found = [each._replace(kind="", choices=(), nargs=ANY_NUMBER) for each in found]
+            found.append(ParserArgument(("--config_path",), _locate(node, scope)))
+        self._add_fields(builder, (found, gaps))
+        builder.arguments.append(ParserArgument(("--help", "-h"), _locate(node, scope), nargs=0))
+
+    def _add_wrapped(self, entered: Entered, certain: bool) -> bool:
+        """Add the parser of a function that draccus calls; return whether it is one."""
+        wraps = [write_source(each) for each in entered.function.decorator_list]
+        parameters = entered.function.args.args
+        if not any(each.startswith("draccus.wrap(") for each in wraps) or not parameters:
+            return False
+        if parameters[0].annotation is None or "draccus.wrap()" not in wraps:
+            self._add_gap("the class of the configuration is not known", entered.function)
+        else:
+            annotation = parameters[0].annotation
+            self._add_class(entered.function, annotation, entered.scope, "_", certain)
         return True
 
     def _use(
