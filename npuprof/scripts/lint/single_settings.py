@@ -214,7 +214,8 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
 def _find_short_name_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
     """Return a note about a flag of which only the beginning is written."""
     written = setting.name
-    if not written.startswith("-") or written in program.flags:
+    is_exact = program.spelling == "exact"  # none is short for another
+    if not written.startswith("-") or written in program.flags or is_exact:
         return []
     full = next(flag for flag in program.flags if flag.startswith(written))
     why = "A release with another argument that begins like it stops."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npuprof.scripts.script_records import HERE, VariableRead, find_position
@@ -14,8 +15,8 @@ VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\
 _READ = re.compile(r"(?<!\\)\$(?:\{[#!]?)?(?P<name>[A-Z][A-Z0-9_]+)\b")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 #: Commands that set the variables named by their arguments.
-_SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
-_DECLARING = frozenset(("export", "declare", "typeset", "readonly"))
+SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
+DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _OPENING = frozenset(("if", "case", "for", "while", "until", "select"))
 _CLOSING = ("fi", "esac", "done")
 #: The maximum length of a constant: each may contain others several times.
@@ -53,11 +54,11 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
     for command in commands:
         first = command[0].keyword
         depth += (first in _OPENING) - (first in _CLOSING)
-        if first in _SETTERS:
+        if first in SETTERS:
             for argument in command[1:]:
                 values.setdefault(argument.text.partition("=")[0], []).append(None)
         words: Sequence[Word] = command
-        if first in _DECLARING:
+        if first in DECLARING:
             words = [word for word in command if ASSIGNMENT.match(word.text)]
         for name, word in list_assignments(words):
             is_appended = not word.text.startswith(f"{name}=")
@@ -71,6 +72,17 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         if not filled.open_part and len(filled.text) <= _LONGEST:
             known[name] = filled.text
     return known
+
+
+def count_assignments(commands: Iterable[Command]) -> Counter[str]:
+    """Return how often each variable may be assigned."""
+    return Counter(
+        name
+        for command in commands
+        for word in command
+        if "=" in word.text
+        for name, _ in list_assignments([word])
+    )
 
 
 def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
@@ -104,11 +116,17 @@ def fill_word(word: Word, known: Mapping[str, str]) -> Word:
 
 
 def _fill(part: tuple[str], known: Mapping[str, str]) -> Part:
-    if match := VARIABLE.fullmatch(part[0]):
-        value = known.get(match["plain"] or match["braced"], part)
-        count_steps(len(value) // 10)
+    value = find_expansion(part[0], known)
+    return part if value is None else value
+
+
+def find_expansion(text: str, known: Mapping[str, str]) -> str | None:
+    """Return the text of an expansion, None if it is unknown."""
+    if match := VARIABLE.fullmatch(text):
+        value = known.get(match["plain"] or match["braced"])
+        count_steps(len(value or "") // 10)
         return value
-    return _read_folder(part[0], known) or part
+    return _read_folder(text, known) or None
 
 
 def _read_folder(text: str, known: Mapping[str, str]) -> str:
