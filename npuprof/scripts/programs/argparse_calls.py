@@ -90,6 +90,8 @@ class _Builder:
         self.abbreviated = True
         #: whether it certainly rejects unknown arguments, and whether it may accept some
         self.is_strict, self.is_loose = False, False
+        #: whether the function that makes it is followed
+        self.is_followed = False
 
     def list_arguments(self) -> Iterator[ParserArgument]:
         """Yield its arguments and those of its parents."""
@@ -159,6 +161,8 @@ class _Reader:
             if not strict:
                 self._add_gap("the parser may ignore unknown arguments")
         chosen = strict if len(strict) == 1 else used
+        if not all(each.is_followed for each in chosen):
+            self._add_gap("the function that makes the parser is not followed")
         arguments = [found for each in chosen for found in each.list_arguments()]
         return Parser(
             self._path,
@@ -291,6 +295,8 @@ class _Reader:
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         arguments = [each.value if isinstance(each, ast.Starred) else each for each in arguments]
         if method and (builders := self._evaluate(function.value, home)):
+            if isinstance(function.value, ast.Call):
+                self._visit_call(function.value, home, statement, certain)
             self._use(builders, method, node, scope, certain)
             for each in arguments:
                 self._visit(each, scope, statement, certain)
@@ -303,7 +309,10 @@ class _Reader:
                 self._visit(each, scope, statement, certain)
         if method == "build_group" and self._add_factory(function, home, node, scope):
             return
-        if node in self._builders or self._evaluate(node, scope) and node in self._builders:
+        created = self._evaluate(node, scope)
+        if node in self._builders:
+            for builder in created:
+                builder.is_followed = True
             return
         if self._add_typed(node, resolve_function_name(function, home), scope, certain):
             return
@@ -559,6 +568,7 @@ class _Reader:
         self, node: ast.AST, cls: ast.expr, scope: Scope, separators: str, certain: bool
     ) -> None:
         builder = self._builders.setdefault(node, _Builder())
+        builder.is_followed = True
         builder.is_strict |= certain
         builder.is_loose |= not certain
         found, gaps = list_dotted_arguments(*self._follow(cls, scope), separators)
