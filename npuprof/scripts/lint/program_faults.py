@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -24,7 +24,7 @@ from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedP
 #: The minimum similarity of a flag that a parser with gaps may not have.
 _ALIKE = 0.85
 #: Findings by the names of other releases, which the parser of the program knows better.
-_BY_CATALOGUE = ("NP201", "NP202", "NP203", "NP216")
+BY_CATALOGUE = ("NP202", "NP203", "NP212", "NP216", "NP404", "NP405")
 _EXPECTED = {"int": "a whole number", "float": "a number"}
 _STOPS = "The program stops at it."
 
@@ -71,7 +71,7 @@ def _judge_program(
     kept = [
         finding
         for finding in findings
-        if finding.code not in _BY_CATALOGUE
+        if finding.code not in BY_CATALOGUE
         or (finding.key, finding.line, finding.column) not in keys
     ]
     return kept + [
@@ -113,7 +113,7 @@ def find_flag_faults(
     name = flag.removeprefix("--")
     nearest = find_nearest_names(name, names, 1)
     fault = Fault(
-        "NP201",
+        "NP212",
         f"{parser.path} has no argument {flag}",
         _STOPS,
         did_you_mean(flag, flags, f"its arguments are in {_name_sources(parser)}"),
@@ -211,23 +211,12 @@ def find_override_faults(
     what = f"{config.path} has no key {key}"
     hint = did_you_mean(key, config.keys)
     if prefix:
-        return [Fault("NP201", what, "Hydra stops where it cannot delete a key.", hint)]
+        return [Fault("NP212", what, "Hydra stops where it cannot delete a key.", hint)]
     hint = f"{hint} or write +{key}" if hint else f"write +{key}"
-    return [Fault("NP201", what, "Hydra stops at a new key without +.", hint)]
+    return [Fault("NP212", what, "Hydra stops at a new key without +.", hint)]
 
 
 def _is_in_list(config: HydraConfig, key: str) -> bool:
     parts: Sequence[str] = key.split(".")
     above = (".".join(parts[:count]) for count in range(1, len(parts)))
     return any(config.keys[each].is_list for each in above if each in config.keys)
-
-
-def iterate_preset_faults(
-    parsers: Sequence[Parser], values: Mapping[str, Any], programs: Programs
-) -> Iterator[tuple[str, Fault]]:
-    """Yield the faults of a preset's arguments that all of some parsers reject, by name."""
-    for name, value in values.items():
-        flag = name if name.startswith("-") else f"--{name}"
-        found = [find_flag_faults(parser, flag, value, programs) for parser in parsers]
-        if parsers and all(found):
-            yield name, found[0][0]

@@ -21,9 +21,10 @@ class Programs:
 
     def __init__(self, folders: Sequence[str], programs: Sequence[str] = ()) -> None:
         self._programs = [os.path.normpath(each) for each in programs]
+        roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
         self._modules = open_modules(
-            [*folders, *self._programs], roots=self._programs
+            [*folders, *roots], roots=roots
         )
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(self._read_parser)
@@ -50,6 +51,15 @@ class Programs:
             path = os.path.join(folder, *rest)
             found += filter(os.path.isfile, (f"{path}.py", os.path.join(path, "__main__.py")))
         return next((each for each in found if each and not each.endswith("__init__.py")), "")
+
+    def list_parsers(self) -> list[Parser]:
+        """Return the parsers of the named programs, and of those in the named folders."""
+        files = []
+        for path in self._programs:
+            names = sorted(os.listdir(path)) if os.path.isdir(path) else [""]
+            files += [os.path.join(path, name) if name else path for name in names]
+        found = [self.read_parser(file) for file in files if file.endswith(".py")]
+        return [parser for parser in found if parser is not None]
 
     def _read_parser(self, path: str) -> Parser | None:
         try:
