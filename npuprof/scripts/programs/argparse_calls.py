@@ -215,7 +215,7 @@ class _Reader:
             match statement:
                 case ast.If(test, body, orelse):
                     self._visit(test, scope, statement, certain)
-                    truth = fold_test(test, scope)
+                    truth = fold_test(test, _bind_parameters(statement, scope))
                     if truth is not False:
                         self._walk(body, scope, certain and bool(truth))
                     if not truth:
@@ -252,9 +252,10 @@ class _Reader:
                 for part in list_parts(statement):
                     self._visit(part, scope, statement, certain)
                 return
-        # another name for the parser is followed, see _evaluate
-        if not (kept and isinstance(value, (ast.Name, ast.Attribute))):
-            self._visit(value, scope, statement, certain)
+        for part in _list_choices(value) if kept else [value]:
+            # another name for the parser is followed, see _evaluate
+            if not (kept and isinstance(part, (ast.Name, ast.Attribute))):
+                self._visit(part, scope, statement, certain and part is value)
         if isinstance(value, ast.Call) and not kept and self._evaluate(value, scope):
             self._add_gap("the parser is stored", value, scope)
 
@@ -292,7 +293,8 @@ class _Reader:
                 self._visit_call(call, where, statement, False)
             return
         method = function.attr if isinstance(function, ast.Attribute) else ""
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        named = [keyword.value for keyword in node.keywords if keyword.arg != "parents"]
+        arguments = [*node.args, *named]
         arguments = [each.value if isinstance(each, ast.Starred) else each for each in arguments]
         if method and (builders := self._evaluate(function.value, home)):
             if isinstance(function.value, ast.Call):
@@ -406,6 +408,8 @@ class _Reader:
                     self._depth -= 1
             case ast.IfExp(_, first, second):
                 return self._evaluate(first, scope) | self._evaluate(second, scope)
+            case ast.BoolOp(_, values):
+                return _NONE.union(*(self._evaluate(value, scope) for value in values))
         return _NONE
 
     def _evaluate_name(self, name: str, scope: Scope) -> Builders:
@@ -663,6 +667,32 @@ class _Reader:
             nargs=fold("nargs", ANY_NUMBER),
             choices=tuple(choices) if kind and isinstance(choices, (list, tuple, dict)) else (),
         )
+
+
+def _list_choices(node: ast.expr) -> list[ast.expr]:
+    """Return the expressions of which another one has the value."""
+    match node:
+        case ast.BoolOp(_, values):
+            return [each for value in values for each in _list_choices(value)]
+        case ast.IfExp(test, first, second):
+            return [test, *_list_choices(first), *_list_choices(second)]
+    return [node]
+
+
+def _bind_parameters(statement: ast.stmt, scope: Scope) -> Scope:
+    """Return a scope with the parameters that are assigned again in or after a statement only."""
+    return scope.with_bound(
+        {
+            name[1:]: value
+            for name, value in scope.bound.items()
+            if name.startswith("=")
+            and all(
+                getattr(binding.node, "lineno", 0) >= statement.lineno
+                for binding in scope.list_bindings(name[1:])
+                if binding.kind != "parameter"
+            )
+        }
+    )
 
 
 def _split_call(node: ast.Call, function: ast.IfExp, home: Scope, scope: Scope) -> list[Scoped]:
