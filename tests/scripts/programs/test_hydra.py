@@ -132,7 +132,7 @@ def test_what_hydra_takes_is_no_error(tmp_path: Path) -> None:
                 taken[line] = False
     for number, line in enumerate(LINES):
         words = " ".join(f"'{word}'" for word in line.split())
-        (tmp_path / f"run{number:03}.sh").write_text(f"torchrun -m verl.trainer.main {words}\n")
+        (tmp_path / f"run{number:03}.sh").write_text(f"python3 -m verl.trainer.main {words}\n")
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     errors = {
         LINES[int(Path(finding.path).stem[3:])]
@@ -159,7 +159,7 @@ def test_the_message_names_the_place_of_the_key(tmp_path: Path, line: str, place
         (folder / path).write_text(content)
     (tmp_path / "verl/__init__.py").write_text("")
     (tmp_path / "verl/trainer/main.py").write_text(PROGRAM)
-    (tmp_path / "run.sh").write_text(f"torchrun -m verl.trainer.main {line}\n")
+    (tmp_path / "run.sh").write_text(f"python3 -m verl.trainer.main {line}\n")
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     assert [finding.code for finding in found] == ["NP203"]
     assert f"{folder}/{place}." in found[0].why
