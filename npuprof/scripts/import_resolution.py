@@ -41,7 +41,9 @@ def open_modules(
 
     return Modules(
         locate if roots else finder.locate,
-        _read_module, finder.list_files, finder.locate_file if with_sourced else None
+        _read_module,
+        finder.list_files,
+        finder.locate_file if with_sourced else None,
     )
 
 

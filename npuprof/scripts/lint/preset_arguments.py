@@ -20,9 +20,7 @@ from npuprof.store.checked import CheckedStore
 _MOST_MARKS = 3
 
 
-def judge_presets(
-    checked: CheckedStore, report: StoreReport, paths: Sequence[str]
-) -> StoreReport:
+def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[str]) -> StoreReport:
     """Return a report with the findings of the parsers of programs at some paths.
 
     They replace those about the same arguments by the names of known releases.

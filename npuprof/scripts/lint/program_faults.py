@@ -91,9 +91,7 @@ def _get_value(setting: ScriptSetting) -> Any:
     return ... if setting.reason else setting.value
 
 
-def find_flag_faults(
-    parser: Parser, flag: str, value: Any, programs: Programs
-) -> list[Fault]:
+def find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs) -> list[Fault]:
     """Return the faults of a flag: an unknown name, or a value that the parser rejects.
 
     The value is true for a flag alone, ``...`` if it is not known.
@@ -105,7 +103,8 @@ def find_flag_faults(
         if not all(isinstance(each, list) for each in values):
             values = [value]  # one flag
         faults = [_find_value_fault(parser, argument, flag, each) for each in values]
-        return [fault for fault in faults if fault][:1]
+        how = {} if parser.complete else LIKELY
+        return [fault._replace(**how) for fault in faults if fault][:1]
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
     if not flag.startswith("--") or is_short or programs.is_quoted(parser, flag):
         return []
@@ -147,16 +146,16 @@ def _find_value_fault(
     )
     # words after the last one may be for an argument without flag
     has_words = any(not flag.startswith("-") for each in parser.arguments for flag in each.flags)
-    what, severity = "", {} if parser.complete else LIKELY
+
     if len(values) < least:
         what = f"{flag} takes {least if least > 1 else 'a'} value{'s' if least > 1 else ''}"
-        return Fault("NP203", what, why, f"write {flag} VALUE", **severity)
+        return Fault("NP203", what, why, f"write {flag} VALUE")
     if most is not None and len(values) > most and value is not False:
         if has_words:
             return None
         what = f"{flag} takes {most or 'no'} value{'s' if most > 1 else ''}"
         extra = format_short_value(values[most])
-        return Fault("NP203", f"{what}, and nothing takes {extra}", why, "remove it", **severity)
+        return Fault("NP203", f"{what}, and nothing takes {extra}", why, "remove it")
     for each in values[:most]:
         if each is True or each is False or isinstance(each, (list, dict)) or each is None:
             continue
@@ -165,12 +164,12 @@ def _find_value_fault(
         if read is ...:
             expected = _EXPECTED[argument.kind]
             what = f"{shown}: {flag} takes {expected}"
-            return Fault("NP202", what, why, f"write {expected}", **severity)
+            return Fault("NP202", what, why, f"write {expected}")
         if argument.choices and read not in argument.choices and str(each) not in argument.choices:
             hint = did_you_mean(str(each), map(str, argument.choices))
             listed = ", ".join(map(str, argument.choices[:12]))
             what = f"{shown} is none of its choices"
-            return Fault("NP203", what, why, hint or f"write one of {listed}", **severity)
+            return Fault("NP203", what, why, hint or f"write one of {listed}")
     return None
 
 

@@ -62,7 +62,16 @@ _STRICT = ("parse_args", "parse_intermixed_args", "parse_args_into_dataclasses")
 _LOOSE = ("parse_known_args", "parse_known_intermixed_args")
 #: Methods that change no arguments.
 _HARMLESS = frozenset(
-    "set_defaults get_default print_help print_usage format_help format_usage error exit".split()
+    [
+        "set_defaults",
+        "get_default",
+        "print_help",
+        "print_usage",
+        "format_help",
+        "format_usage",
+        "error",
+        "exit",
+    ]
 )
 #: Attributes of a parser that are only read.
 _READ = frozenset(("_actions", "_group_actions", "prog", "description", "usage"))
@@ -173,7 +182,7 @@ class _Reader:
         )
 
     def _list_modules(self) -> list[str]:
-        """Return the imported modules that may build a parser when they are loaded, and the file."""
+        """Return the imported modules that may build a parser when loaded, and the file."""
         seen = {self._path: None}
         for file in seen.copy():
             seen.update(dict.fromkeys(self._modules.list_imported(file)))
@@ -201,7 +210,9 @@ class _Reader:
             written = " ".join(match[0].decode(errors="replace").split())
             self._add_gap(f"{file} has {written!r}")
 
-    def _add_gap(self, reason: str, node: ast.AST | None = None, scope: Scope | None = None) -> None:
+    def _add_gap(
+        self, reason: str, node: ast.AST | None = None, scope: Scope | None = None
+    ) -> None:
         if reason:
             place = f" ({scope.file}:{getattr(node, 'lineno', 0)})" if scope and node else ""
             self._gaps[f"{reason}{place}"] = None
@@ -282,34 +293,34 @@ class _Reader:
             for part in list_parts(node):
                 self._visit(part, scope, statement, certain and not is_lazy)
 
-    def _visit_call(
-        self, node: ast.Call, scope: Scope, statement: ast.stmt, certain: bool
-    ) -> None:
+    def _visit_call(self, node: ast.Call, scope: Scope, statement: ast.stmt, certain: bool) -> None:
         function, home = self._follow(node.func, scope)
         if isinstance(function, ast.Constant):
             return  # a parameter without value
         if isinstance(function, ast.IfExp):
             for call, where in _split_call(node, function, home, scope):
-                self._visit_call(call, where, statement, False)
+                self._visit(call, where, statement, False)
             return
-        method = function.attr if isinstance(function, ast.Attribute) else ""
         named = [keyword.value for keyword in node.keywords if keyword.arg != "parents"]
-        arguments = [*node.args, *named]
-        arguments = [each.value if isinstance(each, ast.Starred) else each for each in arguments]
-        if method and (builders := self._evaluate(function.value, home)):
-            if isinstance(function.value, ast.Call):
-                self._visit_call(function.value, home, statement, certain)
-            self._use(builders, method, node, scope, certain)
-            for each in arguments:
-                self._visit(each, scope, statement, certain)
-            return
+        arguments = [
+            each.value if isinstance(each, ast.Starred) else each for each in (*node.args, *named)
+        ]
+        passed: list[ast.expr] = []
         if isinstance(function, ast.Attribute):
-            self._visit(function.value, home, statement, certain)
-        passed = [each for each in arguments if self._evaluate(each, scope)]
+            builders = self._evaluate(function.value, home)
+            if isinstance(function.value, ast.Call) or not builders:
+                self._visit(function.value, home, statement, certain)
+            self._use(builders, function.attr, node, scope, certain)
+            if self._add_factory(function, home, node, scope):
+                return
+        else:
+            builders = _NONE
+        if not builders:
+            passed = [each for each in arguments if self._evaluate(each, scope)]
         for each in arguments:
             if each not in passed or isinstance(each, ast.Call):
                 self._visit(each, scope, statement, certain)
-        if method == "build_group" and self._add_factory(function, home, node, scope):
+        if builders:
             return
         created = self._evaluate(node, scope)
         if node in self._builders:
@@ -325,9 +336,7 @@ class _Reader:
         if entered is None:
             if passed and name not in _BUILTINS:
                 self._add_gap(f"{name or 'a function'}() gets the parser", node, scope)
-            elif method in ("add_argument", *_STRICT, *_LOOSE) and method != "parse_args":
-                self._add_gap(f"{write_source(function)}() is not followed", node, scope)
-            elif name == "parse_args":
+            elif name in ("add_argument", *_STRICT, *_LOOSE):
                 self._add_gap(f"{write_source(function)}() is not followed", node, scope)
         elif passed or self._is_relevant(entered):
             if self._add_wrapped(entered, certain):
@@ -536,9 +545,7 @@ class _Reader:
                 self._add_gap("the parser has other prefixes", node, scope)
         builder.arguments.append(ParserArgument(("--help", "-h"), _locate(node, scope), nargs=0))
 
-    def _add_fields(
-        self, builder: _Builder, found: tuple[list[ParserArgument], list[str]]
-    ) -> None:
+    def _add_fields(self, builder: _Builder, found: tuple[list[ParserArgument], list[str]]) -> None:
         arguments, gaps = found
         builder.arguments += arguments
         for gap in gaps:
@@ -548,6 +555,8 @@ class _Reader:
         self, function: ast.Attribute, home: Scope, node: ast.Call, scope: Scope
     ) -> bool:
         """Add the arguments of Megatron's factory; return whether it is one."""
+        if function.attr != "build_group":
+            return False
         factory, where = follow_name(function.value, home)
         if not isinstance(factory, ast.Call) or "ArgumentGroupFactory" not in write_source(factory):
             return False
@@ -599,10 +608,12 @@ class _Reader:
         self, builders: Builders, method: str, node: ast.Call, scope: Scope, certain: bool
     ) -> None:
         """Note the call of a method of a parser, or of a part of one."""
+        if not builders:
+            return
         if method == "add_argument":
-            argument = self._read_argument(node, scope)
-            for builder in builders if argument else ():
-                builder.arguments.append(argument)
+            arguments = list(filter(None, (self._read_argument(node, scope),)))
+            for builder in builders:
+                builder.arguments += arguments
         elif method == "add_parser":
             for builder in builders:
                 self._read_options(builder, node, scope)
@@ -628,7 +639,7 @@ class _Reader:
         return write_source(value) == "sys.argv[1:]" or _fold(value, home, "") is None
 
     def _read_argument(self, node: ast.Call, scope: Scope) -> ParserArgument | None:
-        flags = []
+        flags: list[Any] = []
         for each in node.args:
             starred = isinstance(each, ast.Starred)
             found = _fold(each.value if isinstance(each, ast.Starred) else each, scope)

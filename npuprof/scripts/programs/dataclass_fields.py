@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -163,9 +162,10 @@ def _read_metadata(field: Field) -> dict[str, Any] | None:
             for name, inner in zip(value.keys, value.values, strict=True):
                 if not isinstance(name, ast.Constant):
                     return None
-                found[name.value] = ...
+                option = str(name.value)
+                found[option] = ...
                 with suppress(Unknown):
-                    found[name.value] = fold_expression(inner, field.scope)
+                    found[option] = fold_expression(inner, field.scope)
             if found.get("arg_names", ()) is ...:
                 return None
     return found
@@ -182,7 +182,7 @@ def list_dotted_arguments(
     arguments: list[ParserArgument] = []
     for field in fields.values():
         inner = find_class(field.annotation, field.scope)
-        if inner is not None and not _list_members(inner) and depth < _DEEPEST:
+        if inner is not None and not _is_enumeration(inner) and depth < _DEEPEST:
             found, missing = list_dotted_arguments(
                 field.annotation, field.scope, separators, f"{prefix}{field.name}.", depth + 1
             )
@@ -241,12 +241,7 @@ def _read_type(node: ast.expr, scope: Scope) -> _Type:
     return _Type()
 
 
-def _list_members(cls: Scope) -> bool:
+def _is_enumeration(cls: Scope) -> bool:
     """Return whether a class is an enumeration."""
     assert isinstance(cls.node, ast.ClassDef)
     return any("Enum" in write_source(base) for base in cls.node.bases)
-
-
-def iterate_classes(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the classes of ``A`` or ``(A, B)``."""
-    yield from node.elts if isinstance(node, (ast.Tuple, ast.List)) else (node,)

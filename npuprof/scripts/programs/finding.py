@@ -23,9 +23,7 @@ class Programs:
         self._programs = [os.path.normpath(each) for each in programs]
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
-        self._modules = open_modules(
-            [*folders, *roots], roots=roots
-        )
+        self._modules = open_modules([*folders, *roots], roots=roots)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(self._read_parser)
 
@@ -83,10 +81,12 @@ class Programs:
         """
         name = re.escape(flag.lstrip("-"))
         if parser.complete:  # what the arguments are compared with
-            pattern, files = rf"['\"](?:--)?{name}['\"=]", parser.files
+            pattern = rf"['\"](?:--)?{name}['\"=]"
+            files: Sequence[str] | None = parser.files
         else:
             either = re.sub(r"\\-|_", "[-_]", name)
-            pattern, files = rf"(?<![\w-]){either}(?![\w-])", self._modules.list_tree(parser.path)
+            pattern = rf"(?<![\w-]){either}(?![\w-])"
+            files = self._modules.list_tree(parser.path)
         if files is None:
             return True
         quoted = re.compile(pattern.encode())

@@ -12,9 +12,6 @@ import pytest
 from npuprof.model import Context
 from npuprof.scripts.scanning import scan_scripts
 
-pytest.importorskip("draccus")
-pytest.importorskip("tyro")
-
 #: Runs a program with each line of arguments, and prints which lines it takes.
 DRIVER = """
 import io, json, runpy, shlex, sys
@@ -36,7 +33,7 @@ for line in lines:
 print(json.dumps(taken))
 """
 
-PLAIN = '''
+PLAIN = """
 import argparse
 def main():
     parser = argparse.ArgumentParser(description="trains")
@@ -61,7 +58,7 @@ def main():
     print(args.layers)
 if __name__ == "__main__":
     main()
-'''
+"""
 PLAIN_LINES = """
 --layers 4
 --layers four
@@ -123,7 +120,11 @@ PROGRAMS = {
         PLAIN_LINES,
     ),
     "with a word": (
-        {"train.py": PLAIN.replace("    args =", '    parser.add_argument("data", nargs="?")\n    args =')},
+        {
+            "train.py": PLAIN.replace(
+                "    args =", '    parser.add_argument("data", nargs="?")\n    args ='
+            )
+        },
         PLAIN_LINES,
     ),
     "functions of other modules": (
@@ -294,7 +295,11 @@ opt = Train().parse()
 """,
     ),
     "known arguments only": (
-        {"train.py": PLAIN.replace("args = parser.parse_args()", "args, _ = parser.parse_known_args()")},
+        {
+            "train.py": PLAIN.replace(
+                "args = parser.parse_args()", "args, _ = parser.parse_known_args()"
+            )
+        },
         PLAIN_LINES,
     ),
     "changed words": (
@@ -302,7 +307,12 @@ opt = Train().parse()
         "--old\n--layers 4\n--lr 3",
     ),
     "compared words": (
-        {"train.py": PLAIN.replace("parser.parse_args()", "parser.parse_args([each for each in __import__('sys').argv[1:] if each != '--old'])")},
+        {
+            "train.py": PLAIN.replace(
+                "parser.parse_args()",
+                "parser.parse_args([x for x in __import__('sys').argv[1:] if x != '--old'])",
+            )
+        },
         "--old\n--layers 4\n--lr 3",
     ),
     "another parser": (
@@ -546,9 +556,13 @@ def test_what_a_real_parser_takes_is_no_error(name: str, tmp_path: Path) -> None
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(content)
     for number, line in enumerate(lines):
-        (tmp_path / f"run{number:03}.sh").write_text(f"torchrun --nproc_per_node 8 train.py {line}\n")
+        (tmp_path / f"run{number:03}.sh").write_text(
+            f"torchrun --nproc_per_node 8 train.py {line}\n"
+        )
     command = [sys.executable, "-W", "ignore", "-c", DRIVER, str(tmp_path / "train.py")]
-    ran = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        command, input=json.dumps(lines), capture_output=True, text=True, check=True
+    )
     taken = dict(zip(lines, json.loads(ran.stdout), strict=True))
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     errors = {
@@ -559,5 +573,3 @@ def test_what_a_real_parser_takes_is_no_error(name: str, tmp_path: Path) -> None
     assert [line for line in errors if taken[line]] == []
     rejected = [line for line in lines if not taken[line]]
     assert len(errors) >= FLOORS.get(name, 0), sorted(set(rejected) - errors)
-
-
