@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof.catalog.programs import load_programs
+from npuprof.catalog.programs import find_program
 from npuprof.checks.store import StoreReport
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, NpuprofError
@@ -52,9 +52,7 @@ def _iterate_faults(
 ) -> Iterator[tuple[str, list[Finding]]]:
     """Yield the arguments that some parsers judge by full key, with what all of them reject."""
     sections = config.sections()
-    for program in load_programs():
-        if program.spelling != "exact" or program.syntax == "hydra":
-            continue
+    for program in filter(None, map(find_program, ("megatron", "args"))):
         marks = {f"--{name}" for name in program.marks}
         own = [each for each in parsers if len(marks & each.flags.keys()) >= _MOST_MARKS]
         own = own if marks else [each for each in parsers if each not in own]

@@ -35,7 +35,7 @@ def judge_programs(
     """Return findings about a script; those about arguments are by the parsers of its programs."""
     for started in imported.list_records(StartedProgram):
         path = programs.find(imported.file, started.script, started.module)
-        given = [each for each in imported.settings if each.scope == started.scope]
+        given = [each for each in imported.settings if each.scope == started.scope and each.key]
         if path and given:
             findings = _judge_program(given, findings, path, programs)
     return findings
@@ -58,7 +58,6 @@ def _judge_program(
         judged = {
             each: find_flag_faults(parser, _get_flag(each), _get_value(each), programs)
             for each in given
-            if parser.complete or each.name
         }
         if not parser.complete:
             flags = parser.flags
@@ -149,7 +148,8 @@ def _find_value_fault(
 
     if len(values) < least:
         what = f"{flag} takes {least if least > 1 else 'a'} value{'s' if least > 1 else ''}"
-        return Fault("NP203", what, why, f"write {flag} VALUE")
+        # an empty variable may be a placeholder
+        return Fault("NP203", what, why, f"write {flag} VALUE")._replace(**LIKELY)
     if most is not None and len(values) > most and value is not False:
         if has_words:
             return None

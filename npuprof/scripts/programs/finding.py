@@ -37,6 +37,7 @@ class Programs:
             return found[0]
         names = dict.fromkeys((script, os.path.basename(script)))
         below = [os.path.join(top, name) for top in self._programs for name in names]
+        below += [each for each in self._programs if os.path.basename(each) in names]
         files = [] if found else filter(os.path.isfile, below)
         return next((each for each in files if each.endswith(".py")), "")
 

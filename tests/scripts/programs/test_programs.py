@@ -44,8 +44,8 @@ def test_the_message_names_the_place_of_the_definition(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     assert [(each.code, each.severity, each.column) for each in found] == [
         ("NP212", "error", 38),
-        ("NP203", "error", 54),
-        ("NP202", "error", 71),
+        ("NP203", "error", 52),
+        ("NP202", "error", 69),
     ]
     assert found[0].message == f"{program} has no argument --num-layer"
     assert f"--num-layers is defined in {program}:4." in found[0].why
@@ -83,9 +83,9 @@ def test_check_judges_presets_by_named_programs(tmp_path: Path, run: Run) -> Non
     store = str(tmp_path / "profiles")
     result = run("check", "--store", store, "--programs", str(tmp_path), "--format", "json")
     assert result.code == 1
-    assert result.stdout.count('"code"') == 2
-    assert '"NP202"' in result.stdout
-    assert "has no argument --hiden-size" in result.stdout
+    assert result.out.count('"code"') == 2
+    assert '"NP202"' in result.out
+    assert "has no argument --hiden-size" in result.out
 
 
 @pytest.mark.parametrize(
