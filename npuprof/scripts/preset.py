@@ -198,9 +198,22 @@ def build_draft(
         elif own_branches:
             condition = setting._replace(branches=own_branches).condition
             draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
+        elif _overlaps(draft, setting):
+            draft.notes.append(Note(setting, "another argument is a table around it, or a part"))
         else:
             _carry_over(draft, setting, value)
     return draft
+
+
+def _overlaps(draft: Draft, setting: ScriptSetting) -> bool:
+    """Return whether an argument with dots has another one of the draft around it."""
+    program = find_program(setting.surface)
+    if program is None or program.spelling != "exact":
+        return False
+    key = setting.key
+    return any(
+        key.startswith(f"{other}.") or other.startswith(f"{key}.") for other in draft.settings
+    )
 
 
 def _find_own_branches(branches: Branches, outer: Branches) -> Branches:
@@ -340,7 +353,9 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     if section == "options" and catalog.find_option(item.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
     described = catalog.load_sections()[section]
-    if described.dotted and described.find(name) is None:
+    # programs whose names are exact add arguments to the known ones
+    is_open = described.launch.get("spelling") == "exact"
+    if described.dotted and not is_open and described.find(name) is None:
         return f"{section} has no such setting", "see npuprof scan"
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:

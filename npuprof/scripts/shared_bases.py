@@ -1,6 +1,7 @@
 """Creates presets from many scripts: leaves for distinct configurations, and shared bases.
 
-There is a base for each kind of leaf: sessions, environments, conversions. The result is
+There is a base for each kind of leaf: sessions, environments, conversions. Launches with arguments
+of training programs have one for each group with much in common. The result is
 independent of the order of scripts. Every leaf is resolved again and compared with its scripts'
 settings. A leaf sets ``scenario`` if its settings determine it, and ``cann`` if they need certain
 releases.
@@ -9,13 +10,15 @@ releases.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document import parse_document
+from npuprof.document.keys import parse_key
 from npuprof.document.profile import Profile
 from npuprof.model import Record, TomlTable
 from npuprof.report.text import count_rest, format_count
@@ -40,7 +43,17 @@ _MOST_NOTES = 30
 _FEWEST_SHARED = 2
 
 #: The name of a base, by the kind of its dependents.
-_BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
+_BASES = {
+    "session": "base",
+    "environment": "base-environment",
+    "conversion": "base-conversion",
+    "arguments": "base-arguments",
+}
+#: The sections of training programs.
+_PROGRAMS = ("megatron.", "verl.", "args.")
+#: Keys that a preset can unset.
+_PLAIN_KEY = re.compile(r"[\w.-]+")
+_MOST_ROUNDS = 4
 
 
 class Leaf:
@@ -53,6 +66,7 @@ class Leaf:
         self.pairs = pairs
         self.base = ""
         self.own = self.pairs
+        self.unset: list[str] = []
         self.settings = drafts[0].settings  #: by full key, without the scenario
         #: every configuration of a script that equals this one
         self.sources = [source for draft in drafts for source in draft.sources]
@@ -60,6 +74,8 @@ class Leaf:
 
     def _find_kind(self) -> str:
         """Return the purpose of the settings, a key of ``_BASES``."""
+        if any(key.startswith(_PROGRAMS) for key in self.settings):
+            return "arguments"
         if any("atc" in draft.surfaces for draft in self.drafts):
             return "conversion"
         is_environment = all(key.startswith("env.") for key in self.settings)
@@ -141,6 +157,16 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, TomlTable
     bases = {}
     for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
+        if kind == "arguments":
+            groups = list(_split_group(members, _find_common(members)))
+            names = number_names([plain_name] * len(groups), taken)
+            for name, (group, common) in zip(names, groups, strict=True):
+                bases[name] = dict(sorted(common.items()))
+                pairs = list_pairs(common)
+                for leaf in group:
+                    leaf.own, leaf.base = leaf.own - pairs, name
+                    leaf.unset = sorted(common.keys() - leaf.facts.keys())
+            continue
         # a base with one dependent shares nothing
         if len(members) < 2:
             continue
@@ -151,6 +177,55 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, TomlTable
             for leaf in members:
                 leaf.own, leaf.base = leaf.own - shared, name
     return bases
+
+
+def _split_group(leaves: list[Leaf], common: TomlTable) -> Iterator[tuple[list[Leaf], TomlTable]]:
+    """Yield groups of leaves with their bases, which need the fewest lines together."""
+    if len(leaves) < 2:
+        return
+    pairs = list_pairs(common)
+    differing = [_count_own(leaf, pairs) for leaf in leaves]
+    seed = leaves[differing.index(max(differing))]
+    bases = [pairs, seed.pairs]
+    for _ in range(_MOST_ROUNDS):
+        halves: list[list[Leaf]] = [[], []]
+        for leaf in leaves:
+            halves[_count_own(leaf, bases[1]) < _count_own(leaf, bases[0])].append(leaf)
+        tables = [_find_common(half) for half in halves]
+        bases = [list_pairs(table) for table in tables]
+    split = sum(
+        len(base) + sum(_count_own(leaf, base) for leaf in half)
+        for half, base in zip(halves, bases, strict=True)
+    )
+    if all(halves) and split < len(common) + sum(differing):
+        for half, table in zip(halves, tables, strict=True):
+            yield from _split_group(half, table)
+    elif len(common) >= _FEWEST_SHARED:
+        yield leaves, common
+
+
+def _count_own(leaf: Leaf, base: frozenset[Pair]) -> int:
+    """Return the number of a leaf's lines with a base."""
+    return len(leaf.pairs - base) + len({key for key, _ in base} - leaf.facts.keys())
+
+
+def _find_common(leaves: list[Leaf]) -> TomlTable:
+    """Return the settings that save lines as a base: most leaves have them."""
+    if len(leaves) < 2:
+        return {}
+    counts = Counter(pair for leaf in leaves for pair in leaf.pairs)
+    having = Counter(key for leaf in leaves for key in leaf.facts)
+    facts = {}
+    for pair, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
+        key, _ = pair
+        value = next(leaf.facts[key] for leaf in leaves if pair in leaf.pairs)
+        # others unset or replace it; a table would be merged
+        is_replaceable = _PLAIN_KEY.fullmatch(key) and not isinstance(value, dict)
+        is_around = key == _SCENARIO or any(f"{key}." in other for other in having)
+        saves_lines = count > 1 + len(leaves) - having[key] and is_replaceable and not is_around
+        if saves_lines or count == len(leaves):
+            facts[key] = value
+    return facts
 
 
 def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
@@ -208,6 +283,8 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
     head: TomlTable = {"description": escape_file_name(description)}
     if leaf.base:
         head["extends"] = [f"{folder}{leaf.base}"]
+    if leaf.unset:
+        head["unset"] = leaf.unset
     tests = dict.fromkeys(
         f"{cite(source.file)}:{source.line}: if {source.condition}"
         for source in leaf.sources
@@ -292,6 +369,19 @@ class _Drafts:
         """Return None: drafts name no axes."""
 
 
+def _nest_arguments(settings: TomlTable) -> TomlTable:
+    """Return settings with arguments that have dots in tables, as presets are resolved."""
+    nested: TomlTable = {}
+    for key, value in settings.items():
+        parsed = parse_key(key) if key.startswith(_PROGRAMS) else None
+        table, (first, rest) = nested, parsed or (key, ())
+        for name in rest:
+            table = table.setdefault(first, {})
+            first = name
+        table[first] = value
+    return nested
+
+
 def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
     """Raise RuntimeError unless each leaf resolves as its first draft."""
     profiles = {
@@ -300,7 +390,7 @@ def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> No
     resolver = Resolver(_Drafts(profiles))
     for leaf in leaves:
         config = resolver.resolve_profile(profiles[f"{folder}{leaf.name}"])
-        has_same_settings = config.digest == compute_digest(leaf.settings)
+        has_same_settings = config.digest == compute_digest(_nest_arguments(leaf.settings))
         if not has_same_settings or config.scenario != leaf.drafts[0].scenario:
             raise RuntimeError("a leaf of the family does not resolve as before")
 

@@ -200,7 +200,10 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
         return [Fault("NP203", what, why, "write it as '{\"key\": value}'")]
     if setting.reason or not setting.key:
         return []
-    faults = find_framework_faults(*split_section_and_name(setting.key), setting.value)
+    section, name = split_section_and_name(setting.key)
+    if program.spelling == "exact" and catalog.find_setting(section, name) is None:
+        return []  # programs add arguments
+    faults = find_framework_faults(section, name, setting.value)
     # The program converts a value in Python that has an equivalent of the right type. The text of
     # an argument, which has no type, is converted already.
     return [

@@ -21,7 +21,7 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
 from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
-from npuprof.scripts.reading.shells.expansion import Value, locate_parts, split_pieces
+from npuprof.scripts.reading.shells.expansion import Value, locate_parts, split_pieces, split_words
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     DECLARING,
@@ -511,7 +511,8 @@ class _ShellReader:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
-        if words[0].open_part and isinstance(self._find_value(words[0].open_part), Value):
+        is_whole = words[0].text == words[0].open_part
+        if is_whole and isinstance(self._find_value(words[0].open_part), Value):
             words = self._fill_words(words)  # the command is in an array
         first = _name_program(words[0])
         # most commands end here
@@ -787,8 +788,10 @@ class _ShellReader:
         elif match := _ALL_ITEMS.fullmatch(expansion):
             items = self._find_variable(match["name"], True)
             # a shell splits the items again
-            is_plain = items and not any(re.search(r"\s", item.text) for item in items.words)
-            return items if is_plain else None
+            words = (
+                [part for item in items.words for part in split_words(item, "")] if items else []
+            )
+            return items._replace(words=words) if items else None
         return find_expansion(expansion, self._list_known())
 
     def _find_variable(self, name: str, is_array: bool) -> Value | None:

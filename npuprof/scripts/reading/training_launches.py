@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -67,11 +68,16 @@ _MENTION = re.compile(
 _FLAG = re.compile(r"--[A-Za-z_]|-[A-Za-z]")
 #: Variables that contain any number of arguments.
 _SEVERAL = re.compile(
-    r"(?i).*(?:arg|argument|opt|option|param|flag|override)s?\}?|.*(?:[@*]|:\+).*"
+    r"(?i)\$\{?\w*(?:arg|argument|opt|option|param|flag|override)s?\}?|\$\{?[@*].*"
+    r"|\$\{\w+(?:\[[@*]|:?\+).*",
+    re.DOTALL,
 )
 #: What a shell replaces outside of quotes.
 _REPLACED = re.compile(r"~|.*(?:[*?]|\{[^}]*(?:,|\.\.))", re.DOTALL)
 _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:f|ub)[-_]token")
+#: What ends a command, and what the second reading of a text changes.
+_OPERATOR = re.compile(r"\d*[<>]|[|&;]")
+_QUOTE = re.compile(r"['\"\\]")
 _YAML = (".yaml", ".yml")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+)?")
 _OVERRIDE = re.compile(r"(?P<prefix>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@-]*)(?:=|\Z)")
@@ -111,6 +117,10 @@ def may_start(words: Sequence[Word]) -> bool:
 
 def find_start(words: Sequence[Word], source: str) -> Start | None:
     """Return the program in Python that a command of a text starts, None for another command."""
+    if words[0].keyword == "eval":
+        words = list(takewhile(lambda word: not _OPERATOR.match(word.text), words))
+        if any(_QUOTE.search(word.text) for word in words):
+            return None  # the shell reads the text once more
     is_launched = False
     for at, word in enumerate(words):
         rest = words[at + 1 :]
@@ -200,8 +210,6 @@ def _choose_section(start: Start) -> str:
 def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[ScriptSetting]:
     """Yield the settings of flags and their values."""
     at = 0
-    names = {word.text[2:].partition("=")[0] for word in words if word.text.startswith("--")}
-    has_file = False
     while at < len(words):
         word = words[at]
         at += 1
@@ -210,8 +218,7 @@ def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[Scri
         if not _is_flag(word):
             if _is_several(word) or word.text == word.open_part:
                 yield _build(path, section, word, "", None, f"depends on {word.open_part}")
-            elif at == 1 and word.text.endswith(_YAML) and section == "args" and not has_file:
-                has_file = True
+            elif at == 1 and word.text.endswith(_YAML) and section == "args":
                 written = None if word.open_part else remove_script_folder(word.text)[0]
                 setting = _build(path, section, word, "", None, NO_FILE)
                 yield setting.with_value(written=written)
@@ -230,8 +237,6 @@ def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[Scri
             values.append(following)
             at += 1
         value, reason = _read_values(values)
-        if any(name.startswith(f"{other}.") for other in names):
-            reason = "an argument around it has a value of its own"
         yield _build(path, section, word, name, value, reason)
 
 

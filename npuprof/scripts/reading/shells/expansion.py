@@ -36,7 +36,7 @@ Piece = tuple[Part, Position]
 def locate_parts(word: Word, written: str, at: int = 0) -> Iterator[Piece]:
     """Yield the parts of a word, with runs of blanks apart.
 
-    ``written`` is its text in the file, in which the search begins at an offset.
+    ``written`` is its text in the file, in which the search begins at an offset; it may be empty.
     """
     for part in word.parts:
         for run in _RUN.findall(part) if isinstance(part, str) else part:
@@ -45,7 +45,7 @@ def locate_parts(word: Word, written: str, at: int = 0) -> Iterator[Piece]:
                 found = written.find(run, at)
                 count_steps(1 if found >= 0 else len(written) // 100)
                 at = found if found >= 0 else max(written.find(run[0], at), at)
-            line, column = find_position(written, at)
+            line, column = find_position(written, at) if written else (1, 1)
             column += word.column - 1 if line == 1 else 0
             yield run if isinstance(part, str) else (run,), (word.line + line - 1, column)
             at += 0 if run.isspace() else len(run)
