@@ -14,6 +14,7 @@ from npuprof.commands.framework.parameters import (
     FRAMEWORKS,
     IGNORE,
     OUTPUT,
+    PROGRAMS,
     SELECT,
     SEVERITY,
     SPECS,
@@ -82,6 +83,7 @@ class Check(JudgingVerb):
     )
     frameworks: list[str] = FRAMEWORKS
     axes: list[str] = AXES
+    programs: list[str] = PROGRAMS
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
@@ -136,7 +138,7 @@ class Check(JudgingVerb):
             return self._answer_outcome(self._check(checked))
 
     def _check(self, checked: CheckedStore) -> Outcome:
-        return self.check_store(checked, self.specs, progress=True)
+        return self.check_store(checked, self.specs, progress=True, programs=self.programs)
 
     def _answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return the findings as an answer; ``done`` describes the fixes that were applied."""

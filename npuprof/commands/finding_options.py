@@ -170,15 +170,25 @@ class JudgingVerb(Verb):
         )
 
     def check_store(
-        self, checked: CheckedStore, specs: Sequence[str] = (), progress: bool = False
+        self,
+        checked: CheckedStore,
+        specs: Sequence[str] = (),
+        progress: bool = False,
+        programs: Sequence[str] = (),
     ) -> Outcome:
         """Return the filtered findings of a store, or of ``specs`` of it.
+
+        Arguments are judged by the parsers in ``programs``, too.
 
         Raises NpuprofError if there is nothing to check.
         """
         from npuprof.renderers.outputs import check_store
 
         report = check_store(checked, specs, self.least_severity == "info", progress)
+        if programs:
+            from npuprof.scripts.lint.preset_arguments import judge_presets
+
+            report = judge_presets(checked, report, programs)
         unread = report.unresolved
         return Outcome(
             checked,

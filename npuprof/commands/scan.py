@@ -12,6 +12,7 @@ from npuprof.commands.framework.parameters import (
     BASELINE,
     FROM,
     IGNORE,
+    PROGRAMS,
     SELECT,
     SEVERITY,
     STRICT,
@@ -53,6 +54,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
     paths = arguments("PATH...", f"Files and folders to scan: {describe_kinds()} [default: .]")
     since = FROM
+    programs = PROGRAMS
     statistics = flag(
         "--statistics",
         text="Summarise all files: the most important findings first, then counts by kind",
@@ -74,7 +76,9 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         self.require_known_choice()
         context = self.build_context()
         survey = self._begin_survey(context)
-        scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
+        scanned = scan_scripts(
+            self.paths or ["."], context, self.store, survey, self.docs, self.programs
+        )
         findings = [*build_newer_findings(context), *scanned.findings]
         unread = scanned.unread
         accepted = scanned.accepted

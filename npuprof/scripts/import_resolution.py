@@ -24,14 +24,26 @@ _MOST_FILES = 5000
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 
-def open_modules(folders: Sequence[str], with_sourced: bool = True) -> Modules:
+def open_modules(
+    folders: Sequence[str], with_sourced: bool = True, roots: Sequence[str] = ()
+) -> Modules:
     """Return the modules of scripts' trees, below one of the folders or in a repository.
 
-    Without ``with_sourced``, shell scripts are read without their sourced files.
+    Without ``with_sourced``, shell scripts are read without their sourced files. Modules that are
+    not in the tree of a script are searched in ``roots``.
     """
     finder = _Finder(folders)
+
+    def locate(path: str, name: str, level: int) -> str:
+        outside = [] if level else [os.path.join(root, "root.py") for root in roots]
+        found = (finder.locate(each, name, level) for each in (path, *outside))
+        return next(filter(None, found), "")
+
     return Modules(
-        finder.locate, _read_module, finder.list_files, finder.locate_file if with_sourced else None
+        locate if roots else finder.locate,
+        _read_module,
+        finder.list_files,
+        finder.locate_file if with_sourced else None,
     )
 
 

@@ -20,8 +20,10 @@ from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import ONLY_READ, RECOMMENDED, check_script
+from npuprof.scripts.lint.program_faults import judge_programs
 from npuprof.scripts.named_files import Sidecar, attach_contents, check_sidecars, find_sidecars
 from npuprof.scripts.pinned_releases import FilePins, Pin, PinFinder
+from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import (
     ImportedFile,
@@ -71,14 +73,17 @@ def scan_scripts(
     store: str | None,
     survey: Survey | None,
     with_docs: bool = False,
+    programs: Sequence[str] = (),
 ) -> Scanned:
     """Return the findings about the scripts below paths; their content is also counted in a survey.
+
+    ``programs`` are files and folders outside with the programs that scripts start.
 
     Raises NpuprofError.
     """
     folders = [path for path in paths if os.path.isdir(path)]
     result = Scanned(folders)
-    scanner = _Scanner(paths, folders, context, store)
+    scanner = _Scanner(paths, folders, context, store, programs)
     files = list(find_script_files(paths, result.findings, with_blocks=False, with_docs=with_docs))
     pages, scans, named, count = _Pages(), list[_Scan](), set(paths), CoverageCount()
     for file, scan in zip(track_items(files, "files"), scanner.scan_files(files), strict=True):
@@ -160,13 +165,19 @@ class _Scanner:
     """Reads and checks files one by one, with their called functions."""
 
     def __init__(
-        self, paths: list[str], folders: list[str], context: Context, store: str | None
+        self,
+        paths: list[str],
+        folders: list[str],
+        context: Context,
+        store: str | None,
+        programs: Sequence[str],
     ) -> None:
         self._context = context
         self._team = _load_team_rules(store)
         self._named = set(paths)
         self._folders = folders
         self.modules = open_modules(folders)
+        self._programs = Programs(folders, programs)
         self._pins = PinFinder(folders, context)
         # blocks are only compared, so exports that need trust are no obstacle
         self._injector = Injector(store, trusting=True)
@@ -202,6 +213,7 @@ class _Scanner:
         script = attach_contents(imported, sidecars)
         pinned = self._pins.find_pins(imported)
         findings = self._check_pinned(script, sidecars, pinned)
+        findings = judge_programs(script, findings, self._programs)
         findings += [*pinned.notes, *check_file_blocks(self._injector, imported.file, data)]
         text = data if b"npuprof:" in data or imported.part_locations is not None else b""
         is_unread = any(

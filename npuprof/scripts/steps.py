@@ -22,11 +22,11 @@ _left = [inf]
 @contextmanager
 def limit_steps() -> Iterator[None]:
     """Count the steps of one file inside the ``with`` statement."""
-    _left[0] = MOST_STEPS
+    outer, _left[0] = _left[0], MOST_STEPS
     try:
         yield
     finally:
-        _left[0] = inf
+        _left[0] = outer
 
 
 def count_steps(steps: int = 1) -> None:

@@ -101,6 +101,14 @@ COLOR = option_with_default(
 )
 DRY_RUN = flag("--dry-run", text="Show the change without writing it")
 WRITE_ANYWAY = flag("--no-check", text="Write even if the checks find errors")
+PROGRAMS = many(
+    "--programs",
+    metavar="PATH",
+    text=(
+        "Judge arguments also by the parsers of the programs at PATH, such as a checkout of "
+        "Megatron-LM; can be repeated"
+    ),
+)
 SEVERITY = option(
     "--severity",
     metavar="LEVEL",

@@ -230,6 +230,10 @@ class Modules:
         ]
         return [file, *(self.locate(folder, module, level) for module in modules)]
 
+    def list_tree(self, path: str) -> tuple[str, ...] | None:
+        """Return the Python files of a file's tree; None if there are too many."""
+        return self._list_files(path)
+
     def is_named_elsewhere(self, path: str, name: str) -> bool:
         """Return whether a file that may import another one contains a name.
 

@@ -163,8 +163,22 @@ def bind_call_arguments(
 ) -> dict[str, Scoped] | None:
     """Return the argument of each parameter in a call, with its scope.
 
-    None if unpacking hides it.
+    Without parameters that the function assigns again. None if unpacking hides one.
     """
+    bound = pair_call_arguments(function, inside, call, where)
+    if bound is None:
+        return None
+    return {
+        name: value
+        for name, value in bound.items()
+        if inside.list_binding_kinds(name) == {"parameter"}
+    }
+
+
+def pair_call_arguments(
+    function: Function, inside: Scope, call: ast.Call, where: Scope
+) -> dict[str, Scoped] | None:
+    """Return the argument of each parameter at the start of a call, None if unpacking hides one."""
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     # "self" is not among the arguments of a method call
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
@@ -180,12 +194,7 @@ def bind_call_arguments(
         for name, value in collect_parameter_defaults(function).items()
     }
     bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
-    bound |= named
-    return {
-        name: value
-        for name, value in bound.items()
-        if inside.list_binding_kinds(name) == {"parameter"}
-    }
+    return bound | named
 
 
 def iterate_keywords(call: ast.Call, scope: Scope) -> Iterator[KeywordArgument]:

@@ -62,8 +62,8 @@ _STARTS = frozenset((*_SWITCHES, *_COMMANDS, "ray", "msrun_launcher.sh", "eval")
 _MAY_START = re.compile(r"python|torchrun|msrun|deepspeed|accelerate|llamafactory-cli|swift")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
-    rb"|accelerate launch|ray job submit|llamafactory-cli|swift (?:sft|pt|rlhf)"
-    rb"|-m verl\.|--tensor-model-parallel-size)\b"
+    rb"|accelerate launch|ray job submit|llamafactory-cli|swift (?:sft|pt|rlhf))\b"
+    rb"|-m verl\.|--tensor-model-parallel-size\b"
 )
 _FLAG = re.compile(r"--[A-Za-z_]|-[A-Za-z]")
 #: Variables that contain any number of arguments.

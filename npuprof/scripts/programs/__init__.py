@@ -1,0 +1,1 @@
+"""Parsers of the programs that scripts start, read from their source, which never runs."""

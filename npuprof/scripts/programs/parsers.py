@@ -1,0 +1,69 @@
+"""Records of a program's parser and of its arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.model import Record
+
+#: A number of values that is not known.
+ANY_NUMBER = "..."
+
+
+class ParserArgument(Record):
+    """An argument with all its flags, and its definition as ``path:line``.
+
+    ``kind`` is ``int``, ``float`` or ``str``, empty for other types. ``nargs`` is as in argparse, 0
+    for a flag without value.
+    """
+
+    flags: tuple[str, ...]
+    where: str
+    kind: str = ""
+    choices: tuple[Any, ...] = ()
+    nargs: Any = None
+    default: Any = None
+
+    @property
+    def name(self) -> str:
+        """The first flag, without two dashes."""
+        return self.flags[0].removeprefix("--")
+
+
+class Parser(Record):
+    """The parser of a program in ``path``, read from ``files``.
+
+    It is complete unless there are ``gaps``, the reasons why it may have other arguments. With
+    ``abbreviated``, it takes the beginning of a flag.
+    """
+
+    path: str
+    arguments: tuple[ParserArgument, ...]
+    gaps: tuple[str, ...] = ()
+    abbreviated: bool = True
+    files: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has all arguments of the program."""
+        return not self.gaps
+
+    @property
+    def flags(self) -> dict[str, ParserArgument]:
+        """The arguments by flag; of several definitions, what they have in common."""
+        found: dict[str, ParserArgument] = {}
+        for argument in self.arguments:
+            for flag in argument.flags:
+                other = found.setdefault(flag, argument)
+                if (other.kind, other.choices, other.nargs) != (
+                    argument.kind,
+                    argument.choices,
+                    argument.nargs,
+                ):
+                    found[flag] = other._replace(kind="", choices=(), nargs=ANY_NUMBER)
+        return found
+
+
+def list_arguments(parser: Parser) -> list[ParserArgument]:
+    """Return the arguments of a parser, without those that only have a position."""
+    return [argument for argument in parser.arguments if argument.flags[0].startswith("-")]

@@ -1,0 +1,165 @@
+"""Overrides of Hydra: what hydra-core itself takes is no error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+
+from npuprof.model import Context
+from npuprof.scripts.scanning import scan_scripts
+
+PROGRAM = """
+import hydra
+
+@hydra.main(config_path="config", config_name="ppo", version_base=None)
+def main(config):
+    print(config)
+
+if __name__ == "__main__":
+    main()
+"""
+FILES = {
+    "ppo.yaml": """
+defaults:
+  - actor@worker.actor: dense
+  - engine: first
+  - optional extra: missing
+  - optim@worker.optim: ${engine}_optim
+  - data
+  - _self_
+seed: 1
+nothing: null
+open: {}
+items: [1, 2]
+table: {a: 1}
+same: ${table}
+must: ???
+""",
+    "data.yaml": "# @package data\nbatch: 8\nfiles:\n  train: x\n",
+    "actor/dense.yaml": "defaults:\n  - ../loss@loss: plain\n  - base\n  - _self_\nlayers: 2\n",
+    "actor/sparse.yaml": "defaults:\n  - base\n  - _self_\nexperts: 2\n",
+    "actor/base.yaml": "hidden: 4\n",
+    "loss/plain.yaml": "weight: 1.0\n",
+    "engine/first.yaml": "# @package _global_\nengine_name: first\n",
+    "engine/second.yaml": "# @package _global_\nengine_name: second\nsecond_only: 1\n",
+    "optim/first_optim.yaml": "lr: 1\n",
+    "optim/second_optim.yaml": "lr: 1\nsecond_lr: 1\n",
+    "more/some.yaml": "value: 1\n",
+}
+LINES = """
+seed=2
+sed=2
++seed=2
+++seed=2
++new=1
+~seed
+~sed
+nothing=1
++nothing=1
+nothing.a=1
+open.a=1
++open.a=1
+items=[3]
++items=[3]
+items.0=3
+table.a=2
+table.b=2
++table.b=2
++table={b:2}
+same.a=1
+must=1
++must=1
+must.a=1
+data.batch=4
+data.batch=null
+data.bach=4
+batch=4
+data.files.train=y
++data.files.train=y
+worker.actor.layers=3
+worker.actor.layer=3
+worker.actor.loss.weight=2
+worker.actor.loss.wait=2
+worker.actor.hidden=3
++worker.actor.hidden=3
+worker.optim.lr=2
+worker.optim.second_lr=2
+actor@worker.actor=sparse
+actor@worker.actor=sparse worker.actor.experts=3
+actor@worker.actor=sparse worker.actor.layers=3
+actor@worker.actor=sparse worker.actor.nothing=3
+worker.actor.experts=3
+engine=second second_only=2
+engine=second worker.optim.second_lr=2
+engine=second worker.optim.third_lr=2
+second_only=2
++more=some
++more=some more.value=2
++more=some more.values=2
+more.value=2
++new={a:1} new.a=2
++new={a:1} new.b=2
+++new.a=1 new.a=2
+seed.a=1
+hydra.run.dir=x
++seed.a=1
+~table.a
+~table.c
+Seed=1
+worker={}
+worker=1
+""".strip().splitlines()
+#: Of 29 lines.
+FLOOR = 20
+
+
+def test_what_hydra_takes_is_no_error(tmp_path: Path) -> None:
+    folder = tmp_path / "verl/trainer/config"
+    for path, content in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    (tmp_path / "verl/__init__.py").write_text("")
+    (tmp_path / "verl/trainer/main.py").write_text(PROGRAM)
+    taken = {}
+    with initialize_config_dir(str(folder), version_base=None):
+        for line in LINES:
+            try:
+                taken[line] = bool(compose("ppo", line.split()))
+            except (HydraException, ValueError):
+                taken[line] = False
+    for number, line in enumerate(LINES):
+        words = " ".join(f"'{word}'" for word in line.split())
+        (tmp_path / f"run{number:03}.sh").write_text(f"python3 -m verl.trainer.main {words}\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    errors = {
+        LINES[int(Path(finding.path).stem[3:])]
+        for finding in found
+        if finding.severity == "error" and finding.path.endswith(".sh")
+    }
+    assert [line for line in errors if taken[line]] == []
+    rejected = {line for line in LINES if not taken[line]}
+    assert len(errors) >= FLOOR, sorted(rejected - errors)
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("+seed=2", "ppo.yaml:9"),
+        ("+worker.actor.hidden=3", "actor/base.yaml:1"),
+    ],
+    ids=["in the main file", "in the file of a group"],
+)
+def test_the_message_names_the_place_of_the_key(tmp_path: Path, line: str, place: str) -> None:
+    folder = tmp_path / "verl/trainer/config"
+    for path, content in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    (tmp_path / "verl/__init__.py").write_text("")
+    (tmp_path / "verl/trainer/main.py").write_text(PROGRAM)
+    (tmp_path / "run.sh").write_text(f"python3 -m verl.trainer.main {line}\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [finding.code for finding in found] == ["NP203"]
+    assert f"{folder}/{place}." in found[0].why

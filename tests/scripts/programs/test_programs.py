@@ -1,0 +1,185 @@
+"""Where the parser of a program comes from, when it is complete, and what messages say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from npuprof.model import Context, Finding
+from npuprof.scripts.programs.finding import Programs
+from npuprof.scripts.programs.parsers import Parser, list_arguments
+from npuprof.scripts.scanning import scan_scripts
+from support.running import Run
+
+PROGRAM = """
+import argparse
+parser = argparse.ArgumentParser(allow_abbrev=False)
+parser.add_argument("--num-layers", type=int)
+parser.add_argument("--hidden-size", type=int)
+parser.add_argument("--micro-batch-size", type=int)
+parser.add_argument("--train-iters", type=int)
+parser.add_argument("--schedule", choices=["cosine", "linear"])
+parser.add_argument("--bf16", action="store_true")
+args = parser.parse_args()
+"""
+
+
+def read(tmp_path: Path, text: str, **others: str) -> Parser | None:
+    (tmp_path / "train.py").write_text(text)
+    for name, content in others.items():
+        (tmp_path / f"{name}.py").write_text(content)
+    return Programs([str(tmp_path)]).read_parser(str(tmp_path / "train.py"))
+
+
+def scan(folder: Path, line: str, *programs: Path) -> list[Finding]:
+    (folder / "run.sh").write_text(f"torchrun --nproc_per_node 8 {line}\n")
+    paths = [str(each) for each in programs]
+    return scan_scripts([str(folder)], Context(), None, None, programs=paths).findings
+
+
+def test_the_message_names_the_place_of_the_definition(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    found = scan(tmp_path, "train.py --num-layer 4 --schedule cosin --hidden-size x")
+    program = tmp_path / "train.py"
+    assert [(each.code, each.severity, each.column) for each in found] == [
+        ("NP212", "error", 38),
+        ("NP203", "error", 52),
+        ("NP202", "error", 69),
+    ]
+    assert found[0].message == f"{program} has no argument --num-layer"
+    assert f"--num-layers is defined in {program}:4." in found[0].why
+    assert "'--num-layers'" in found[0].hint
+    assert f"{program}:8." in found[1].why
+    assert "'cosine'" in found[1].hint
+    assert f"{program}:5." in found[2].why
+
+
+def test_arguments_are_listed_for_completion(tmp_path: Path) -> None:
+    parser = read(tmp_path, PROGRAM + "parser.add_argument('data')\n")
+    assert parser is not None
+    assert parser.complete
+    assert [each.name for each in list_arguments(parser)][:2] == ["help", "num-layers"]
+    assert "data" not in [each.name for each in list_arguments(parser)]
+
+
+@pytest.mark.parametrize("where", ["file", "folder"])
+def test_a_program_outside_the_tree_is_named(tmp_path: Path, where: str) -> None:
+    outside, tree = tmp_path / "outside", tmp_path / "tree"
+    outside.mkdir()
+    tree.mkdir()
+    (outside / "train.py").write_text(PROGRAM)
+    assert scan(tree, "train.py --num-layer 4") == []
+    named = outside / "train.py" if where == "file" else outside
+    found = scan(tree, "train.py --num-layer 4", named)
+    assert [each.code for each in found] == ["NP212"]
+
+
+def test_check_judges_presets_by_named_programs(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "profiles").mkdir()
+    preset = "[megatron]\nnum-layers = 'x'\nhiden-size = 3\nschedule = 'linear'\nbf16 = false\n"
+    (tmp_path / "profiles/a.toml").write_text(f"[profile]\ndescription = 'x'\n{preset}")
+    store = str(tmp_path / "profiles")
+    result = run("check", "--store", store, "--programs", str(tmp_path), "--format", "json")
+    assert result.code == 1
+    assert result.out.count('"code"') == 2
+    assert '"NP202"' in result.out
+    assert "has no argument --hiden-size" in result.out
+
+
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        ("parser.parse_known_args()", "the parser may ignore unknown arguments"),
+        ("import json\njson.dump(parser, None)\nparser.parse_args()", "dump() gets the parser"),
+        ("parser.add_argument(name())\nparser.parse_args()", "the name of an argument is computed"),
+        ("parser.parse_args(['--num-layers'])", "other arguments than the program's are parsed"),
+        ("import mindspeed.megatron_adaptor\nparser.parse_args()", "import mindspeed."),
+        ("if read():\n    parser.parse_args()", "the parser may ignore unknown arguments"),
+        ("parser.register('action', 'x', None)\nparser.parse_args()", "register() of the parser"),
+    ],
+    ids=["unknown ones", "foreign", "computed", "other words", "mindspeed", "maybe", "register"],
+)
+def test_a_parser_with_a_gap_gives_no_error(tmp_path: Path, text: str, gap: str) -> None:
+    parser = read(tmp_path, PROGRAM.replace("args = parser.parse_args()", text))
+    assert parser is not None
+    assert gap in " ".join(parser.gaps)
+    # a similar name that nothing in the tree has is likely wrong
+    found = scan(tmp_path, "train.py --num-layer 4 --other 3 --schedule cosin")
+    assert [(each.code, each.severity) for each in found] == [
+        ("NP212", "warning"),
+        ("NP203", "warning"),
+    ]
+
+
+def test_a_name_that_the_tree_has_is_not_reported_for_a_gap(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM.replace("parse_args", "parse_known_args"))
+    (tmp_path / "other.py").write_text("value = config.num_layer\n")
+    assert scan(tmp_path, "train.py --num-layer 4") == []
+
+
+def test_fields_of_dataclasses_are_arguments_of_transformers(tmp_path: Path) -> None:
+    text = """
+from dataclasses import dataclass, field
+from typing import List, Literal, Optional
+from transformers import HfArgumentParser
+@dataclass
+class Model:
+    model_name: str
+    rank: Optional[int] = None
+    use_cache: bool = True
+    targets: List[str] = field(default_factory=list)
+    kind: Literal["a", "b"] = "a"
+    hidden: int = field(default=1, init=False)
+parser = HfArgumentParser((Model,))
+(model,) = parser.parse_args_into_dataclasses()
+"""
+    parser = read(tmp_path, text)
+    assert parser is not None
+    assert parser.complete
+    flags = parser.flags
+    assert flags["--rank"].kind == "int"
+    assert flags["--model-name"] == flags["--model_name"]
+    assert flags["--no_use_cache"].nargs == "?"
+    assert flags["--targets"].nargs == "+"
+    assert flags["--kind"].choices == ("a", "b")
+    assert "--hidden" not in flags
+
+
+def test_a_base_class_outside_the_tree_is_a_gap(tmp_path: Path) -> None:
+    text = """
+from dataclasses import dataclass
+from transformers import HfArgumentParser, TrainingArguments
+@dataclass
+class Mine(TrainingArguments):
+    rank: int = 3
+HfArgumentParser(Mine).parse_args_into_dataclasses()
+"""
+    parser = read(tmp_path, text)
+    assert parser is not None
+    assert parser.gaps == ("TrainingArguments is not in the tree",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(p):\n    return f(p)\np = argparse.ArgumentParser()\np = f(p)\np.parse_args()",
+        "def f(p):\n    return g(p)\ndef g(p):\n    return f(f(p))\nf(f(f(p))).parse_args()",
+        "\n".join(
+            [
+                "p0 = argparse.ArgumentParser()",
+                *(f"def f{at}(p):\n    return f{at + 1}(f{at + 1}(p))" for at in range(60)),
+                "def f60(p):\n    return p",
+                "f0(p0).parse_args()",
+            ]
+        ),
+        "p0 = argparse.ArgumentParser()\n"
+        + "\n".join(f"p{at + 1} = p{at} if x else p{at}" for at in range(3000))
+        + "\np3000.parse_args()",
+    ],
+    ids=["recursion", "mutual recursion", "doubling calls", "long chain"],
+)
+def test_any_program_is_read_in_bounded_time(tmp_path: Path, text: str) -> None:
+    parser = read(tmp_path, f"import argparse\n{text}\n")
+    assert parser is None or isinstance(parser, Parser)
