@@ -154,8 +154,9 @@ def find_record(section: str, name: str) -> Entry | None:
     """Return the record of a section by that name, or another flag of it; None if unknown."""
     fields = _unpack_record(name, section) if section in load_sections() else None
     if not fields and (flags := list_flags(section)):
-        head, dot, rest = name.partition(".")
-        name = f"{head.replace('_', '-')}{dot}{rest}"
+        if load_sections()[section].launch.get("spelling") != "exact":
+            head, dot, rest = name.partition(".")
+            name = f"{head.replace('_', '-')}{dot}{rest}"
         name, _ = flags.get(f"--{name}", (name, True))
         fields = _unpack_record(name, section)
     if not fields:

@@ -628,14 +628,17 @@ def parse_condition(text: str, location: str, names: set[str], axes: dict[str, A
 
 
 def _spell_arguments(tree: Any, names: set[str]) -> Any:
-    """Return a condition with arguments of programs as their section has them, with dashes."""
+    """Return a condition with arguments of programs as their section has them.
+
+    A name in a condition has no dashes.
+    """
     operator, *parts = tree
     if operator == "const":
         return tree
     if operator not in ("value", "set", "unset"):
         return (operator, *(_spell_arguments(part, names) for part in parts))
     section, *inner = parts[0]
-    if inner and f"{section}." in names:
+    if inner and f"{section}." in names and f"{section}.{inner[0]}" not in names:
         inner[0] = inner[0].replace("_", "-")
     return operator, (section, *inner)
 

@@ -225,7 +225,10 @@ def _build_section(section: catalog.Section) -> Schema:
         fields = {"": schema["properties"], **{name: {} for name in section.names}}
         for each in catalog.list_records(catalog.Setting, section.name):
             group, _, leaf = each.name.rpartition(".")
-            fields[group][leaf] = build_argument_schema(section.name, each, fields[each.name])
+            built = build_argument_schema(section.name, each, fields[each.name])
+            _find_fields(fields, group)[leaf] = built
+        if section.launch.get("spelling") == "exact":  # programs add arguments
+            del schema["additionalProperties"]
         return {**schema, "patternProperties": {r"\.": True}}
     for name in section.names:
         *groups, leaf = name.split(".")
@@ -242,6 +245,16 @@ def _build_section(section: catalog.Section) -> Schema:
         elif record is not None and record.kind != "object":
             properties[leaf] = build_value_schema(section.name, record)
     return schema
+
+
+def _find_fields(fields: dict[str, Schema], group: str) -> Schema:
+    """Return the schemas of the fields of a table, which is added if it has no record."""
+    if group not in fields:
+        fields[group] = {}
+        above, _, leaf = group.rpartition(".")
+        table = {"type": "object", "properties": fields[group]}
+        _find_fields(fields, above)[leaf] = table
+    return fields[group]
 
 
 def _build_env_schema(description: str) -> Schema:

@@ -19,19 +19,21 @@ class Program(Record):
     """A program with a ``[launch]`` table in the ``section.toml`` of its framework.
 
     ``starts`` are the words that start it, such as ``vllm serve``. ``calls`` are Python callables
-    with their module that take the arguments as keywords. Names of arguments have dashes, unless
-    the program is ``underscored``; scripts may write either. ``positional`` is the argument without
-    a flag, ``secret`` are arguments whose values are left out. ``config`` is the argument that
-    names a file of arguments, ``marks`` are arguments of no other program: a file with two of them
-    is such a file. ``tables`` are arguments whose value is a table with the keys of another
+    with their module that take the arguments as keywords. The ``spelling`` of arguments is with
+    ``dashes`` or ``underscores``, and scripts may write either; or it is ``exact``. The ``syntax``
+    is that of ``flags``, or of overrides of ``hydra``. ``positional`` is the argument without a
+    flag, ``secret`` are arguments whose values are left out. ``config`` is the argument that names
+    a file of arguments, ``marks`` are arguments of no other program: a file with two of them is
+    such a file. ``tables`` are arguments whose value is a table with the keys of another
     section. With one of ``others``, another program takes the arguments.
     """
 
     section: str
     title: str
-    starts: tuple[str, ...]
+    starts: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
-    underscored: bool = False
+    spelling: str = "dashes"
+    syntax: str = "flags"
     positional: str = ""
     secret: tuple[str, ...] = ()
     config: str = ""
@@ -41,7 +43,9 @@ class Program(Record):
 
     def spell_argument(self, text: str) -> str:
         """Return the name of an argument as its section has it."""
-        return text.replace("-", "_") if self.underscored else text.replace("_", "-")
+        if self.spelling == "exact":
+            return text
+        return text.replace("_", "-") if self.spelling == "dashes" else text.replace("-", "_")
 
     @property
     def flags(self) -> dict[str, tuple[str, bool]]:
@@ -86,8 +90,8 @@ def _index_programs() -> dict[str, Program]:
 
 
 def load_programs() -> tuple[Program, ...]:
-    """Return all programs."""
-    return tuple(_index_programs().values())
+    """Return the programs that scripts start by a name of their own."""
+    return tuple(program for program in _index_programs().values() if program.starts)
 
 
 @cache
@@ -96,6 +100,15 @@ def spell_key(key: str) -> str:
     section, _, name = key.partition(".")
     program = find_program(section)
     return f"{section}.{program.spell_argument(name)}" if program else ""
+
+
+def find_named_key(key: str) -> str:
+    """Return the key for a name in a condition, which has no dashes."""
+    section, _, name = key.partition(".")
+    dashed = name.replace("_", "-")
+    if find_program(section) and find_setting(section, dashed):
+        return f"{section}.{dashed}"
+    return spell_key(key) or key
 
 
 def find_program(section: str) -> Program | None:

@@ -210,7 +210,7 @@ def find_uncertain_axes(
     """
     found = []
     for section in load_sections().values():
-        if not section.launch or section.axis in newer:
+        if not (section.launch and section.names) or section.axis in newer:
             continue
         axis, named = section.axis, dict(versions)
         bases = {base for row in newer for each in load_axis(row).runs_on.values() for base in each}

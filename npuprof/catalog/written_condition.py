@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.catalog.condition import Operand
-from npuprof.catalog.programs import spell_key
+from npuprof.catalog.programs import find_named_key
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
 from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, did_you_mean
@@ -53,7 +53,7 @@ def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     A name in a condition has no dashes.
     """
     key, tail = condition.find_key(path)
-    return spell_key(key) or key, tail
+    return find_named_key(key), tail
 
 
 def read_condition(text: str, guess: Guess | None = None) -> Any:

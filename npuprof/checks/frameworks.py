@@ -66,7 +66,12 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             return []  # a table with other keys than the known ones
         if releases.is_installed(section, dotted):
             return []
-        return [_build_unknown_fault(section, dotted)._replace(tail=path)]
+        if described.names:
+            fault = _build_unknown_fault(section, dotted)._replace(tail=path)
+            # programs that use its parser add arguments
+            is_open = described.launch.get("spelling") == "exact"
+            return [fault._replace(severity="warning") if is_open else fault]
+        record = catalog.Setting(name=dotted, kind="any")
     if described.launch:
         if is_no_number(value) or hasattr(value, "isoformat"):
             what = (

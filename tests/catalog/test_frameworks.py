@@ -79,7 +79,7 @@ def test_a_row_leaves_to_the_sources_which_releases_read_it(framework: str, kind
         if field in rows[name] and field in generated[name]
     ]
     assert twice == []
-    assert kind == "settings" or len(compared) > 2
+    assert kind == "settings" or len(compared) > 2 or "variables" not in files
 
 
 def find_faults(name: str, text: str) -> list[Fault]:
