@@ -2,7 +2,7 @@
 
 A record (``.ci/upstream/vllm/0.23.0.json``) has the ``arguments`` of a parser, the ``classes``
 behind those that take JSON, with their fields, and the ``variables``. A new one is recorded from an
-unpacked package; CI uses the recorded ones.
+unpacked package, or by ``training_parser`` from the files of a clone; CI uses the recorded ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEPT = ("optional", "repeated", "items", "parsed_as")
 
 def load_record(framework: str, release: str, packages: Path | None) -> Row | None:
     """Return the record of a release, recorded anew if its package is there; None without one."""
-    path = _CI / "upstream" / framework / f"{release}.json"
+    path = find_record(framework, release)
     folder = packages / release if packages else None
     if folder and folder.is_dir():
         result = subprocess.run(  # noqa: S603 - our own script
@@ -34,6 +34,21 @@ def load_record(framework: str, release: str, packages: Path | None) -> Row | No
         path.parent.mkdir(exist_ok=True)
         path.write_text(result.stdout, "utf-8")
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def find_record(framework: str, release: str) -> Path:
+    """Return the file of a record."""
+    return _CI / "upstream" / framework / f"{release}.json"
+
+
+def write_record(path: Path, record: Row) -> None:
+    """Write a record, with a line for each argument."""
+    lines = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(row, ensure_ascii=False)}"
+        for name, row in record["arguments"].items()
+    )
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'{{"arguments": {{\n{lines}\n}}, "classes": {{}}, "variables": {{}}}}\n', "utf-8")
 
 
 def list_forms(record: Row) -> Iterator[tuple[str, Row]]:
@@ -109,6 +124,8 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
     row |= _describe_range(forms, write_ranges)
     if any(form.get("optional") for form in forms.values()):
         row["optional"] = True
+    if always := {release for release, form in forms.items() if form.get("always")}:
+        row["always_set"] = write_ranges(always)
     defaults = {release: form["default"] for release, form in forms.items() if "default" in form}
     if "default" in newest and newest["default"] not in ({}, []):
         row["default"] = newest["default"]
