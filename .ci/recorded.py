@@ -48,7 +48,9 @@ def write_record(path: Path, record: Row) -> None:
         for name, row in record["arguments"].items()
     )
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'{{"arguments": {{\n{lines}\n}}, "classes": {{}}, "variables": {{}}}}\n', "utf-8")
+    path.write_text(
+        f'{{"arguments": {{\n{lines}\n}}, "classes": {{}}, "variables": {{}}}}\n', "utf-8"
+    )
 
 
 def list_forms(record: Row) -> Iterator[tuple[str, Row]]:

@@ -101,9 +101,13 @@ def _list_calls(files: Files) -> Iterator[Row]:
     for tree in _parse(files, r"add_argument\b").values():
         constants = _list_constants(tree)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr == "add_argument" and (row := read_argument(node, constants)):
-                    yield row
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "add_argument"
+                and (row := read_argument(node, constants))
+            ):
+                yield row
 
 
 def _list_factories(files: Files) -> Iterator[Row]:
@@ -177,7 +181,9 @@ def _read_field(name: str, field: ast.AnnAssign) -> Row:
 
 def _find_metadata(node: ast.expr | None) -> dict[str, ast.expr]:
     """Return the arguments of ``add_argument`` in the metadata of a field."""
-    for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+    for key, value in (
+        zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
+    ):
         if key and ast.unparse(key).strip("'\"") == "argparse_meta" and isinstance(value, ast.Dict):
             names = [ast.unparse(name).strip("'\"") for name in value.keys if name]
             return dict(zip(names, value.values, strict=True))
@@ -248,7 +254,9 @@ def _merge(forms: list[Row]) -> Row:
     choices = {repr(sorted(form.get("choices", ()), key=str)) for form in forms}
     if len(choices) == 1 and row["kind"] != "any" and forms[0].get("choices"):
         row["choices"] = forms[0]["choices"]
-    repeats = [{name: form[name] for name in ("nargs", "repeated") if name in form} for form in forms]
+    repeats = [
+        {name: form[name] for name in ("nargs", "repeated") if name in form} for form in forms
+    ]
     if all(each == repeats[0] for each in repeats):
         return row | repeats[0]
     return {"kind": "any", "flags": row["flags"]}

@@ -94,6 +94,11 @@ class Section(Record):
         return positions
 
     @property
+    def is_exact(self) -> bool:
+        """Whether its arguments have one spelling, and other programs may add some."""
+        return self.launch.get("spelling") == "exact"
+
+    @property
     def axis(self) -> str:
         """The axis of the releases that read its entries.
 
@@ -154,7 +159,7 @@ def find_record(section: str, name: str) -> Entry | None:
     """Return the record of a section by that name, or another flag of it; None if unknown."""
     fields = _unpack_record(name, section) if section in load_sections() else None
     if not fields and (flags := list_flags(section)):
-        if load_sections()[section].launch.get("spelling") != "exact":
+        if not load_sections()[section].is_exact:
             head, dot, rest = name.partition(".")
             name = f"{head.replace('_', '-')}{dot}{rest}"
         name, _ = flags.get(f"--{name}", (name, True))

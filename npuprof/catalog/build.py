@@ -255,7 +255,7 @@ def _date_record(section: str, record: TomlTable, axes: dict[str, Axis]) -> Toml
         # a release outside of what documentation lists may read the setting all the same
         is_certain = not axis.documented or reads == "never"
         dated["states"] = axis.parse_reads(reads, "." if is_certain else "?")
-    for field in ("deprecated", "no_effect", "unlimited"):
+    for field in ("deprecated", "no_effect", "unlimited", "always_set"):
         if field in record:
             dated[field] = axis.parse_reads(record[field])
     for field in ("flag_reads", "choice_reads"):

@@ -227,7 +227,7 @@ def _build_section(section: catalog.Section) -> Schema:
             group, _, leaf = each.name.rpartition(".")
             built = build_argument_schema(section.name, each, fields[each.name])
             _find_fields(fields, group)[leaf] = built
-        if section.launch.get("spelling") == "exact":  # programs add arguments
+        if section.is_exact:
             del schema["additionalProperties"]
         return {**schema, "patternProperties": {r"\.": True}}
     for name in section.names:

@@ -344,7 +344,8 @@ class Setting(Entry):
     ``states`` of those that not all releases have, ``unlimited`` of any value. ``items`` is the
     kind of several values, ``kinds`` are those of any; a ``bare`` or ``repeated`` one has none or
     more. ``above`` and ``below`` are exclusive bounds. ``parsed_as`` size, 32k is a number.
-    ``npu_resets`` is the value that vLLM-Ascend sets in its place.
+    ``npu_resets`` is the value that vLLM-Ascend sets in its place. ``always_set`` are the
+    ``states`` of a key that each configuration has, with a value other than null.
     """
 
     aliases: tuple[str, ...] = ()
@@ -362,6 +363,7 @@ class Setting(Entry):
     parsed_as: str = ""
     default_since: TomlTable = {}
     npu_resets: Any = None
+    always_set: str = ""
     call: str = ""
     otherwise: str = ""
     requires: tuple[str, ...] = ()

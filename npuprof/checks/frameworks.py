@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
-from npuprof.catalog.programs import find_program, spell_key
+from npuprof.catalog.programs import spell_key
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -21,11 +21,12 @@ from npuprof.checks.meaning import (
 from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
 from npuprof.checks.program_values import find_program_value_faults
 from npuprof.checks.rules import describe_partners
-from npuprof.checks.view import Fault, View, find_nul_faults
+from npuprof.checks.unknown_settings import build_unknown_fault, find_form_faults
+from npuprof.checks.view import Fault, View
 from npuprof.document import keys
-from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
+from npuprof.document.keys import format_short_value, format_toml_value
 from npuprof.document.profile import FORM, Profile
-from npuprof.model import TYPE_CHECKING, Finding, Fix, Path, suggest_name
+from npuprof.model import TYPE_CHECKING, Finding, Fix, Path
 from npuprof.resolve.config import Config
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
 
     Each with its path below ``name``.
     """
+    if catalog.load_sections()[section].launch.get("syntax") == "hydra":
+        from npuprof.checks.overrides import find_override_faults  # few presets have such a section
+
+        return find_override_faults(section, name, value)
     return [
         fault
         for path, item in catalog.list_settings(section, name, value)
@@ -67,21 +72,10 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         if releases.is_installed(section, dotted):
             return []
         if described.names:
-            fault = _build_unknown_fault(section, dotted)._replace(tail=path)
-            # programs that use its parser add arguments
-            is_open = described.launch.get("spelling") == "exact"
-            return [fault._replace(severity="warning") if is_open else fault]
+            return [build_unknown_fault(section, dotted)._replace(tail=path)]
         record = catalog.Setting(name=dotted, kind="any")
     if described.launch:
-        if is_no_number(value) or hasattr(value, "isoformat"):
-            what = (
-                f"{key} takes text, a number, true, false, a list or a table, not "
-                f"{describe_value_kind(value)}"
-            )
-            faults = [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
-        else:
-            faults = find_nul_faults(key, value, "")
-        faults = faults or find_program_value_faults(key, record, value)
+        faults = find_form_faults(key, value) or find_program_value_faults(key, record, value)
         return [
             fault._replace(
                 tail=(*path, *fault.tail), why=fault.why or f"{described.title} stops at it."
@@ -307,45 +301,3 @@ def _build_counterpart_fault(
     if best not in (UNKNOWN, None):
         hint = f"write {partner} = {format_toml_value(best)}, or {hint}"
     return Fault("NP213", what, why, hint)
-
-
-def _build_unknown_fault(section: str, dotted: str) -> Fault:
-    """Return the fault of an unknown framework setting.
-
-    The hint is a similar name, or the section that has the name.
-    """
-    sections = catalog.load_sections()
-    group = dotted.rpartition(".")[0]
-    is_closed = any(setting.closed for setting in catalog.list_settings_below(section, group))
-    why = (
-        f"{sections[section].title} stops at an unknown key of {group}."
-        if is_closed
-        else sections[section].unknown
-    )
-    what = f"{section} has no setting {dotted!r}"
-    leaf = dotted.rpartition(".")[2]
-    for home in sections.values():
-        name = dotted if home.dotted else leaf
-        if home.launch or sections[section].launch:
-            name = name.replace("_", "-") if home.launch else name.replace("-", "_")
-        if home.name in (section, "estimator", "atc") or releases.is_past(home.find(name)):
-            continue
-        if home.find(name) is not None or catalog.list_settings_below(home.name, name):
-            hint = (
-                f"{name} belongs below [{home.name}]; on a command line it is "
-                f"{home.format_key(name)}"
-            )
-            return Fault("NP212", what, why, hint)
-    if found := catalog.list_flags(section).get(f"-{dotted.lstrip('-')}"):
-        return Fault("NP212", what, why, f"write {found[0]}", fix=Fix(None, found[0]))
-    program = find_program(section)
-    starts = program.list_starting(f"--{dotted}") if program else {}
-    if len(starts) > 1:  # at some release it may be the start of one only
-        hint = f"write {' or '.join(sorted(starts))}"
-        return Fault("NP212", what, why, hint, severity="warning")
-    known = sections[section].names
-    same = [name for name in known if name.rpartition(".")[2] == leaf]
-    hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")
-    if same:
-        return Fault("NP212", what, why, f"did you mean {' or '.join(map(repr, same))}?")
-    return Fault("NP212", what, why, hint, fix=fix)

@@ -512,6 +512,14 @@ def _find_framework_scope_faults(
     scope: Scope, section: str, name: str, value: Any
 ) -> Iterator[Fault]:
     """Yield the faults of time of the settings in a framework's section."""
+    if catalog.load_sections()[section].launch.get("syntax") == "hydra":
+        from npuprof.checks import overrides
+
+        prefix, name = overrides.split_prefix(name)
+        if prefix.startswith("+"):
+            covered = _list_covered(scope, section)
+            yield from overrides.find_added_faults(section, prefix, name, value, covered)
+            return
     for path, item in catalog.list_settings(section, name, value):
         dotted = ".".join((name, *path))
         record = catalog.find_setting(section, dotted)

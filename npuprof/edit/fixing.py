@@ -96,13 +96,17 @@ def _build_change(old: Document, finding: Finding) -> PathChange | None:
     name = finding.fix.name
     if path[-1:] == (0,) and isinstance(find_at_path(old.data, path[:-1]), str):
         path = path[:-1]  # a single text is a list of one element
-    value = find_at_path(old.data, path)
+    if "." in name:  # the path goes on below a quoted key with dots
+        end = next((at for at, part in enumerate(path, 1) if "." in str(part)), 0)
+        path = path[:end]
+    value = find_at_path(old.data, path) if path else MISSING
     if value is MISSING:
         return None
     if not name:
         return PathChange(path, finding.fix.value)
-    if find_at_path(old.data, (*path[:-1], name)) is not MISSING:
-        return None  # a rename must not overwrite a value
+    for renamed in ((name,), name.split(".")):
+        if find_at_path(old.data, (*path[:-1], *renamed)) is not MISSING:
+            return None  # a rename must not overwrite a value
     return PathChange(path, value, name)
 
 
