@@ -340,7 +340,9 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     if section == "options" and catalog.find_option(item.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
     described = catalog.load_sections()[section]
-    if described.dotted and described.find(name) is None:
+    # programs whose names are exact add arguments to the known ones
+    is_open = described.launch.get("spelling") == "exact"
+    if described.dotted and not is_open and described.find(name) is None:
         return f"{section} has no such setting", "see npuprof scan"
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:

@@ -21,6 +21,8 @@ _LINE = re.compile(
     rb"\s*(?:['\"]?--[\w-]++(?![\w|-]*\))|\w+\+?=|"
     rb"[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
 )
+#: The section of programs whose arguments are read, but not judged.
+_UNJUDGED = "args"
 _DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 
@@ -34,7 +36,11 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     if options := sum(setting.surface == "config" for setting in imported.settings):
         yield Unjudged("options that other code interprets", options)
     elif kind in ("shell", "markdown"):
-        judged = {setting.line for setting in imported.settings if setting.file == imported.file}
+        judged = {
+            setting.line
+            for setting in imported.settings
+            if setting.file == imported.file and setting.surface != _UNJUDGED
+        }
         lines = sum(
             b"--" in line and number not in judged and _LINE.match(line) is not None
             for number, line in enumerate(data.split(b"\n"), 1)
@@ -77,7 +83,7 @@ class CoverageCount:
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)
             if (
                 setting.commented
-                or setting.surface == "config"
+                or setting.surface in ("config", _UNJUDGED)
                 or not setting.name
                 or place in self._places
             ):

@@ -272,6 +272,19 @@ class VariableRead(LocatedRecord):
     name: str
 
 
+class StartedProgram(Record):
+    """A start of a Python program whose arguments are settings.
+
+    ``scope`` is that of the settings: its section, ``@``, and the line of the start. ``script`` is
+    the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
+    """
+
+    scope: str
+    script: str
+    module: str
+    location: ScriptLocation
+
+
 class UnreadLines(Record):
     """The lines of a YAML or JSON file with arguments or variables that were not read."""
 

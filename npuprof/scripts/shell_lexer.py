@@ -60,6 +60,8 @@ _INSIDE = {
 _ESCAPED = re.compile(r'\\([$`"\\])')
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 Part = str | tuple[str]
+#: A sourced file, and the position of the source command in the script.
+Origin = tuple[str, tuple[int, int] | tuple[()]]
 
 
 class Word:
@@ -67,10 +69,21 @@ class Word:
 
     ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote.
     ``items`` are the words of an array: ``NAME=(...)``. ``text`` is the word with its expansions as
-    written, ``open_part`` the first expansion, or empty.
+    written, ``open_part`` the first expansion, or empty. A word of a sourced file's variable has
+    its file as ``origin``.
     """
 
-    __slots__ = ("column", "items", "line", "open_part", "parts", "quoted", "span", "text")
+    __slots__ = (
+        "column",
+        "items",
+        "line",
+        "open_part",
+        "origin",
+        "parts",
+        "quoted",
+        "span",
+        "text",
+    )
 
     def __init__(
         self,
@@ -80,6 +93,7 @@ class Word:
         quoted: bool = False,
         span: tuple[int, int] = (0, 0),
         items: tuple[Word, ...] = (),
+        origin: Origin | None = None,
     ) -> None:
         self.line = line
         self.column = column
@@ -87,6 +101,7 @@ class Word:
         self.quoted = quoted
         self.span = span
         self.items = items
+        self.origin = origin
         if len(parts) == 1 and isinstance(parts[0], str):  # nearly all words
             self.text, self.open_part = parts[0], ""
         else:
@@ -101,11 +116,17 @@ class Word:
 
     def with_parts(self, *parts: Part) -> Word:
         """Return the word with other parts."""
-        return Word(self.line, self.column, parts, self.quoted, self.span, self.items)
+        where = self.line, self.column
+        return Word(*where, parts, self.quoted, self.span, self.items, self.origin)
 
     def with_position(self, line: int, column: int) -> Word:
         """Return the word at another position."""
         return Word(line, column, self.parts, self.quoted, self.span, self.items)
+
+    def with_origin(self, origin: Origin | None) -> Word:
+        """Return the word as one of a sourced file."""
+        where = self.line, self.column
+        return Word(*where, self.parts, self.quoted, self.span, self.items, origin)
 
     @property
     def value(self) -> Word:

@@ -200,7 +200,10 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
         return [Fault("NP203", what, why, "write it as '{\"key\": value}'")]
     if setting.reason or not setting.key:
         return []
-    faults = find_framework_faults(*split_section_and_name(setting.key), setting.value)
+    section, name = split_section_and_name(setting.key)
+    if program.spelling == "exact" and catalog.find_setting(section, name) is None:
+        return []  # programs add arguments
+    faults = find_framework_faults(section, name, setting.value)
     # The program converts a value in Python that has an equivalent of the right type. The text of
     # an argument, which has no type, is converted already.
     return [
@@ -214,7 +217,8 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
 def _find_short_name_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
     """Return a note about a flag of which only the beginning is written."""
     written = setting.name
-    if not written.startswith("-") or written in program.flags:
+    is_exact = program.spelling == "exact"  # none is short for another
+    if not written.startswith("-") or written in program.flags or is_exact:
         return []
     full = next(flag for flag in program.flags if flag.startswith(written))
     why = "A release with another argument that begins like it stops."

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.programs import Program, load_programs, read_size
+from npuprof.catalog.programs import Program, find_program, load_programs, read_size
 from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding, Record
 from npuprof.scripts.python.imports import Modules
@@ -37,6 +37,8 @@ from npuprof.system import group_pairs
 NO_NAME = "is not the full name of an argument"
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
+#: The reason for a file of arguments that cannot be read.
+NO_FILE = "names a file that is not in the tree"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLAG = re.compile("--|-[A-Za-z]")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
@@ -302,7 +304,7 @@ def _build_argument(
     assigned = ScriptValue(value, reason, written=value)
     # if the file is in the tree, its settings replace this one
     if name and name == program.config and isinstance(value, str):
-        assigned = ScriptValue(None, "names a file that is not in the tree", "", value)
+        assigned = ScriptValue(None, NO_FILE, "", value)
     location = ScriptLocation(path, argument.line, argument.column)
     section = program.tables.get(name, "") if inner else ""
     names = ((name,) if not section else ()) + tuple(part.removesuffix("+") for part in inner)
@@ -376,7 +378,7 @@ def _read_table_argument(
         return
     if tree is not None and (tree.pairs is not None or tree.is_null):
         leaves = _list_table_leaves(program.tables[name], (), tree)
-        yield from _read_leaves(path, program, leaves, locate)
+        yield from _read_leaves(path, program.section, leaves, locate)
         return
     position = argument.line, argument.column
     if argument.open_part:
@@ -395,7 +397,7 @@ def _read_table_argument(
 
 
 def _read_leaves(
-    path: str, program: Program, leaves: Iterable[Leaf], locate: Locate = lambda *position: position
+    path: str, section: str, leaves: Iterable[Leaf], locate: Locate = lambda *position: position
 ) -> Iterator[ScriptSetting]:
     """Yield settings in a table."""
     for leaf in leaves:
@@ -404,7 +406,7 @@ def _read_leaves(
         reason = "null says nothing" if leaf.value.is_null else ""
         yield ScriptSetting(
             ScriptLocation(path, *locate(leaf.key.line, leaf.key.column)),
-            program.section,
+            section,
             ".".join(map(format_key_segment, (leaf.section, *leaf.path))),
             ".".join(leaf.path),
             ScriptValue(None if reason else value, reason, type(value).__name__),
@@ -453,10 +455,10 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         section = program.tables.get(name)
         is_group = bool(node.pairs) and catalog.find_setting(program.section, name) is None
         if section and node.pairs is not None:
-            yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
+            yield from _read_leaves(path, program.section, _list_table_leaves(section, (), node))
         elif node.is_null or (node.value is False and is_on) or is_group:
             leaves = _list_leaves(program.section, (name,), key, node)
-            yield from _read_leaves(path, program, leaves)
+            yield from _read_leaves(path, program.section, leaves)
         elif node.value is not False:
             words.append(Word(key.line, key.column, (f"--{key.value}",)))
             items = node.items or [node]
@@ -469,6 +471,15 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
     yield from _read_command_line(path, program, words, "")
 
 
+def _read_file(path: str, section: str, table: Node) -> Iterator[ScriptSetting]:
+    """Yield the settings of a file of arguments of a section."""
+    program = find_program(section)
+    if program is not None and program.config:
+        return read_file_table(path, program, table)
+    leaves = _list_table_leaves(section, (), table)
+    return (setting for setting in _read_leaves(path, section, leaves) if not setting.reason)
+
+
 def follow_files(
     path: str, settings: Sequence[ScriptSetting], modules: Modules
 ) -> Iterator[ScriptSetting]:
@@ -477,25 +488,19 @@ def follow_files(
     The latter override them.
     """
     assert modules.locate_file is not None
-    programs = {
-        format_full_key(program.section, program.config): program
-        for program in load_programs()
-        if program.config
-    }
     rest = []
     for setting in settings:
-        program = programs.get(setting.key)
-        name = setting.assigned.written
-        files = modules.locate_file(path, name, False) if program and isinstance(name, str) else ()
+        name = setting.assigned.written if setting.reason == NO_FILE else None
+        files = modules.locate_file(path, name, False) if isinstance(name, str) else ()
         # of several files of that name, it is unknown which one is meant
         file = files[0] if len(files) == 1 else ""
         text = modules.read(file).decode(errors="replace") if file else ""
         documents = parse_yaml(file, text, []) if text else None
-        if program is None or not documents:
+        if not documents:
             rest.append(setting)
             continue
-        for of_file in read_file_table(file, program, documents[0]):
-            yield of_file.with_location(call=(setting.line, setting.column))._replace(
+        for of_file in _read_file(file, setting.surface, documents[0]):
+            yield of_file.with_location(call=setting.position)._replace(
                 scope=setting.scope, branches=setting.branches
             )
     yield from rest

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections import ChainMap
-from collections.abc import Sequence
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import dropwhile, takewhile, zip_longest
+from itertools import chain, dropwhile, takewhile, zip_longest
 from textwrap import dedent
 
 from npuprof import catalog
@@ -17,14 +18,19 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
 from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
+from npuprof.scripts.reading.shells.expansion import Value, locate_parts, split_pieces, split_words
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
+    DECLARING,
+    SETTERS,
     VARIABLE,
+    count_assignments,
     fill_word,
     find_constants,
+    find_expansion,
     list_assignments,
     list_reads,
 )
@@ -53,11 +59,12 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
     Site,
     SourcedEnvironment,
+    StartedProgram,
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
-_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[@\]\}")
+_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[(?P<all>[@*])\]\}")
 #: What a shell replaces in double quotes.
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
@@ -77,8 +84,6 @@ _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that are always true.
 _ALWAYS = (":", "true")
-#: Characters that are changed when an unquoted variable is expanded.
-_UNSAFE = frozenset("*?[\\'\"")
 #: The maximum nesting of blocks.
 _MOST_BLOCKS = 200
 #: Limits: the length of a variable that is used in its own new value, and of a condition.
@@ -94,6 +99,7 @@ def mentions_setting(data: bytes) -> bool:
         environ.mentions_variable(data)
         or _ATC.search(data) is not None
         or program_arguments.mentions_program(data)
+        or training_launches.mentions_training(data)
         or (b"python" in data and mentions_python_setting(data))
         or any(catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
     )
@@ -235,14 +241,6 @@ class _Block:
         self.text = text or cut_text(f"not ({self.text or ':'})", _LONGEST_TEST)
 
 
-class _Flags(Record):
-    """The flags that a variable contains: their conditions, and whether it is an array."""
-
-    branches: Branches
-    words: Sequence[Word]
-    is_array: bool
-
-
 class _ShellReader:
     """Reads the commands of a script in order: settings, and the state of blocks and variables."""
 
@@ -269,10 +267,15 @@ class _ShellReader:
         self.exported: set[str] = set()
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain or re.match(r"#!.* -\w*a", text) is not None
-        self.flags: dict[str, _Flags] = {}  #: by variable
+        self.values: dict[str, Value] = {}  #: the words of variables
+        self.homes: dict[str, list[str]] = {}  #: the functions around assignments read so far
         #: of the items of arrays, by their file and position
         self.conditions: dict[tuple[str, int, int], Branches] = {}
         self.steps: list[Step] = []
+        texts = (text, *{command.text for command in commands if command.files})
+        self.may_train = any(map(training_launches.may_train, texts))
+        #: programs without a launcher: they count beside variables that the catalogue knows
+        self.unlaunched: list[tuple[StartedProgram, list[ScriptSetting]]] = []
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
         """Return the settings of all commands, in the order of commands."""
@@ -288,6 +291,10 @@ class _ShellReader:
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
+        if any(setting.surface == "env" and setting.key for setting in self.settings):
+            for record, arguments in self.unlaunched:
+                self.settings += arguments
+                self.other_records.append(record)
         unexported = [
             setting
             for name, several in self.pending.items()
@@ -307,6 +314,11 @@ class _ShellReader:
                 name = match["name"]
                 if name in self.constants:
                     self.known[name] = self.constants[name]
+
+    @cached_property
+    def assignments(self) -> Counter[str]:
+        """How often each variable may be assigned."""
+        return count_assignments(self.commands)
 
     @cached_property
     def used_names(self) -> set[str]:
@@ -386,10 +398,22 @@ class _ShellReader:
         self._record_step(words)
         if words and words[0].keyword in ("exit", "return"):
             self._record_end(words[0])
+        self._record_values(self.command[0].keyword, words)
         self._read_words(words)
+        if self.may_train and words and training_launches.may_start(words):
+            self._read_training(words)
         if block:
             block.is_piped = self.command.is_piped
             self.blocks.append(block)
+
+    def _record_values(self, first: str, words: Sequence[Word]) -> None:
+        """Record the variables that a builtin assigns, and forget those that it changes."""
+        for word in words[1:] if words and words[0].keyword in DECLARING else ():
+            for name, _ in list_assignments([word]):
+                self._record_value(name, word)
+        if first in SETTERS:
+            for word in self.command[1:]:
+                self.values.pop(word.text, None)
 
     def _record_step(self, words: Sequence[Word]) -> None:
         shells = {-block.number for block in self.blocks if block.is_piped}
@@ -487,7 +511,8 @@ class _ShellReader:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
-        if self.flags and self._find_flags(words[0]):
+        is_whole = words[0].text == words[0].open_part
+        if is_whole and isinstance(self._find_value(words[0].open_part), Value):
             words = self._fill_words(words)  # the command is in an array
         first = _name_program(words[0])
         # most commands end here
@@ -545,12 +570,30 @@ class _ShellReader:
             settings = program_arguments.read_arguments(
                 self._name_file(), program, self._fill_words(program_words), self.command.text
             )
-            count_steps(len(self.settings) // 3)
-            for at, setting in enumerate(self.settings):
-                step = self.steps[setting.order - 1]
-                if setting.unused == _GONE and step.command.shells == self.command.shells:
-                    self.settings[at] = self._complete(setting._replace(unused=""))
-            self.settings += map(self._complete, settings)
+            self._add_arguments(settings)
+
+    def _read_training(self, words: Sequence[Word]) -> None:
+        """Record a start of a training program, and its arguments."""
+        filled = self._fill_words(words)
+        start = training_launches.find_start(filled, self.command.text)
+        if start is None:
+            return
+        position = words[0].line, words[0].column
+        record, settings = training_launches.read_start(self._name_file(), start, position)
+        if start.is_launched or not record.scope.startswith("args@"):
+            self._add_arguments(settings)
+            self.other_records.append(record)
+        else:
+            self.unlaunched.append((record, [*map(self._complete, settings)]))
+
+    def _add_arguments(self, settings: Iterable[ScriptSetting]) -> None:
+        """Add the settings of a start, which the exports of its subshell reach."""
+        count_steps(len(self.settings) // 3)
+        for at, setting in enumerate(self.settings):
+            step = self.steps[setting.order - 1]
+            if setting.unused == _GONE and step.command.shells == self.command.shells:
+                self.settings[at] = self._complete(setting._replace(unused=""))
+        self.settings += map(self._complete, settings)
 
     def _read_code(self, arguments: Sequence[Word]) -> None:
         """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
@@ -572,7 +615,7 @@ class _ShellReader:
             self.settings.append(whole._replace(branches=branches))
 
     def _assign(self, name: str, word: Word) -> None:
-        self._record_flags(name, word)
+        self._record_value(name, word)
         # bash does not export arrays
         if not word.items:
             self._record_export(name, self.exports_all)
@@ -684,59 +727,91 @@ class _ShellReader:
         """Return the constants assigned so far; a function may run after all of them."""
         return self.constants if self.function else self.known
 
-    def _record_flags(self, name: str, word: Word) -> None:
-        """Record the words of an array, or the flags in a literal text, with their conditions."""
-        array = self.flags.pop(name, None)
-        if not word.text.endswith("+="):
-            array = _Flags(self.branches, (), is_array=True)
-        elif not word.items:
+    def _record_value(self, name: str, word: Word) -> None:
+        """Record the words of a variable, with their conditions."""
+        source = self.command.text[slice(*word.span)]
+        is_array = bool(word.items) or (not word.value.text and source.endswith(")"))
+        is_appended = word.text.startswith(f"{name}+=")
+        before = self.values.get(name)
+        origin = (self.command.file, self.command.call) if self.command.file else None
+        if is_array:
+            items = [item.with_origin(origin) for item in word.items]
+            words = [part for item in items for part in self._expand(item)]
+            value = Value((), words, is_array=True)
+            if is_appended and before:
+                value = value._replace(words=(*before.words, *words))
+        else:
+            pieces = locate_parts(word.value, source, source.find("=") + 1)
+            if is_appended:
+                pieces = chain([((f"${name}",), (word.line, word.column))], pieces)
+            value = split_pieces(pieces, self._find_value, origin)
+        self.homes.setdefault(name, []).append(self.function)
+        self.values.pop(name, None)
+        is_mixed = is_appended and (before is None or before.is_array != is_array)
+        # another separator splits texts into other words
+        if is_mixed or ("IFS" in self.command.text and not is_array):
             return
-        if word.open_part or not array or not array.is_array:
-            return
-        if word.items:
-            count_steps(len(array.words))
-            self.flags[name] = array._replace(words=(*array.words, *word.items))
-            file = self._name_file()
-            for item in word.items:
-                self.conditions[file, item.line, item.column] = self.branches
-            return
-        text = word.value.text
-        # a shell expands patterns and quotes of an unquoted variable again
-        has_flags = text.lstrip().startswith("--") and not set(text) & _UNSAFE
-        if not has_flags or name not in self.constants:
-            return
-        count_steps(len(self.command.text) // 2000)
-        if "IFS" not in self.command.text:
-            flags = [
-                Word(word.line, word.column, (flag,), quoted=True, span=word.span)
-                for flag in text.split()
-            ]
-            self.flags[name] = _Flags(self.branches, flags, is_array=False)
+        count_steps(len(value.words))
+        branches = self.branches
+        if before and branches[: len(before.branches)] == before.branches:
+            count = len(before.words)
+            if all(map(operator.is_, before.words, value.words)) and count <= len(value.words):
+                branches, new = before.branches, value.words[count:]
+                for word in new:
+                    self.conditions[self._locate(word)] = self.branches
+        self.values[name] = value._replace(branches=branches)
 
     def _fill_words(self, words: Sequence[Word]) -> list[Word]:
-        """Return words with constants and flag variables expanded.
+        """Return the words of a command with constants and variables of several words expanded."""
+        return [part for word in words for part in self._expand(word)]
 
-        Flag variables are ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes.
-        """
-        filled: list[Word] = []
-        for word in words:
-            flags = self._find_flags(word)
-            filled += [word] if flags is None else flags
-            count_steps(len(flags or ()))
-        return [fill_word(word, self._list_known()) for word in filled]
+    def _expand(self, word: Word) -> Sequence[Word]:
+        """Return the words for which a word stands."""
+        if not word.open_part:
+            return [word]
+        is_split = not any(isinstance(part, str) and " " in part for part in word.parts)
+        if not word.quoted and is_split:
+            where = word.line, word.column
+            value = split_pieces(((part, where) for part in word.parts), self._find_value)
+            return value.words
+        match = _ALL_ITEMS.fullmatch(word.text)
+        if match and match["all"] == "@" and (items := self._find_variable(match["name"], True)):
+            count_steps(len(items.words))
+            return items.words
+        return [fill_word(word, self._list_known())]
 
-    def _find_flags(self, word: Word) -> Sequence[Word] | None:
-        """Return the flags for which a word certainly stands, None for another word."""
-        if word.text != word.open_part:
-            return None
-        match = (_ALL_ITEMS if word.quoted else VARIABLE).fullmatch(word.open_part)
-        flags = self.flags.get(match[match.lastgroup or ""]) if match else None
+    def _find_value(self, expansion: str) -> Value | str | None:
+        """Return the value of an unquoted expansion, None if it is unknown."""
+        if match := VARIABLE.fullmatch(expansion):
+            if value := self._find_variable(match[match.lastgroup or ""], False):
+                return value
+        elif match := _ALL_ITEMS.fullmatch(expansion):
+            items = self._find_variable(match["name"], True)
+            # a shell splits the items again
+            words = (
+                [part for item in items.words for part in split_words(item, "")] if items else []
+            )
+            return items._replace(words=words) if items else None
+        return find_expansion(expansion, self._list_known())
+
+    def _find_variable(self, name: str, is_array: bool) -> Value | None:
+        """Return the value that a variable certainly has, None if it is unknown."""
+        value = self.values.get(name)
         # "$TEXT" in quotes is one argument, and $ARRAY is its first item
-        if not flags or flags.is_array != word.quoted:
+        if value is None or value.is_array != is_array:
             return None
-        # the flags were set under a condition that need not hold here
-        is_certain = self.branches[: len(flags.branches)] == flags.branches
-        return flags.words if is_certain else None
+        homes = self.homes[name]
+        is_complete = len(homes) == self.assignments[name] and len({*homes}) == 1
+        # the value was set under a condition that need not hold here, or a call may change it
+        is_certain = is_complete or {*homes} == {self.function} or is_array
+        return value if is_certain and self._covers(value.branches) else None
+
+    def _covers(self, branches: Branches) -> bool:
+        return self.branches[: len(branches)] == branches
+
+    def _locate(self, word: Word) -> tuple[str, int, int]:
+        file, _ = word.origin or (self._name_file(), ())
+        return file, word.line, word.column
 
     def _add_conversion(self, words: list[Word]) -> None:
         """Record a command line of ``atc``, and its flags."""
@@ -753,7 +828,7 @@ class _ShellReader:
         """Return a setting with the conditions, the order and the call of the command."""
         place = setting.file, setting.line, setting.column
         branches = dict.fromkeys((*self.branches, *self.conditions.get(place, ())))
-        if self.command.call:
+        if self.command.call and not setting.location.call:
             setting = setting.with_location(call=self.command.call)
         return setting._replace(
             function=function,

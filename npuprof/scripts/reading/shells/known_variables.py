@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npuprof.scripts.script_records import HERE, VariableRead, find_position
 from npuprof.scripts.shell_lexer import Command, Part, Word
@@ -14,12 +17,23 @@ VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\
 _READ = re.compile(r"(?<!\\)\$(?:\{[#!]?)?(?P<name>[A-Z][A-Z0-9_]+)\b")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 #: Commands that set the variables named by their arguments.
-_SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
-_DECLARING = frozenset(("export", "declare", "typeset", "readonly"))
+SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
+DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _OPENING = frozenset(("if", "case", "for", "while", "until", "select"))
 _CLOSING = ("fi", "esac", "done")
 #: The maximum length of a constant: each may contain others several times.
 _LONGEST = 10_000
+_ARITHMETIC = re.compile(r"\$\(\((?P<expression>[^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_OPERAND = re.compile(r"(?:\$\{(?=\w+\})|\$)?\b(?P<name>[A-Za-z_]\w*)\b\}?")
+_NUMBERS = re.compile(r"(?:(?<!\d)(?:0|[1-9]\d{0,17})(?!\d)|[\s()%/*+-])*")
+_LONGEST_EXPRESSION = 200
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 _SELF = r'"?(?:\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\})"?'
 _DIRNAME = (
     rf'\$\(dirname (?:-- )?(?:{_SELF}|"\$\((?:readlink -f|realpath) '
@@ -53,11 +67,11 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
     for command in commands:
         first = command[0].keyword
         depth += (first in _OPENING) - (first in _CLOSING)
-        if first in _SETTERS:
+        if first in SETTERS:
             for argument in command[1:]:
                 values.setdefault(argument.text.partition("=")[0], []).append(None)
         words: Sequence[Word] = command
-        if first in _DECLARING:
+        if first in DECLARING:
             words = [word for word in command if ASSIGNMENT.match(word.text)]
         for name, word in list_assignments(words):
             is_appended = not word.text.startswith(f"{name}=")
@@ -71,6 +85,17 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         if not filled.open_part and len(filled.text) <= _LONGEST:
             known[name] = filled.text
     return known
+
+
+def count_assignments(commands: Iterable[Command]) -> Counter[str]:
+    """Return how often each variable may be assigned."""
+    return Counter(
+        name
+        for command in commands
+        for word in command
+        if "=" in word.text
+        for name, _ in list_assignments([word])
+    )
 
 
 def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
@@ -104,11 +129,43 @@ def fill_word(word: Word, known: Mapping[str, str]) -> Word:
 
 
 def _fill(part: tuple[str], known: Mapping[str, str]) -> Part:
-    if match := VARIABLE.fullmatch(part[0]):
-        value = known.get(match["plain"] or match["braced"], part)
-        count_steps(len(value) // 10)
+    value = find_expansion(part[0], known)
+    return part if value is None else value
+
+
+def find_expansion(text: str, known: Mapping[str, str]) -> str | None:
+    """Return the text of an expansion, None if it is unknown."""
+    if match := VARIABLE.fullmatch(text):
+        value = known.get(match["plain"] or match["braced"])
+        count_steps(len(value or "") // 10)
         return value
-    return _read_folder(part[0], known) or part
+    if match := _ARITHMETIC.fullmatch(text):
+        return _compute(match["expression"], known)
+    return _read_folder(text, known) or None
+
+
+def _compute(expression: str, known: Mapping[str, str]) -> str | None:
+    """Return the value of an arithmetic expression of whole numbers that are not negative."""
+    text = _OPERAND.sub(lambda match: known.get(match["name"], ""), expression)
+    # zeros before a number make it octal
+    if not _NUMBERS.fullmatch(text) or len(text) > _LONGEST_EXPRESSION:
+        return None
+    try:
+        value = _evaluate(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+    return str(value)
+
+
+def _evaluate(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATORS:
+        raise ValueError
+    value: int = _OPERATORS[type(node.op)](_evaluate(node.left), _evaluate(node.right))
+    if not 0 <= value < 2**63:
+        raise ValueError
+    return value
 
 
 def _read_folder(text: str, known: Mapping[str, str]) -> str:
