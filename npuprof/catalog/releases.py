@@ -210,13 +210,14 @@ def find_uncertain_axes(
     """
     found = []
     for section in load_sections().values():
-        if not (section.launch and section.names) or section.axis in newer:
+        if not section.launch or section.axis in newer:
             continue
         axis, named = section.axis, dict(versions)
         bases = {base for row in newer for each in load_axis(row).runs_on.values() for base in each}
-        first = section.find(section.names[0])
+        covered = find_covered(axis, versions)
+        first = section.find(section.names[0]) if covered else None
         letters = dict(zip(load_releases(axis), first.states if first else "", strict=False))
-        unread = any(letters[name] == "?" for name in find_covered(axis, versions))
+        unread = any(letters[name] == "?" for name in covered)
         if unread or (axis in bases and not named.get(axis)):
             found.append(axis)
     return tuple(found)

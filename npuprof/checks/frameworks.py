@@ -19,9 +19,8 @@ from npuprof.checks.meaning import (
     read_truth,
 )
 from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
-from npuprof.checks.program_values import find_program_value_faults
+from npuprof.checks.program_values import find_form_faults, find_program_value_faults
 from npuprof.checks.rules import describe_partners
-from npuprof.checks.unknown_settings import build_unknown_fault, find_form_faults
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value
@@ -72,6 +71,8 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         if releases.is_installed(section, dotted):
             return []
         if described.names:
+            from npuprof.checks.unknown_settings import build_unknown_fault
+
             return [build_unknown_fault(section, dotted)._replace(tail=path)]
         record = catalog.Setting(name=dotted, kind="any")
     if described.launch:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from npuprof import catalog
 from npuprof.catalog import releases
-from npuprof.checks.program_values import find_program_value_faults
-from npuprof.checks.unknown_settings import build_unknown_fault, find_form_faults
+from npuprof.checks.program_values import find_form_faults, find_program_value_faults
+from npuprof.checks.unknown_settings import build_unknown_fault
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Fix, Path

@@ -6,8 +6,8 @@ from npuprof import catalog
 from npuprof.catalog.programs import read_size
 from npuprof.checks import meaning
 from npuprof.checks.lifetimes import find_choice, is_out_of_range
-from npuprof.checks.view import Fault
-from npuprof.document.keys import format_short_value
+from npuprof.checks.view import Fault, find_nul_faults
+from npuprof.document.keys import format_short_value, is_no_number
 from npuprof.model import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +23,17 @@ _WORDS = {
 }
 #: The texts that pydantic takes for true or false.
 _TRUTHS = frozenset(("0", "1", "f", "n", "no", "off", "false", "t", "y", "yes", "on", "true"))
+
+
+def find_form_faults(key: str, value: Any) -> list[Fault]:
+    """Return the fault of a value that no argument can have, such as a date."""
+    if not (is_no_number(value) or hasattr(value, "isoformat")):
+        return find_nul_faults(key, value, "")
+    what = (
+        f"{key} takes text, a number, true, false, a list or a table, not "
+        f"{meaning.describe_value_kind(value)}"
+    )
+    return [Fault("NP202", what, "No argument has this form.", "write it as text")]
 
 
 def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> list[Fault]:

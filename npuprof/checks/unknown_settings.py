@@ -1,31 +1,15 @@
-"""Faults of unknown settings of frameworks, and of values that no argument can have."""
+"""Faults of unknown settings of frameworks, which few presets have."""
 
 from __future__ import annotations
 
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.programs import find_program
-from npuprof.checks.meaning import describe_value_kind
-from npuprof.checks.view import Fault, find_nul_faults
-from npuprof.document.keys import is_no_number
-from npuprof.model import TYPE_CHECKING, Fix, suggest_name
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.checks.view import Fault
+from npuprof.model import Fix, suggest_name
 
 #: More settings with the same last name are no hint where programs add arguments.
 _FEW_NAMES = 3
-
-
-def find_form_faults(key: str, value: Any) -> list[Fault]:
-    """Return the fault of a value that no argument can have, such as a date."""
-    if not (is_no_number(value) or hasattr(value, "isoformat")):
-        return find_nul_faults(key, value, "")
-    what = (
-        f"{key} takes text, a number, true, false, a list or a table, not "
-        f"{describe_value_kind(value)}"
-    )
-    return [Fault("NP202", what, "No argument has this form.", "write it as text")]
 
 
 def build_unknown_fault(section: str, dotted: str) -> Fault:

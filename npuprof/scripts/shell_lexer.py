@@ -337,7 +337,8 @@ class _Lexer:
             self.opens_arm = False
         command.append(word)
         is_named = len(command) == 2 and command[0].keyword == "function"
-        brackets = _FUNCTION.match(self.text, self.at) if is_named or len(command) == 1 else None
+        is_first = len(command) == 1 and not word.keyword.endswith("=")
+        brackets = _FUNCTION.match(self.text, self.at) if is_named or is_first else None
         if is_named or brackets:
             command.function = command[-1].text
         self.at = brackets.end() if brackets else self.at

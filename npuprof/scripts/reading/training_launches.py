@@ -68,7 +68,9 @@ _MENTION = re.compile(
 _FLAG = re.compile(r"--[A-Za-z_]|-[A-Za-z]")
 #: Variables that contain any number of arguments.
 _SEVERAL = re.compile(
-    r"(?i).*(?:arg|argument|opt|option|param|flag|override)s?\}?|.*(?:[@*]|:\+).*"
+    r"(?i)\$\{?\w*(?:arg|argument|opt|option|param|flag|override)s?\}?|\$\{?[@*].*"
+    r"|\$\{\w+(?:\[[@*]|:?\+).*",
+    re.DOTALL,
 )
 #: What a shell replaces outside of quotes.
 _REPLACED = re.compile(r"~|.*(?:[*?]|\{[^}]*(?:,|\.\.))", re.DOTALL)

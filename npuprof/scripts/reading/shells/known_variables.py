@@ -7,6 +7,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 
 from npuprof.scripts.script_records import HERE, VariableRead, find_position
 from npuprof.scripts.shell_lexer import Command, Part, Word
@@ -20,6 +21,8 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
 DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _OPENING = frozenset(("if", "case", "for", "while", "until", "select"))
+#: Keywords before a command.
+_LEADING = ("then", "do", "else", "{", "}")
 _CLOSING = ("fi", "esac", "done")
 #: The maximum length of a constant: each may contain others several times.
 _LONGEST = 10_000
@@ -70,7 +73,7 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         if first in SETTERS:
             for argument in command[1:]:
                 values.setdefault(argument.text.partition("=")[0], []).append(None)
-        words: Sequence[Word] = command
+        words: Iterable[Word] = dropwhile(lambda word: word.keyword in _LEADING, command)
         if first in DECLARING:
             words = [word for word in command if ASSIGNMENT.match(word.text)]
         for name, word in list_assignments(words):

@@ -1,0 +1,498 @@
+"""Arguments of training programs in shell scripts: what bash passes to them is what is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from npuprof.model import Context
+from npuprof.scripts.import_resolution import open_modules
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading.file_kinds import import_script
+from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
+from npuprof.scripts.shared_bases import build_family
+
+SECTIONS = ("megatron", "verl", "args")
+#: Programs that write their arguments to a file instead of running.
+PROGRAMS = (
+    *("torchrun", "python", "python3", "msrun", "deepspeed", "accelerate", "ray"),
+    *("llamafactory-cli", "swift", "mpirun"),
+)
+_DUMP = f"""#!{sys.executable} -IS
+import json, os, sys
+with open(os.environ["DUMP"], "a") as file:
+    file.write(json.dumps(sys.argv) + "\\n")
+"""
+
+#: By shape: the script, the section, and the word before the arguments of the program. The public
+#: scripts have these shapes; names and values are made up.
+SHAPES: dict[str, tuple[str, str, str]] = {
+    # MindSpeed-MM examples/wan2.1/1.3b/i2v/pretrain.sh
+    "texts of several lines": (
+        """
+NPUS=8
+NODE_RANK=0
+TP=2
+MBS=1
+GBS=$(($MBS*4*$NPUS/$TP))
+DATA="./a.json ./b.json"
+DISTRIBUTED_ARGS="
+    --nproc_per_node $NPUS \\
+    --node_rank $NODE_RANK \\
+"
+GPT_ARGS="
+    --tensor-model-parallel-size ${TP} \\
+    --micro-batch-size ${MBS} \\
+    --global-batch-size $GBS \\
+    --num-layers 30 --lr 1.0e-5 \\
+    --weight-decay 1e-2 --adam-beta2 0.999 --clip-grad 1.0 \\
+    --no-load-optim \\
+    --data-path $DATA
+    --bf16
+"
+OUTPUT_ARGS="--save ./out --log-interval 1"
+torchrun $DISTRIBUTED_ARGS pretrain_x.py \\
+    $GPT_ARGS \\
+    $OUTPUT_ARGS \\
+    --distributed-backend nccl \\
+    2>&1 | tee train.log
+""",
+        "megatron",
+        "pretrain_x.py",
+    ),
+    # Megatron-LM examples/gpt3/train_gpt3_175b_distributed.sh
+    "arrays without quotes": (
+        """
+MODEL_ARGS=(
+    --num-layers 96 # of them
+    --hidden-size 12288
+    --train-iters 500000
+    --batch-schedule "0:16 2.4B:320 4.8B:624"
+    --lr-warmup-fraction .001
+)
+torchrun --nproc_per_node=8 pretrain_gpt.py ${MODEL_ARGS[@]} --fp16
+""",
+        "megatron",
+        "pretrain_gpt.py",
+    ),
+    # Megatron-LM examples/llama/train_llama3_8b_h100_fp8.sh
+    "arrays in quotes that grow": (
+        """
+BASE=(--a 1 --b "x y")
+ARGS=()
+ARGS+=("${BASE[@]}" --c='p q' --empty "")
+ARGS+=(-n 3 --ratio 0.50 --minus -1)
+torchrun --standalone --nnodes 1 train.py "${ARGS[@]}" --last
+""",
+        "args",
+        "train.py",
+    ),
+    # ModelZoo-PyTorch PyTorch/built-in/foundation/GLM-10B/scripts/ds_finetune_record.sh
+    "a command in a variable that eval runs": (
+        """
+MODEL="--block-lm --cloze-eval"
+LAUNCH="deepspeed --num_gpus 4 --master_port 29500"
+run_cmd="${LAUNCH} finetune.py \\
+       --deepspeed --task record \\
+       $MODEL \\
+       --seq-length 512 \\
+       --overwrite \\
+       2>&1 | tee log.txt"
+eval ${run_cmd}
+""",
+        "args",
+        "finetune.py",
+    ),
+    # MindSpeed-MM examples/diffusers/sdxl/sdxl_pretrain_fp16.sh
+    "accelerate launch": (
+        """
+size=1024
+accelerate launch --config_file c.yaml --multi_gpu --num_processes=8 \\
+  ./train_sdxl.py \\
+  --caption_column="text" --resolution=$size --random_flip \\
+  --learning_rate=1e-05 --steps=500
+""",
+        "args",
+        "./train_sdxl.py",
+    ),
+    # LLaMA-Factory examples/train_lora/qwen3_lora_sft.sh
+    "a command of a program": (
+        """
+MODEL_PATH=Org/Model-4B
+llamafactory-cli train \\
+    --model_name_or_path ${MODEL_PATH} \\
+    --do_train \\
+    --dataset identity,alpaca \\
+    --save_only_model false \\
+    --num_train_epochs 3.0
+""",
+        "args",
+        "train",
+    ),
+    # ModelZoo-PyTorch PyTorch/built-in/mlm/LAVIS/.../upernet_global_small/run.sh
+    "python -m torch.distributed.launch": (
+        """
+PORT=29500 nohup python -u -m torch.distributed.launch --nproc_per_node=8 --use_env \\
+    --master_port $PORT tools/train.py cfg.py --launcher pytorch --seed 0 --work-dir ./out &
+wait
+""",
+        "args",
+        "tools/train.py",
+    ),
+    # mindformers research/llama3_1/README.md, without its launcher script
+    "msrun": (
+        """
+msrun --worker_num=8 --local_worker_num=8 --join=True run_mindformer.py \\
+ --config x.txt --use_parallel True --run_mode train
+""",
+        "args",
+        "run_mindformer.py",
+    ),
+    # MindSpeed-MM examples/verl_examples/qwen2.5vl/train_qwen2_5_vl_7b_grpo_full.sh
+    "overrides": (
+        """
+N=4
+python3 -m verl.trainer.main_ppo --config-name=ppo_x \\
+    algorithm.adv_estimator=grpo data.train_batch_size=512 \\
+    data.path='/data/a b.parquet' \\
+    actor.optim.lr=1e-6 actor.rollout.n=$N \\
+    trainer.logger='["console","board"]' \\
+    +trainer.device=npu ++model.extra=null ~data.val \\
+    trainer.save=True "$@"
+""",
+        "verl",
+        "verl.trainer.main_ppo",
+    ),
+    "a function, a loop, and a text that grows": (
+        """
+run() {
+    local extra="--tag run"
+    torchrun --nproc_per_node 2 train.py $ALL $extra
+}
+ALL="--a 1"
+ALL="$ALL --b 2"
+ALL+=" --c '3'"
+for i in 1; do torchrun --nproc_per_node 2 other.py $ALL --x "y"; done
+""",
+        "args",
+        "other.py",
+    ),
+}
+
+
+def start_programs(folder: Path, script: str) -> list[list[str]]:
+    """Return the arguments of the programs that bash starts for a script."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in PROGRAMS:
+        (programs / name).write_text(_DUMP)
+        (programs / name).chmod(0o755)
+    dump = folder / "dump"
+    dump.touch()
+    path = f"{programs}:{os.environ['PATH']}"
+    environ = {"PATH": path, "DUMP": str(dump), "HOME": str(folder)}
+    subprocess.run(["bash", "-c", script], cwd=folder, env=environ, check=True)
+    return [json.loads(line) for line in dump.read_text().splitlines()]
+
+
+def read(text: str) -> ImportedFile:
+    return import_script("run.sh", text.encode())
+
+
+def list_arguments(imported: ImportedFile) -> list[ScriptSetting]:
+    return [setting for setting in imported.settings if setting.surface in SECTIONS]
+
+
+def write_words(setting: ScriptSetting) -> list[str]:
+    """Return an argument as the words that set it."""
+    flag = setting.name if setting.name.startswith("-") else f"--{setting.name}"
+    if setting.value is True:
+        return [flag]
+    values = setting.value if isinstance(setting.value, list) else [setting.value]
+    return [flag, *map(str, values)]
+
+
+def contains(row: list[str], words: list[str]) -> bool:
+    pairs = [*row, *(part for word in row for part in word.split("=", 1))]
+    joined = [part for word in row for part in (word.split("=", 1) if "=" in word else [word])]
+    return any(
+        words == line[at : at + len(words)]
+        for line in (row, joined, pairs)
+        for at in range(len(line))
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, row in SHAPES.items() if row[1] != "verl"])
+def test_what_is_read_is_what_bash_passes(name: str, tmp_path: Path) -> None:
+    script, section, before = SHAPES[name]
+    started = start_programs(tmp_path, script)
+    row = next(row for row in started if before in row)
+    passed = row[row.index(before) + 1 :]
+    imported = read(script)
+    records = imported.list_records(StartedProgram)
+    record = next(record for record in records if before in (record.script, record.module, "train"))
+    assert record.scope.startswith(f"{section}@")
+    settings = [setting for setting in imported.settings if setting.scope == record.scope]
+    known = [setting for setting in settings if not setting.reason]
+    for setting in known:
+        assert contains(passed, write_words(setting)), setting
+    flags = {word.split("=")[0] for word in passed if word.startswith("-") and word != "-1"}
+    assert {write_words(setting)[0] for setting in settings if setting.key} == flags
+    assert len(known) >= max(len(flags), 3)  # all of them are literal
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_an_argument_is_where_its_flag_is_written(name: str) -> None:
+    script, _, _ = SHAPES[name]
+    lines = script.split("\n")
+    settings = [setting for setting in list_arguments(read(script)) if setting.key]
+    assert len(settings) >= 3
+    for setting in settings:
+        written = lines[setting.line - 1][setting.column - 1 :]
+        flag = write_words(setting)[0] if setting.surface != "verl" else setting.name
+        assert written.lstrip("'").startswith(flag)
+
+
+def read_overrides(line: str) -> dict[str, Any]:
+    imported = read(f"python3 -m verl.trainer.main_ppo {line}\n")
+    return {
+        setting.key.removeprefix("verl."): setting.reason or setting.value
+        for setting in list_arguments(imported)
+    }
+
+
+#: By override, as a shell passes it: the value.
+OVERRIDES: dict[str, Any] = {
+    "a.b=1": 1,
+    "a.b=-2": -2,
+    "a.b=1_000": 1000,
+    "a.b=1e-6": 1e-6,
+    "a.b=.5": 0.5,
+    "a.b=True": True,
+    "a.b=false": False,
+    "a.b=null": "null",
+    "a.b=": "",
+    "a.b=text": "text",
+    "a.b=a/b-c:d": "a/b-c:d",
+    "a.b='x y'": "x y",
+    'a.b="1"': "1",
+    "a.b='it\\'s'": "it's",
+    "a.b=[1,x,true,null]": [1, "x", True, "null"],
+    "a.b=[]": [],
+    "a.b=[[1,2],['x, y']]": [[1, 2], ["x, y"]],
+    "a.b={c:1,d:[x]}": {"c": 1, "d": ["x"]},
+    "a.b=${c.d}": "${c.d}",
+    "a.b=hdfs://x/y": "hdfs://x/y",
+}
+
+
+@pytest.mark.parametrize("override", OVERRIDES)
+def test_values_of_overrides_are_those_of_hydra(override: str) -> None:
+    quoted = "'" + override.replace("'", "'\\''") + "'"
+    assert read_overrides(quoted) == {"a.b": OVERRIDES[override]}
+    overrides = pytest.importorskip("hydra.core.override_parser.overrides_parser")
+    value = overrides.OverridesParser.create().parse_override(override).value()
+    assert plain(value) == OVERRIDES[override]
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Hydra as a preset has it."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if value is None:
+        return "null"
+    return getattr(value, "text", value)
+
+
+@pytest.mark.parametrize("override", ["a.b=1,2", "a.b=glob(*)", "a.b=range(1,3)", "a.b=[1,"])
+def test_sweeps_and_functions_are_no_values(override: str) -> None:
+    assert read_overrides(f"'{override}'") == {"a.b": "is a sweep or a function of Hydra"}
+
+
+def test_keys_of_overrides_have_their_prefix() -> None:
+    read = read_overrides("+a.b=1 ++c.d=2 ~e.f --config-name=x -cp y --config-dir z 'g@h.i=j'")
+    assert read == {
+        '"+a".b': 1,
+        '"++c".d': 2,
+        '"~e".f': True,
+        "--config-name": "x",
+        "--config-path": "y",
+        "--config-dir": "z",
+        '"g@h".i': "j",
+    }
+
+
+#: Lines after ``export HCCL_BUFFSIZE=200`` or not, and the names that are read.
+FOUND: dict[str, tuple[str, list[str]]] = {
+    "a launcher": ("torchrun --nnodes 1 t.py --x 1", ["x"]),
+    "flags of the launcher without values": ("deepspeed --no_ssh --num_gpus 8 t.py --x 1", ["x"]),
+    "an unknown flag of the launcher": ("torchrun --new-one --nnodes 1 t.py --x 1", ["x"]),
+    "arguments of the launcher in a variable": ("torchrun $DIST t.py --x 1", ["x"]),
+    "a module of a launcher": ("torchrun --nnodes 1 -m pkg.train --x 1", ["x"]),
+    "a wrapper": ("timeout 10 numactl -N 0 torchrun t.py --x 1", ["x"]),
+    "an environment": ("env A=1 nohup torchrun t.py --x 1 &", ["x"]),
+    "ray": ("ray job submit --address a --no-wait -- python3 t.py --x 1", ["x"]),
+    "mpirun": ("mpirun -n 8 -x A=1 python t.py --x 1", ["x"]),
+    "a nested shell": ("bash -c 'torchrun t.py --x 1'", ["x"]),
+    "a script of msrun": (
+        'bash scripts/msrun_launcher.sh "run.py --x 1 \\\n --y True" 8',
+        ["x", "y"],
+    ),
+    "a sub-command": ("swift sft --x 1", ["x"]),
+    "a script in a variable": ("torchrun $SCRIPT --x 1", ["x"]),
+    "Megatron's flags": (
+        "python t.py --num-layers 2 --hidden-size 8 --train-iters 9",
+        ["num-layers", "hidden-size", "train-iters"],
+    ),
+    "verl": ("python -m verl.trainer.main_ppo x=1", ["x"]),
+    "variables of the catalogue": ("export HCCL_BUFFSIZE=200\npython t.py --x 1", ["x"]),
+    "no evidence": ("python tool.py --x 1", []),
+    "a launcher that is only shown": ("echo torchrun t.py --x 1", []),
+    "no script": ("torchrun --help", []),
+    "no program in Python": ("torchrun --no-python run.sh --x 1", []),
+    "other modules": ("python -m pip install --x torchrun", []),
+    "other commands": ("accelerate config --x 1; ray start --x 1; swift infer --x 1", []),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_starts_are_those_of_training_programs(name: str) -> None:
+    text, names = FOUND[name]
+    assert [setting.name for setting in list_arguments(read(f"{text}\n"))] == names
+
+
+#: Scripts of which a value is unknown: the settings with their reasons.
+UNKNOWN: dict[str, tuple[str, dict[str, str]]] = {
+    "a variable": ("torchrun t.py --x $1 --y 2", {"x": "depends on $1", "y": ""}),
+    "a variable without quotes may be several words": (
+        "torchrun t.py --x $EXTRA_ARGS --y 2",
+        {"x": "", "$EXTRA_ARGS": "depends on $EXTRA_ARGS", "y": ""},
+    ),
+    "a product of an unknown number": (
+        'N=$(wc -l < hosts)\nGBS=$((8*$N))\ntorchrun t.py --x $GBS --y 2',
+        {"x": "depends on $((8*$N))", "y": ""},
+    ),
+    "all arguments": ('torchrun t.py --x 1 "$@"', {"x": "", "$@": "depends on $@"}),
+    "a pattern": (
+        "torchrun t.py --x *.bin",
+        {"x": "depends on *.bin, which a shell replaces"},
+    ),
+    "a home folder": (
+        "torchrun t.py --x ~/data",
+        {"x": "depends on ~/data, which a shell replaces"},
+    ),
+    "a secret": ("torchrun t.py --wandb-api-key abc", {"wandb-api-key": "is a secret"}),
+    "another value in a branch": (
+        'A="--x 1"\nif [ -n "$B" ]; then A="--x 2"; fi\ntorchrun t.py $A',
+        {"$A": "depends on $A"},
+    ),
+    "another value in a function": (
+        'A="--x 1"\nset_it() { A="--x 2"; }\nset_it\ntorchrun t.py $A',
+        {"$A": "depends on $A"},
+    ),
+    "a variable that read changes": (
+        'A="--x 1"\nread A\ntorchrun t.py $A',
+        {"$A": "depends on $A"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_an_unknown_value_keeps_its_name(name: str) -> None:
+    text, reasons = UNKNOWN[name]
+    settings = list_arguments(read(f"{text}\n"))
+    assert {setting.name: setting.reason for setting in settings} == reasons
+    assert all(setting.key == "" for setting in settings if setting.name.startswith("$"))
+
+
+def test_flags_under_a_condition_are_no_part_of_the_base() -> None:
+    text = 'A="--x 1"\nif [ -n "$B" ]; then A="$A --y 2"; fi\ntorchrun t.py $A\n'
+    (draft,) = build_drafts(read(text))
+    assert draft.settings == {"args.x": 1}
+    (note,) = draft.notes
+    assert (note.setting.name, note.condition, note.value) == ("y", "[ -n $B ]", 2)
+
+
+def test_variables_of_a_sourced_file_are_in_that_file(tmp_path: Path) -> None:
+    (tmp_path / "env.sh").write_text('ARGS="\n  --x 1\n"\n')
+    run = tmp_path / "run.sh"
+    run.write_text("source ./env.sh\ntorchrun t.py $ARGS --y 2\n")
+    imported = import_script(str(run), run.read_bytes(), modules=open_modules([str(tmp_path)]))
+    found = [(Path(s.file).name, s.line, s.column, s.key) for s in list_arguments(imported)]
+    assert found == [("env.sh", 2, 3, "args.x"), ("run.sh", 2, 21, "args.y")]
+
+
+@pytest.mark.parametrize(
+    "command", ["torchrun train.py conf/a.yaml --model.b 3", "llamafactory-cli train conf/a.yaml"]
+)
+def test_a_file_that_a_command_names_is_read(command: str, tmp_path: Path) -> None:
+    """As LLaMA-Factory's README and MindSpeed-MM's train_fsdp2.py have it."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "a.yaml").write_text("model:\n  a: 1\n  b: 2\nlist: [x, y]\nnone: null\n")
+    run = tmp_path / "run.sh"
+    run.write_text(f"{command}\n")
+    imported = import_script(str(run), run.read_bytes(), modules=open_modules([str(tmp_path)]))
+    (draft,) = build_drafts(imported)
+    b = 3 if "--model.b" in command else 2
+    assert draft.settings == {"args.model.a": 1, "args.model.b": b, "args.list": ["x", "y"]}
+    run.write_text(f"{command.replace('a.yaml', 'other.yaml')}\n")
+    imported = import_script(str(run), run.read_bytes(), modules=open_modules([str(tmp_path)]))
+    assert list_arguments(imported)[0].reason == "names a file that is not in the tree"
+
+
+def test_arguments_without_a_parser_are_neither_checked_nor_found_wrong() -> None:
+    text = "export HCCL_BUFFSIZE=200\ntorchrun t.py \\\n  --tenser-parallel 1 \\\n  --x two\n"
+    imported = read(text)
+    assert check_script(imported, Context()) == []
+    count = CoverageCount()
+    count.add_file(imported)
+    count.add_unjudged(list_unjudged(imported, text.encode()))
+    assert count.coverage.checked == 1
+    assert [(seen.surface, seen.lines) for seen in count.coverage.unjudged] == [
+        ("program arguments", 2)
+    ]
+
+
+def write_script(number: int) -> str:
+    """Return one of many scripts for Megatron, which differ in a few values."""
+    shared = "\n".join(f"    --shared-{at} {at} \\" for at in range(40))
+    own = "--bf16" if number % 2 else "--fp16"
+    return f"""export HCCL_CONNECT_TIMEOUT=1200
+export TASK_QUEUE_ENABLE=2
+TP={2 ** (number % 4)}
+GPT_ARGS="
+    --tensor-model-parallel-size $TP \\
+    --num-layers {24 + number} \\
+    --hidden-size 4096 \\
+    --micro-batch-size 1 \\
+    --train-iters 2000 \\
+    --lr 1e-{number % 5 + 1} \\
+    {own} \\
+{shared}
+"
+torchrun --nproc_per_node 8 pretrain_gpt.py $GPT_ARGS --data-path $DATA
+"""
+
+
+def test_scripts_of_one_kind_share_a_base() -> None:
+    drafts = []
+    for number in range(20):
+        drafts += build_drafts(import_script(f"m{number}.sh", write_script(number).encode()))
+    family = build_family(drafts)
+    (base,) = family.bases
+    assert len(family.bases[base]) >= 45
+    texts = [family.files[leaf.name] for leaf in family.leaves]
+    assert len(texts) == 20
+    lines = [[line for line in text.splitlines() if "=" in line] for text in texts]
+    assert median(map(len, lines)) <= 15
