@@ -62,8 +62,10 @@ def find_structure(key: str) -> Structure | None:
     option = catalog.find_option(key)
     if option is not None and option.structure:
         return load_form(option.structure)
-    # an argument of a program: a table is exported as JSON text
-    return load_form("argument") if catalog.is_argument(key) else None
+    section = catalog.load_sections().get(key.partition(".")[0])
+    if not catalog.is_argument(key) or section is None or section.is_exact:
+        return None
+    return load_form("argument")  # a table is exported as JSON text
 
 
 def is_unordered(key: str) -> bool:
