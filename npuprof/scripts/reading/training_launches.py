@@ -243,6 +243,10 @@ def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[Scri
         if any(name.startswith(f"{other}.") for other in names):
             reason = "an argument around it has a value of its own"
         yield _build(path, section, word, name, value, reason)
+        last = values[-1] if values else word
+        is_list = record and record.kind in ("any", "list")
+        if len(values) > 1 and last.text == last.open_part and not (last.quoted or is_list):
+            yield _build(path, section, last, "", None, f"depends on {last.open_part}")
 
 
 def _is_flag(word: Word) -> bool:
