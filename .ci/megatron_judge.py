@@ -22,7 +22,7 @@ from unittest.mock import MagicMock
 
 #: Modules that are imported; names of others become stand-ins.
 _IMPORTED = ("argparse", "dataclasses", "enum", "json", "os", "pathlib", "re", "types", "warnings")
-_BACKENDS = Enum("AttnBackend", "flash fused unfused local auto")
+_BACKENDS = Enum("_BACKENDS", "flash fused unfused local auto")
 _SIZES = ("tensor", "pipeline", "expert")
 
 

@@ -17,7 +17,9 @@ from support.building import REPOSITORY, findings
 
 RULES = tomllib.loads((REPOSITORY / "npuprof/catalog/rules.toml").read_text())["rule"]
 TRAINING = [
-    rule for rule in RULES if {key.partition(".")[0] for key in rule["options"]} <= {"megatron", "verl"}
+    rule
+    for rule in RULES
+    if {key.partition(".")[0] for key in rule["options"]} <= {"megatron", "verl"}
 ]
 CODES = {rule["code"] for rule in TRAINING}
 #: Rules from the function that .ci/megatron_judge.py runs.
