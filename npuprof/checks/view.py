@@ -436,10 +436,17 @@ class View:
         if head == "scenario":
             return bool(self.scenario), self.scenario or "none"
         key, tail = condition.find_key(path)
-        if key in self.settings and not (self.is_converted and _is_no_flag(key)):
-            return _lookup_member(key, self.settings[key], tail)
         section = catalog.load_sections().get(head)
+        if key in self.settings and not (self.is_converted and _is_no_flag(key)):
+            operand = _lookup_member(key, self.settings[key], tail)
+            if operand[0] is not False or not section or not section.launch:
+                return operand
         if section is not None and section.launch:
+            # Hydra may read the key by an override with a prefix, or another configuration
+            if section.launch.get("syntax") == "hydra" and any(
+                name.startswith(_OTHER_OVERRIDES, len(section.prefix)) for name in self.names
+            ):
+                return None, None
             opposite = keys.format_full_key(head, f"no-{path[1]}")
             if opposite in self.settings:
                 return True, self.settings[opposite] is False
@@ -458,6 +465,10 @@ class View:
         covered = (release,) if release else self.releases
         product = point.get("product")
         return False, releases.resolve_default(option, self.scenario, covered, product)
+
+
+#: How overrides with a prefix begin, and the arguments that name another configuration.
+_OTHER_OVERRIDES = ('"+', '"~', "--config")
 
 
 @cache

@@ -266,6 +266,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     """
     closed = launch.site is not None and launch.site.closed and not launch.sets_unknown_keys
     program = find_program(launch.surface)
+    positional = program and format_full_key(program.section, program.positional)
     usable = _add_call_conditions(
         setting
         for setting in (*launch.environment, *launch.settings)
@@ -308,7 +309,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
         if certain:
             complete: tuple[str, ...] = ()
             # without it, these may be arguments that another command adds to its own
-            if program and format_full_key(program.section, program.positional) in certain:
+            if program and (not program.starts or positional in certain):
                 is_known = program.config and format_full_key(program.section, program.config)
                 if not launch.sets_unknown_keys and is_known not in {**certain, **possible}:
                     complete = (program.section, *program.tables.values())

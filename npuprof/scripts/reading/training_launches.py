@@ -238,6 +238,10 @@ def _read_flags(path: str, section: str, words: Sequence[Word]) -> Iterator[Scri
             at += 1
         value, reason = _read_values(values)
         yield _build(path, section, word, name, value, reason)
+        last = values[-1] if values else word
+        is_list = record and record.kind in ("any", "list")
+        if len(values) > 1 and last.text == last.open_part and not (last.quoted or is_list):
+            yield _build(path, section, last, "", None, f"depends on {last.open_part}")
 
 
 def _is_flag(word: Word) -> bool:
