@@ -521,12 +521,12 @@ def _trust_carried(files: dict[str, str]) -> None:
 def _find_folder_in_store(path: str | None) -> str:
     """Return the name prefix of presets in a folder, ``zoo/`` inside the store.
 
-    Empty if the folder is not in the store.
+    Empty if the folder is not in the store. Without one, ``profiles`` will be the store.
     """
     try:
         root = os.path.realpath(find_store(None, os.environ).root)
     except NpuprofError:
-        return ""
+        root = os.path.realpath("profiles")
     if path is None or path == "-":
         return ""
     name = os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")

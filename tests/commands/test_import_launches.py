@@ -68,3 +68,11 @@ def test_an_unknown_variable_is_listed_and_left(project: Path, run: Run) -> None
     text = run("import", "serve.sh").out
     assert "# serve.sh: unknown to the catalogue: MY_OWN (line 1)" in text
     assert "MY_OWN =" not in text
+
+
+def test_the_first_presets_of_a_project_find_their_base(project: Path, run: Run) -> None:
+    (project / "profiles").rmdir()
+    write(project, {"serve.sh": ROLES})
+    assert run("import", "serve.sh", "-o", "profiles/team").code == 0
+    assert 'extends = ["team/base"]' in (project / "profiles/team/serve.toml").read_text()
+    assert run("check", "team/serve", "team/serve-2").code == 0
