@@ -101,4 +101,5 @@ def test_a_preset_is_rendered_where_each_of_its_options_has_a_place(target: str)
     assert len(placed) >= (3 if target in ("atc", "ge") else 5), placed
     for name in placed:
         assert find_codes(name, ("error", "warning"), target) == set()
-        assert render_unchecked(STORE.resolve(name, target=target), target)
+        # an @file without arguments is empty: it has no comments
+        assert render_unchecked(STORE.resolve(name, target=target), target) or target == "args-file"

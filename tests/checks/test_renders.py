@@ -97,7 +97,9 @@ def test_a_clean_value_renders_to_every_target_that_has_a_place_for_it(section: 
             (key,) = preset.settings
             for target in map(renderers.load_target, renderers.load_target_index()):
                 if has_place(preset, key, target):
-                    assert target.render(preset).text, (target.file, preset.settings)
+                    done = target.render(preset)
+                    # an @file without arguments is empty: it has no comments
+                    assert done.text or done.left_out, (target.file, preset.settings)
                     rendered += 1
     assert rendered > {"options": 2000, "env": 500, "atc": 100, "estimator": 100}[section]
 
