@@ -44,7 +44,14 @@ from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
-from npuprof.system import drop_empty, find_repository_top, group_pairs, is_below, writing
+from npuprof.system import (
+    drop_empty,
+    find_repository_top,
+    group_pairs,
+    is_below,
+    join_lines,
+    writing,
+)
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, PlannedWrite
 
@@ -372,7 +379,7 @@ class _Scripts:
             escape_controls(f"{file}: no preset: {reason}") for file, reason in self.nothing.items()
         ]
         lines += [escape_controls(str(problem)) for problem in self.problems]
-        return "".join(f"{line}\n" for line in lines)
+        return join_lines(lines)
 
 
 def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:

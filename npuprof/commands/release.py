@@ -27,6 +27,7 @@ from npuprof.report.text import count_rest, format_count
 from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText, parse_version_request, parse_version_text
 from npuprof.store.worktree import list_changed_paths
+from npuprof.system import join_lines
 
 if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
@@ -261,7 +262,7 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     proposal = planned.proposal
     why = "".join(f"  {reason}\n" for reason in proposal.reasons)
     why += f"  was {proposal.former}\n" if proposal.former else ""
-    parents = "".join(f"{parent}\n" for parent in planned.record.parents)
+    parents = join_lines(planned.record.parents)
     changes = text_changes.format_pair_text(planned.pair) if planned.pair else ""
     details = (
         f"{proposal.step}: {VersionText(proposal.number)} is next\n"

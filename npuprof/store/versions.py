@@ -24,6 +24,7 @@ from functools import cache
 from npuprof.document.profile import FORM
 from npuprof.model import Record, has_only_digits
 from npuprof.store import strip_revision
+from npuprof.system import join_lines
 
 # Strings, compiled on first use: many commands import this, few read versions.
 _PART = r"(?:0|[1-9]\d{0,8})"
@@ -186,7 +187,7 @@ class ReleaseRecord(Record):
             f"Preset-Digest: {self.preset_digest}",
             f"Digest-Form: {self.form}",
         ]
-        return "".join(f"{line}\n" for line in (*lines, *map(str, self.parents)))
+        return join_lines((*lines, *map(str, self.parents)))
 
 
 class Version(Record):

@@ -105,6 +105,11 @@ def drop_empty(fields: Mapping[Key, Value]) -> dict[Key, Value]:
     return {name: value for name, value in fields.items() if value}
 
 
+def join_lines(lines: Iterable[object]) -> str:
+    """Return lines as one text, each with its line end."""
+    return "".join(f"{line}\n" for line in lines)
+
+
 def is_list_of(kind: type | tuple[type, ...], value: object) -> bool:
     """Return whether a value is a list whose items are all of a type."""
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.model import TYPE_CHECKING, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git, GitObject
-from npuprof.system import group_pairs
+from npuprof.system import group_pairs, join_lines
 
 if TYPE_CHECKING:
     from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
@@ -317,7 +317,7 @@ class Reachability:
             "--branches",
             "--remotes",
             "--stdin",
-            stdin="".join(f"{start}\n" for start in starts).encode(),
+            stdin=join_lines(starts).encode(),
         )
         masks: dict[str, int] = {}
         own: dict[str, int] = {}

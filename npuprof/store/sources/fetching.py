@@ -37,6 +37,7 @@ from npuprof.store.sources.mirrorgit import (
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import is_version_tag
+from npuprof.system import join_lines
 
 #: Seconds without data before a remote is given up, unless ``$NPUPROF_TIMEOUT`` is set.
 TIMEOUT = 60.0
@@ -218,7 +219,7 @@ def _are_pinned(git: MirrorGit, commits: list[str]) -> bool:
     # cheaper than the walk below, which fails for lost objects
     if not all(f"{LOCKED}{commit}" in refs for commit in commits):
         return False
-    lines = "".join(f"{commit}\n" for commit in commits).encode()
+    lines = join_lines(commits).encode()
     return git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=lines).code == 0
 
 

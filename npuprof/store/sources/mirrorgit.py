@@ -19,6 +19,7 @@ from npuprof.store.sources.mirror import (
     require_own_folder,
 )
 from npuprof.store.versions import YANKED, is_version_tag
+from npuprof.system import join_lines
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree, make_tree
@@ -169,7 +170,7 @@ def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
 
 def list_reached(git: Git, tips: Iterable[str]) -> set[str]:
     """Return the commits in the history of objects, by id. Raises NpuprofError."""
-    lines = "".join(f"{tip}\n" for tip in tips).encode()
+    lines = join_lines(tips).encode()
     return set(git.run_command("rev-list", "--stdin", stdin=lines).decode().split())
 
 
@@ -211,7 +212,7 @@ def write_refs(git: Git, lines: list[str]) -> None:
             # a symbolic ref of the mirror would lead to another one
             "--no-deref",
             "--stdin",
-            stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
+            stdin=os.fsencode(join_lines(lines)),
         )
 
 
