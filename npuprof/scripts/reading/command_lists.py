@@ -104,7 +104,7 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
             and "--model" not in [word.text for word in words]
         ):
             chosen = [(model, here), *chosen]
-        branches = {(path, word.line, word.column): more for word, more in chosen}
+        branches = {(path, *word.position): more for word, more in chosen}
         known = next(filter(None, map(visitor.launches.get, branches)), "")
         for setting in read_arguments(path, program, [word for word, _ in chosen], ""):
             known = known or setting.scope
@@ -218,7 +218,7 @@ def _read_text(visitor: Visitor, word: Word) -> Launches:
     )
     if " " not in text or text[0] in "-{" or not mentions_program(text.encode(errors="replace")):
         return {}
-    path, place = visitor.module.path, (word.line, word.column)
+    path, place = visitor.module.path, word.position
     for command in parse_shell_commands(text):
         words = [inner.with_position(*place) for inner in command]
         for inner in words:
