@@ -300,7 +300,7 @@ class _Explained:
             return [_describe_author(origin)] if origin else []
         winners = []
         for path, leaf in list_leaves(value):
-            location = keys.format_key_path("", path).lstrip(".") or "itself"
+            location = keys.format_path(path) or "itself"
             author = _describe_author(leaf.origin)
             winners.append(f"{format_toml_value(leaf.value)} at {location}: {author}")
         return winners

@@ -407,7 +407,7 @@ def _format_location(path: Path) -> str:
     if path[:1] == ("override",) and len(path) > 1:
         match, _, _ = str(path[1]).rpartition(" ")  # without the number of equal ones
         return keys.format_key_path(f"override {match}", path[2:])
-    return keys.format_key_path("", path).lstrip(".") or "the end of the file"
+    return keys.format_path(path) or "the end of the file"
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
         )
     faults = sidecar.structure.faults(sidecar.value)
     for fault_inside in faults:
-        path = keys.format_key_path("", fault_inside.path).lstrip(".") or key
+        path = keys.format_path(fault_inside.path) or key
         what = f"{path}: {fault_inside.what}"
         fault = Fault("NP821", what, named, fault_inside.hint, fault_inside.path)
         yield _build_finding(sidecar, fault)
