@@ -50,6 +50,7 @@ from npuprof.system import (
     group_pairs,
     is_below,
     join_lines,
+    join_normal,
     writing,
 )
 from npuprof.system.files import is_stream, make_folder
@@ -387,7 +388,7 @@ def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:
     by_path = {os.path.normpath(file.file): file for file in files}
     for path, file in list(by_path.items()):
         for name, _ in read_listed_sidecars(file.text) if file.text.startswith("# Gen") else ():
-            if beside := by_path.pop(os.path.normpath(os.path.join(path, "..", name)), None):
+            if beside := by_path.pop(join_normal(path, "..", name), None):
                 by_path[path] = file = file._replace(
                     settings=(*file.settings, *beside.settings),
                     problems=(*file.problems, *beside.problems),

@@ -140,8 +140,7 @@ def find_removals(
                 assign_at_path(parsed, inner_path, MISSING)
                 assign_at_path(data, value_path, parsed)
                 notes.append(
-                    f"{keys.format_path(value_path)} "
-                    "was text and is written as a table now"
+                    f"{keys.format_path(value_path)} was text and is written as a table now"
                 )
                 yield PathChange(value_path, parsed)
         elif find_at_path(data, full_path) is not MISSING:

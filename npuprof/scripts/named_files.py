@@ -19,7 +19,7 @@ from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.scripts.script_records import ImportedFile, Position, ScriptSetting, find_position
-from npuprof.system import is_below
+from npuprof.system import is_below, join_normal
 from npuprof.system.files import read_plain_file
 
 
@@ -71,7 +71,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     if not named or "\0" in named:  # with NUL, the functions of os.path raise ValueError
         return None
     for folder in dict.fromkeys((home, *folders)):
-        path = os.path.normpath(os.path.join(folder, named))
+        path = join_normal(folder, named)
         if os.path.isfile(path) and any(is_below(path, top) for top in (home or ".", *folders)):
             return path
     return None
