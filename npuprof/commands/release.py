@@ -5,6 +5,8 @@ Version numbers are proposed from the changes.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.compare import text_changes
@@ -388,7 +390,7 @@ def _require_free_number(
     )
     below = max(
         (version for version in (last, *same) if version),
-        key=lambda version: version.text.order,
+        key=attrgetter("text.order"),
         default=None,
     )
     tag = f"{name}/v{number}"

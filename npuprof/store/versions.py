@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from operator import attrgetter
 
 from npuprof.document.profile import FORM
 from npuprof.model import Record, has_only_digits
@@ -368,7 +369,7 @@ def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRe
     """Return the tags that a request selects, newest first."""
     return sorted(
         (ref for ref in refs if request.accepts(ref.text)),
-        key=lambda ref: ref.text.order,
+        key=attrgetter("text.order"),
         reverse=True,
     )
 

@@ -142,7 +142,7 @@ class _NotebookReading:
         if script.tree is not None:
             return code
         # Script reports several faults: the one with a line says where
-        fault = max(script.problems, key=lambda problem: problem.line)
+        fault = max(script.problems, key=attrgetter("line"))
         line = first + min(fault.line or 1, len(texts)) - 1
         what = fault.message.replace("the file", f"cell {number}", 1)
         why = "Nothing in the cell was read; the other cells were."

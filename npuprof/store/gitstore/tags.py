@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from npuprof.model import TYPE_CHECKING, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git, GitObject
@@ -33,7 +34,7 @@ class ReleaseTags:
         if self._tags is None:
             refs = sorted(
                 [*list_tag_refs(self.git, "refs/tags/"), *self._proposed],
-                key=lambda ref: ref.sort_key,
+                key=attrgetter("sort_key"),
             )
             self._tags = {**_group_by_name(refs), "": refs}
         return self._tags.get(name, [])
@@ -60,7 +61,7 @@ class ReleaseTags:
         new = [
             ref for ref, version in zip(proposed, versions, strict=True) if version.commit == commit
         ]
-        return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
+        return sorted([*refs, *new], key=attrgetter("sort_key")) if new else refs
 
     def is_version_reachable(self, name: str, text: VersionText, commit: str) -> bool:
         """Return whether the tag of a version is in a commit's history. Raises NpuprofError."""
@@ -189,7 +190,7 @@ class ReleaseTags:
             if text is not None and (tag_object := self.git.read_object(oid)):
                 ref = TagRef("", text, oid)
                 versions.append(parse_tag_object(ref, tag_object.content))
-        return sorted(versions, key=lambda version: version.text.order)
+        return sorted(versions, key=attrgetter("text.order"))
 
     def clear_versions(self) -> None:
         """Clear the cache of released versions."""
@@ -258,7 +259,7 @@ def list_tag_refs(git: Git, *arguments: str, annotated: bool = False) -> list[Ta
         kind, oid, name = line.split(" ", 2)
         if kind == "tag" and (ref := parse_tag_ref(name, oid)):
             refs.append(ref)
-    return sorted(refs, key=lambda ref: ref.sort_key)
+    return sorted(refs, key=attrgetter("sort_key"))
 
 
 class CommitGraph(Record):
