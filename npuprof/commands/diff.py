@@ -373,7 +373,7 @@ def _compare_around(before: Config, after: Config) -> DiffContext:
 
     Raises NpuprofError.
     """
-    authors = [config.lineage[-1] for config in (before, after) if config.lineage]
+    authors = [config.profile for config in (before, after) if config.lineage]
     if not any(author.key.startswith(_RECORD) for author in authors):
         return DiffContext()
     from npuprof.runs import ranks, run_records
@@ -410,7 +410,7 @@ def _compare_around(before: Config, after: Config) -> DiffContext:
 
 def _is_evidence(config: Config) -> bool:
     """Return whether a config was reconstructed from the logs of a run."""
-    return bool(config.lineage) and config.lineage[-1].key.startswith(_EVIDENCE)
+    return bool(config.lineage) and config.profile.key.startswith(_EVIDENCE)
 
 
 def _omit_unlogged(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
@@ -454,7 +454,7 @@ def _list_unlogged(
     """
     from npuprof.runs import imported
 
-    evidence = imported.find_evidence(run.lineage[-1])
+    evidence = imported.find_evidence(run.profile)
     agreeing = imported.compare_with_logs(config.options, evidence) if evidence is not None else {}
     omitted = []
     for change in pair.changes:

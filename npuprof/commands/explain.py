@@ -85,9 +85,9 @@ def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
     """
     value = config.find_profile_value(name)
     origin = config.find_profile_origin(name)
-    if value is None and config.lineage and name in config.lineage[-1].table:
-        value = config.lineage[-1].table[name]
-        origin = config.lineage[-1].origin("profile", name)
+    if value is None and config.lineage and name in config.profile.table:
+        value = config.profile.table[name]
+        origin = config.profile.origin("profile", name)
     meaning = PROFILE_KEYS[name.partition(".")[0]].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
     rules = _list_team_rules(config, name)

@@ -35,7 +35,7 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
     owners_of = {}
     for pair in survey.different_pairs:
         config = pair.after or pair.before
-        declared = config.lineage[-1].table.get("owner") if config else None
+        declared = config.profile.table.get("owner") if config else None
         listed = match_owners(rules, at.source_path(pair.name))
         owners = dict.fromkeys(filter(None, (declared, *listed)))
         if owners:

@@ -263,7 +263,7 @@ class ContextMap:
 
     def find_idle_overrides(self) -> list[int]:
         """Return the indexes of the profile's own overrides that apply in none of the contexts."""
-        own = len(self._config.lineage[-1].overrides)
+        own = len(self._config.profile.overrides)
         # the profile is the last of its lineage, and so are its overrides
         first = len(self._overrides) - own
         return [index for index in range(own) if not self._active >> first + index & 1]
@@ -311,7 +311,7 @@ class ContextMap:
         if requested := self._config.context.find_value(axis):
             return [requested]
         if axis in self.declared:
-            declared = self._config.resolver.lookups.find_axes(self._config.lineage[-1]) or {}
+            declared = self._config.resolver.lookups.find_axes(self._config.profile) or {}
             values = self._config.axes.get(axis) or declared.get(axis) or self._list_named(axis)
             return [_OPEN, *values]
         if axis == "product":
@@ -453,7 +453,7 @@ class ContextMap:
         config, scenario = self._config, point.scenario
         claims = {**config.claims}
         if scenario and scenario != config.scenario:
-            claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
+            claims["scenario"] = Claim(scenario, config.profile.origin("profile"))
         # any value of a stretch would do: the same overrides apply to all of them
         values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
         resolver = config.resolver.for_context(
