@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from npuprof.edit.preset_file import format_difference
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, raise_any
 from npuprof.renderers.placing import plan_sidecars
 from npuprof.renderers.stamp import read_listed_sidecars
 from npuprof.report import Answer
@@ -85,8 +85,7 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
     Raises NpuprofError, and then writes nothing; also for edited blocks, unless forced.
     """
     plan = plan_blocks(files, how.force, below)
-    if plan.rejections:
-        raise NpuprofError(plan.rejections)
+    raise_any(plan.rejections)
     names = ", ".join(map(escape_controls, plan.writes))
     if how.dry_run:
         return Answer(

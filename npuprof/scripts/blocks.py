@@ -22,6 +22,7 @@ from npuprof.model import (
     Record,
     build_error,
     build_usage_error,
+    raise_any,
 )
 from npuprof.renderers import Rendered, add_render_header, collect_sidecars, find_left_out_sections
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
@@ -114,8 +115,7 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
             begin = None
     if begin:
         add_fault(first, "the block has no end")
-    if faults:
-        raise NpuprofError(faults)
+    raise_any(faults)
     return marked
 
 

@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.framework import argument, flag
 from npuprof.commands.framework.parameters import StoreVerb
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, raise_any
 from npuprof.report import Answer
 from npuprof.store import spec
 
@@ -40,8 +40,7 @@ class Remove(StoreVerb):
             for parent in (files.iterate_references() if not self.force else ())
             if parent.reference.partition(":")[0] == source.name
         ]
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
         remaining = {
             name: locked for name, locked in files.lock.sources.items() if name != source.name
         }

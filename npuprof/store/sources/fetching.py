@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from urllib.parse import quote
 
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import Finding, NpuprofError, Record, build_error, raise_any
 from npuprof.store.sources.failures import build_failure, build_fetch_error
 from npuprof.store.sources.mirror import LOCKED, find_mirror_folder
 from npuprof.store.sources.mirrorgit import (
@@ -263,8 +263,7 @@ class Talker:
                 tag = name.removeprefix(TAGS)
                 # before anything is fetched: a moved tag may lead to a commit of anybody
                 problems.append(self._build_mismatch_finding(tag, locked, now))
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
         outside = self._fetch_history(git, remote, commits, rev)
         # a commit that the server gives out without a ref is a fork's, not a lost one
         lacking = [commit for commit in outside if not self._offers(git, commit)]
