@@ -41,7 +41,7 @@ from npuprof.scripts.shared_bases import Family, build_family
 from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
-from npuprof.system import find_real_folder, writing
+from npuprof.system import decode_safely, find_real_folder, writing
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
 
@@ -390,8 +390,8 @@ class _Report(Record):
 def _format_differences(writes: list[PlannedWrite]) -> str:
     shown = ""
     for file in writes:
-        before = file.known.decode(errors="replace") if file.known else None
-        after = (file.content or b"").decode(errors="replace")
+        before = decode_safely(file.known) if file.known else None
+        after = decode_safely(file.content or b"")
         shown += format_difference(file.path, before, after)
     return shown
 

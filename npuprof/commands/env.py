@@ -163,8 +163,7 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
     """Raise NpuprofError with all values that cannot be written."""
     from npuprof.renderers.environment import build_export_finding
 
-    problems = [build_export_finding(config, name, reason) for name, reason in reasons if reason]
-    raise_any(problems)
+    raise_any([build_export_finding(config, name, reason) for name, reason in reasons if reason])
 
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:

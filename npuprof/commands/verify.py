@@ -153,17 +153,18 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
         return
     released = {ref.name for ref in workspace.store.repository.list_tag_refs()}
     known = {*released, *workspace.store.names(), WHOLE_STORE}
-    problems = [
-        Finding(
-            "NP008",
-            f"no preset {name!r} was ever released, and there is none",
-            "",
-            did_you_mean(name, known, "npuprof list --versions"),
-        )
-        for name in names
-        if name not in known
-    ]
-    raise_any(problems)
+    raise_any(
+        [
+            Finding(
+                "NP008",
+                f"no preset {name!r} was ever released, and there is none",
+                "",
+                did_you_mean(name, known, "npuprof list --versions"),
+            )
+            for name in names
+            if name not in known
+        ]
+    )
 
 
 def _count_states(states: list[str]) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from npuprof.model import TRUST_CODES, TYPE_CHECKING, Fields, Finding, Record, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
-from npuprof.system import lazy_pattern
+from npuprof.system import decode_safely, lazy_pattern
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _split_text(path: str, text: str | None) -> list[str]:
     """Return the lines of a text, or of the file at a path if there is none."""
     if text is None:
         try:
-            text = read_plain_file(path).decode(errors="replace")
+            text = decode_safely(read_plain_file(path))
         except (OSError, ValueError):
             return []
     return text.split("\n")

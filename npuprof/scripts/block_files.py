@@ -15,7 +15,7 @@ from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import RefreshedBlock
-from npuprof.system import writing
+from npuprof.system import decode_safely, writing
 from npuprof.system.writing import PlannedWrite
 
 
@@ -63,12 +63,8 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         if new != file.known:
             _require_encodable(path, file.data, due)
             writes[path] = PlannedWrite(path, new, file.known, below)
-            shown.append(
-                format_difference(
-                    path, file.known.decode(errors="replace"), new.decode(errors="replace")
-                )
-            )
-        listed = read_listed_sidecars(file.known.decode(errors="replace"))
+            shown.append(format_difference(path, decode_safely(file.known), decode_safely(new)))
+        listed = read_listed_sidecars(decode_safely(file.known))
         # also of blocks that are up to date: a file of theirs may be missing
         for change in file.changes:
             sidecars, clashes = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)

@@ -25,7 +25,7 @@ from operator import attrgetter
 from npuprof.document.profile import FORM
 from npuprof.model import Record, has_only_digits
 from npuprof.store import strip_revision
-from npuprof.system import join_lines
+from npuprof.system import decode_safely, join_lines
 
 # Strings, compiled on first use: many commands import this, few read versions.
 _PART = r"(?:0|[1-9]\d{0,8})"
@@ -287,7 +287,7 @@ def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
 
 def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     """Return the version of an annotated tag, from its git object."""
-    head, _, message = raw.decode(errors="replace").partition("\n\n")
+    head, _, message = decode_safely(raw).partition("\n\n")
     headers = dict(line.partition(" ")[::2] for line in head.split("\n"))
     tagger = re.search(_TAGGER, head, re.MULTILINE)
     return Version(

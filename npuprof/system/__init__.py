@@ -110,6 +110,11 @@ def join_lines(lines: Iterable[object]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def decode_safely(data: bytes) -> str:
+    """Return bytes as text, with U+FFFD for what is not UTF-8."""
+    return data.decode(errors="replace")
+
+
 def find_real_folder(path: str) -> str:
     """Return the folder that contains a file, links followed."""
     return os.path.dirname(os.path.realpath(path))

@@ -27,20 +27,21 @@ class Remove(StoreVerb):
         files = spec.open_project_files(self.store)
         (source,) = files.select_sources([self.name])
         hint = "take it out of extends first, copy the preset in, or say --force"
-        problems = [
-            Finding(
-                "NP042",
-                f"{parent.preset} extends {parent.reference}",
-                "",
-                hint,
-                parent.origin,
-                "profile.extends",
-                (parent.preset,),
-            )
-            for parent in (files.iterate_references() if not self.force else ())
-            if parent.reference.partition(":")[0] == source.name
-        ]
-        raise_any(problems)
+        raise_any(
+            [
+                Finding(
+                    "NP042",
+                    f"{parent.preset} extends {parent.reference}",
+                    "",
+                    hint,
+                    parent.origin,
+                    "profile.extends",
+                    (parent.preset,),
+                )
+                for parent in (files.iterate_references() if not self.force else ())
+                if parent.reference.partition(":")[0] == source.name
+            ]
+        )
         remaining = {
             name: locked for name, locked in files.lock.sources.items() if name != source.name
         }

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from npuprof.model import TYPE_CHECKING, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git, GitObject
-from npuprof.system import group_pairs, join_lines
+from npuprof.system import decode_safely, group_pairs, join_lines
 
 if TYPE_CHECKING:
     from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
@@ -181,7 +181,7 @@ class ReleaseTags:
         versions = []
         from npuprof.store.versions import YANKED, TagRef, parse_tag_object, parse_version_text
 
-        for line in listed.decode(errors="replace").splitlines():
+        for line in decode_safely(listed).splitlines():
             kind, oid, tag = line.split(" ", 2)
             # a lightweight tag has no record, so it is not a release
             if kind != "tag" or tag.endswith(YANKED):
@@ -238,7 +238,7 @@ def _read_yank_reason(mark: GitObject) -> str:
     """Return the reason in the tag that marks a version as yanked: its subject, on one line."""
     message = ""
     if mark.type == "tag":
-        message = mark.content.partition(b"\n\n")[2].decode(errors="replace")
+        message = decode_safely(mark.content.partition(b"\n\n")[2])
     subject = message.partition("\n\n")[0].partition("\n-----BEGIN ")[0]  # without a signature
     return " ".join(subject.split()) or "no reason is given"
 
@@ -255,7 +255,7 @@ def list_tag_refs(git: Git, *arguments: str, annotated: bool = False) -> list[Ta
     from npuprof.store.versions import parse_tag_ref
 
     refs = []
-    for line in listed.decode(errors="replace").splitlines():
+    for line in decode_safely(listed).splitlines():
         kind, oid, name = line.split(" ", 2)
         if kind == "tag" and (ref := parse_tag_ref(name, oid)):
             refs.append(ref)

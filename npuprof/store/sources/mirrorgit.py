@@ -19,7 +19,7 @@ from npuprof.store.sources.mirror import (
     require_own_folder,
 )
 from npuprof.store.versions import YANKED, is_version_tag
-from npuprof.system import join_lines
+from npuprof.system import decode_safely, join_lines
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree, make_tree
@@ -51,9 +51,7 @@ class MirrorGit(Git):
 
     def build_refusal(self, reason: bytes) -> NpuprofError:
         """Return git's error: another owner, an obstacle, else a damaged mirror."""
-        return NpuprofError(
-            build_mirror_finding(self._label, self.bare, reason.decode(errors="replace"))
-        )
+        return NpuprofError(build_mirror_finding(self._label, self.bare, decode_safely(reason)))
 
     def make(self, has_long_ids: bool = False) -> None:
         """Create the mirror, with SHA-256 ids if ``has_long_ids``.

@@ -19,7 +19,7 @@ from npuprof.model import TYPE_CHECKING, Record
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_cache_error
-from npuprof.system import join_lines, processes
+from npuprof.system import decode_safely, join_lines, processes
 from npuprof.system.files import describe_os_error
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class _Messages:
         return "\n".join(self._lines)
 
     def _add_line(self, line: bytes) -> None:
-        text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
+        text = decode_safely(line[:_MOST_BYTES]).rstrip()
         if _PROGRESS.fullmatch(text):
             self._show(f"fetching: {text}")
         elif text:
