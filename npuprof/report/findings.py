@@ -158,9 +158,9 @@ def format_json_findings(
     )
 
 
-def strip_lines(message: str) -> str:
+def strip_lines(finding: Finding) -> str:
     """Return a message without line numbers, so that it stays the same when lines move."""
-    return _LINE.sub(r"\1", message)
+    return _LINE.sub(r"\1", finding.message)
 
 
 #: The formats whose paths another program opens in the work tree.

@@ -217,7 +217,7 @@ class ContextMap:
 
         Together they cover every context that the preset supports.
         """
-        return self._find_regions_of(self.find_kinds(settings), _OPEN, unasked=False)
+        return self._find_regions_of(settings, _OPEN, unasked=False)
 
     def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
         """Return the regions in which some settings differ for a target that was not requested.
@@ -228,11 +228,12 @@ class ContextMap:
         """
         # one region for all targets that no override names
         there = target if target in self.named_targets else _OPEN
-        return self._find_regions_of(self.find_kinds(settings), there, unasked=True)
+        return self._find_regions_of(settings, there, unasked=True)
 
     def _find_regions_of(
-        self, kinds: tuple[int, ...], target: str | None, unasked: bool
+        self, settings: Collection[str], target: str | None, unasked: bool
     ) -> list[Region]:
+        kinds = self.find_kinds(settings)
         key = kinds, target, unasked
         if key not in self._regions:
             pairs = zip(kinds, self._points, strict=True)

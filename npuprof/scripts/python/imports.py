@@ -116,9 +116,7 @@ class Modules:
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
         #: Returns the names of a module's functions and classes.
         self.list_defined = cache(
-            lambda path: frozenset(
-                decode_safely(name) for name in _DEFINED.findall(self.read(path))
-            )
+            lambda path: frozenset(map(decode_safely, _DEFINED.findall(self.read(path))))
         )
         self._supplied: dict[str, frozenset[bytes]] = {}
         #: the modules of the current script
