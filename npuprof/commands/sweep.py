@@ -160,7 +160,7 @@ class Sweep(PrintingVerb, ContextVerb):
         """
         engine = self._split_targets()
         metrics = self._parse_metrics()
-        setup = build_setup(self, metrics, self.to or "session")
+        setup = build_setup(self, metrics)
         axes = tuple(build_axes(self.vary, self.mixin))
         combinations = self._combine(setup, axes)
         configs = list_configs(combinations)
