@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 
 #: True for type checkers, which go by the name: importing ``typing`` for it takes too long.
@@ -507,6 +507,12 @@ class NpuprofError(Exception):
 
     def __repr__(self) -> str:
         return f"NpuprofError({str(self)!r})"
+
+
+def raise_any(findings: Finding | Collection[Finding] | None) -> None:
+    """Raise NpuprofError if there are findings."""
+    if findings:
+        raise NpuprofError(findings)
 
 
 def select_errors(findings: Iterable[Finding]) -> list[Finding]:

@@ -110,7 +110,7 @@ def check_before_export(config: Config) -> list[Finding]:
     """
     findings = fold_findings(check_config(config, notes=False, everywhere=False))
     if config.abstract:
-        origin = config.lineage[-1].origin("profile", "abstract")
+        origin = config.profile.origin("profile", "abstract")
         why = "An abstract preset exists only to be extended, and may be incomplete."
         hint = (
             "extend it, or compose it with another preset: "

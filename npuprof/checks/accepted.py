@@ -99,7 +99,7 @@ def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
 
     An entry of npuprof.toml applies to each member that its glob matches.
     """
-    own = config.lineage[-1]
+    own = config.profile
     for member in config.lineage:
         yield from ((member, ignore) for ignore in member.ignores)
         policy = config.policy if member is own else None
@@ -170,7 +170,7 @@ def _list_catalogue_reads() -> dict[str, tuple[str, ...]]:
 
 def check_ignores(config: Config) -> Iterator[Finding]:
     """Yield the entries of the profile's own ``ignore`` whose codes cannot be accepted."""
-    for ignore in config.lineage[-1].ignores:
+    for ignore in config.profile.ignores:
         if fault := find_acceptance_fault(ignore.code):
             what, why = f"ignore names {ignore.code}: {fault}", "This finding is always reported."
             yield catalog.build_finding(
@@ -189,7 +189,7 @@ def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -
     used = {_identify_entry(item.ignore) for item in accepted}
     findings = {}
     for config in configs:
-        own = config.lineage[-1]
+        own = config.profile
         for ignore in (*own.ignores, *(config.policy.ignores if config.policy else ())):
             identity = _identify_entry(ignore)
             if identity in used or find_acceptance_fault(ignore.code):

@@ -88,7 +88,7 @@ def _find_unfitting_overrides(view: View) -> Iterator[int]:
         is_offline = targets.find_surface(target) == "atc"
         return target not in _ANY_SCENARIO and is_offline != is_converted
 
-    for index, override in enumerate(view.config.lineage[-1].overrides):
+    for index, override in enumerate(view.config.profile.overrides):
         names = override.match.get("target", ())
         if names and all(map(is_unfitting, names)):
             yield index
@@ -212,7 +212,7 @@ def _excuse_unrequested(finding: Finding, contexts: list[tuple[str, ...]]) -> Fi
 
 def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[Finding]:
     """Yield a preset's own overrides that never apply, and the faults of their values alone."""
-    profile = view.config.lineage[-1]
+    profile = view.config.profile
     for index in idle:
         override = profile.overrides[index]
         if view.config.context == Context() and not any(scope.find_match_faults(override.match)):

@@ -15,8 +15,6 @@ from npuprof.model import TYPE_CHECKING, Finding, Record
 from npuprof.system import group_pairs
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.checks.rules import KeyFilter
 
 
@@ -57,7 +55,7 @@ def _check_sizes(
         pair = [setters_by_flag[flag][0], setters_by_flag[counted_flag][0]]
         counter, counted = catalog.find_flag(flag), catalog.find_flag(counted_flag)
         if counter and counted and all(map(view.is_decided, pair)) and about(pair):
-            text, counted_text = (_format_value(view.settings[key], key) for key in pair)
+            text, counted_text = (_format_value(view, key) for key in pair)
             if fault := _find_size_fault(counter, text, counted, counted_text):
                 yield view.build_finding(fault, pair[0])
 
@@ -150,7 +148,7 @@ def _check_requirements(
 ) -> Iterator[Finding]:
     """Yield the flags that another flag requires and that are certainly missing."""
     if flag.requires_unless and (
-        not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless
+        not view.is_decided(key) or _format_value(view, key) in flag.requires_unless
     ):
         return
     for requirement in flag.requires:
@@ -170,8 +168,7 @@ def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -
     """Return whether a flag is set as required, or may be."""
     if setters := setters_by_flag.get(term.name):
         return not term.values or any(
-            not view.is_decided(key) or term.is_met_by(_format_value(view.settings[key], key))
-            for key in setters
+            not view.is_decided(key) or term.is_met_by(_format_value(view, key)) for key in setters
         )
     flag = catalog.find_flag(term.name)
     is_required = flag is not None and flag.required
@@ -221,7 +218,7 @@ def _check_conflict(
 
 def _is_certainly(view: View, key: str, text: str) -> bool:
     """Return whether a setting has a value in every context of the view, as ATC reads it."""
-    return view.is_decided(key) and _format_value(view.settings[key], key) == text
+    return view.is_decided(key) and _format_value(view, key) == text
 
 
 def _check_chip(view: View, about: KeyFilter) -> Iterator[Finding]:
@@ -245,7 +242,7 @@ def _check_chip(view: View, about: KeyFilter) -> Iterator[Finding]:
 
 def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator[Finding]:
     """Yield the finding for a flag and its equivalent option with different values."""
-    first, second = (_format_value(view.settings[key], key) for key in (option, own))
+    first, second = (_format_value(view, key) for key in (option, own))
     if first != second:
         what = (
             f"--{flag} is {format_short_value(first)} by {option} and "
@@ -256,9 +253,9 @@ def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator
         yield view.build_finding(Fault("NP912", what, why, hint, severity="error"), own)
 
 
-def _format_value(value: Any, key: str) -> str:
-    """Return a value as ATC reads it."""
-    option = catalog.find_option(key)
+def _format_value(view: View, key: str) -> str:
+    """Return the value of a setting as ATC reads it."""
+    option, value = catalog.find_option(key), view.settings[key]
     return keys.format_plain_value(value if option is None else encode_flag_value(option, value))
 
 

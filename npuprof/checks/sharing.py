@@ -485,7 +485,7 @@ def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
 
 def check_dead_steps(view: View) -> Iterator[Finding]:
     """Yield the profile's own steps that change nothing."""
-    profile = view.config.lineage[-1]
+    profile = view.config.profile
     if not profile.document.text:
         return
     lineage = view.config.lineage

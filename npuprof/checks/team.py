@@ -96,7 +96,7 @@ def _build_finding(
     if key or not view.config.lineage:
         return ConditionalFinding(view.build_finding(fault, key), conditions)
     # Nothing that the rule reads is set: the finding is at the preset's first section.
-    own = view.config.lineage[-1]
+    own = view.config.profile
     sections = [name for name in ("profile", *own.document.data) if name in own.document.data]
     origin = own.origin(*sections[:1])
     return ConditionalFinding(view.build_finding(fault, next(iter(reads), ""), origin), conditions)

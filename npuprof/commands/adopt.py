@@ -41,7 +41,7 @@ from npuprof.scripts.shared_bases import Family, build_family
 from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
-from npuprof.system import writing
+from npuprof.system import decode_safely, find_real_folder, writing
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
 
@@ -112,7 +112,7 @@ class Adopt(Verb):
             rest = [draft for draft in rest if draft.file not in rejected]
             standing = [(file, name) for file, name in standing if file not in rejected]
             proposal = self._propose(rest, below, known, home)
-        script_folders = {os.path.dirname(os.path.realpath(path)) for path in scripts}
+        script_folders = set(map(find_real_folder, scripts))
         with lock_folders([home.root, *script_folders]):
             adoption = plan_adoption(
                 scripts,
@@ -390,8 +390,8 @@ class _Report(Record):
 def _format_differences(writes: list[PlannedWrite]) -> str:
     shown = ""
     for file in writes:
-        before = file.known.decode(errors="replace") if file.known else None
-        after = (file.content or b"").decode(errors="replace")
+        before = decode_safely(file.known) if file.known else None
+        after = decode_safely(file.content or b"")
         shown += format_difference(file.path, before, after)
     return shown
 

@@ -105,7 +105,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
         """
         parse_tolerance(self.tolerance, 1.0)  # checked before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
-        setup = build_setup(self, metrics, self.to or "session")
+        setup = build_setup(self, metrics)
         workspace = open_workspace(self.store, self.build_context(self.to or "env"))
         changes = assignment_arguments.parse_assignments(self.set_, self.unset)
         ends = [

@@ -48,7 +48,7 @@ class Copy(StoreVerb):
         file = locate_new_file(home, self.name)
         if self.flat:
             config = workspace.resolve_spec(self.spec)
-            old = config.lineage[-1]
+            old = config.profile
             texts = {self.name: add_schema_line(flatten_config(config), file.path, home.root)}
         else:
             self._require_preset_file()

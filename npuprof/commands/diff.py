@@ -23,7 +23,7 @@ from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.spec import Workspace
-from npuprof.system import expand_home
+from npuprof.system import expand_home, join_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,9 +123,7 @@ class Diff(PrintingVerb, ContextVerb):
         different = [pair.name for pair in result.different_pairs]
         around = self._around
         forms: Forms = {
-            "text": lambda: (
-                self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines)
-            ),
+            "text": lambda: self._format_text(result, single) + join_lines(around.lines),
             "markdown": lambda: self._format_markdown(result),
             "html": lambda: _format_html(result),
             "json": lambda: _format_json(result, self.everything, single, around.fields),
@@ -153,7 +151,7 @@ class Diff(PrintingVerb, ContextVerb):
         """
         code = 2 if unread or self._unread else int(self.exit_code and bool(differences))
         return Answer(
-            "".join(f"{name}\n" for name in names) if self.name_only else forms,
+            join_lines(names) if self.name_only else forms,
             tuple(notes),
             code,
             problems=self._unread,
@@ -257,7 +255,7 @@ class Diff(PrintingVerb, ContextVerb):
         endings = ranks.list_endings(processes.groups)
         if endings:
             lines += ["", "how they ended:", *(f"  {line}" for line in endings)]
-        return "".join(f"{line}\n" for line in lines)
+        return join_lines(lines)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
         from npuprof.compare import preset_states, survey
@@ -375,7 +373,7 @@ def _compare_around(before: Config, after: Config) -> DiffContext:
 
     Raises NpuprofError.
     """
-    authors = [config.lineage[-1] for config in (before, after) if config.lineage]
+    authors = [config.profile for config in (before, after) if config.lineage]
     if not any(author.key.startswith(_RECORD) for author in authors):
         return DiffContext()
     from npuprof.runs import ranks, run_records
@@ -412,7 +410,7 @@ def _compare_around(before: Config, after: Config) -> DiffContext:
 
 def _is_evidence(config: Config) -> bool:
     """Return whether a config was reconstructed from the logs of a run."""
-    return bool(config.lineage) and config.lineage[-1].key.startswith(_EVIDENCE)
+    return bool(config.lineage) and config.profile.key.startswith(_EVIDENCE)
 
 
 def _omit_unlogged(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
@@ -456,7 +454,7 @@ def _list_unlogged(
     """
     from npuprof.runs import imported
 
-    evidence = imported.find_evidence(run.lineage[-1])
+    evidence = imported.find_evidence(run.profile)
     agreeing = imported.compare_with_logs(config.options, evidence) if evidence is not None else {}
     omitted = []
     for change in pair.changes:

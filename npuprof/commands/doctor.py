@@ -21,6 +21,7 @@ from npuprof.resolve.config import Config
 from npuprof.runs.adapter import Adapter, Likeness, find_likeness, read_adapter
 from npuprof.runs.environment_conflicts import find_interference
 from npuprof.runs.installed_vllm import Vllm, find_vllm
+from npuprof.system import join_lines
 
 
 class _Diagnosis(Record):
@@ -177,7 +178,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
                 f"preset       {config.name}: {counted}"
                 + (f", of {', '.join(unknown)} it is unknown" if unknown else "")
             )
-        return "".join(f"{escape_controls(line)}\n" for line in lines) + format_findings(
+        return join_lines(map(escape_controls, lines)) + format_findings(
             diagnosis.findings, self.coloured
         )
 

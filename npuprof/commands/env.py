@@ -19,7 +19,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import print_omitted_count, resolve_checked
 from npuprof.document.keys import quote_basic_string
-from npuprof.model import TRUST_CODES, TYPE_CHECKING, NpuprofError, build_error
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, build_error, raise_any
 from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before, quote_posix
@@ -165,9 +165,7 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
     """Raise NpuprofError with all values that cannot be written."""
     from npuprof.renderers.environment import build_export_finding
 
-    problems = [build_export_finding(config, name, reason) for name, reason in reasons if reason]
-    if problems:
-        raise NpuprofError(problems)
+    raise_any([build_export_finding(config, name, reason) for name, reason in reasons if reason])
 
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:

@@ -85,9 +85,9 @@ def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
     """
     value = config.find_profile_value(name)
     origin = config.find_profile_origin(name)
-    if value is None and config.lineage and name in config.lineage[-1].table:
-        value = config.lineage[-1].table[name]
-        origin = config.lineage[-1].origin("profile", name)
+    if value is None and config.lineage and name in config.profile.table:
+        value = config.profile.table[name]
+        origin = config.profile.origin("profile", name)
     meaning = PROFILE_KEYS[name.partition(".")[0]].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
     rules = _list_team_rules(config, name)
@@ -300,7 +300,7 @@ class _Explained:
             return [_describe_author(origin)] if origin else []
         winners = []
         for path, leaf in list_leaves(value):
-            location = keys.format_key_path("", path).lstrip(".") or "itself"
+            location = keys.format_path(path) or "itself"
             author = _describe_author(leaf.origin)
             winners.append(f"{format_toml_value(leaf.value)} at {location}: {author}")
         return winners

@@ -16,6 +16,7 @@ from npuprof.model import (
     build_error,
     build_usage_error,
     did_you_mean,
+    raise_any,
     select_errors,
 )
 from npuprof.report import Answer
@@ -274,8 +275,7 @@ def read_codes(texts: Sequence[str], flag: str, store: str | None) -> Callable[[
         if not code or not any(known_code.startswith(code) for known_code in known):
             hint = did_you_mean(code, known, "npuprof rule lists all codes")
             problems.append(Finding("NP902", f"{flag}: there is no code {code!r}", "", hint))
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     # a whole code is no prefix: the team rule TEAM-1 must not select TEAM-10
     prefixes = tuple(code for code in requested if code not in known)
     return lambda code: code in requested or code.startswith(prefixes)

@@ -11,6 +11,7 @@ from npuprof.commands.framework.parameters import COLOR, FORMAT, OUTPUT
 from npuprof.model import build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Markdown, Table
+from npuprof.system import join_normal
 
 _ALL = "\nnpuprof help TOPIC shows one of these; npuprof VERB --help lists the flags of a verb.\n"
 
@@ -87,7 +88,7 @@ def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callabl
     names = {topic.path: topic.name for topic in topics}
 
     def show(label: str, target: str) -> str:
-        path = os.path.normpath(os.path.join(os.path.dirname(here.path), target.partition("#")[0]))
+        path = join_normal(os.path.dirname(here.path), target.partition("#")[0])
         if "://" in target:
             return f"{label} ({target})"
         if path in names and path != here.path:

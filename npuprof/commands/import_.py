@@ -44,7 +44,15 @@ from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
-from npuprof.system import drop_empty, find_repository_top, group_pairs, is_below, writing
+from npuprof.system import (
+    drop_empty,
+    find_repository_top,
+    group_pairs,
+    is_below,
+    join_lines,
+    join_normal,
+    writing,
+)
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, PlannedWrite
 
@@ -372,7 +380,7 @@ class _Scripts:
             escape_controls(f"{file}: no preset: {reason}") for file, reason in self.nothing.items()
         ]
         lines += [escape_controls(str(problem)) for problem in self.problems]
-        return "".join(f"{line}\n" for line in lines)
+        return join_lines(lines)
 
 
 def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:
@@ -380,7 +388,7 @@ def _join_rendered(files: list[ImportedFile]) -> Iterable[ImportedFile]:
     by_path = {os.path.normpath(file.file): file for file in files}
     for path, file in list(by_path.items()):
         for name, _ in read_listed_sidecars(file.text) if file.text.startswith("# Gen") else ():
-            if beside := by_path.pop(os.path.normpath(os.path.join(path, "..", name)), None):
+            if beside := by_path.pop(join_normal(path, "..", name), None):
                 by_path[path] = file = file._replace(
                     settings=(*file.settings, *beside.settings),
                     problems=(*file.problems, *beside.problems),

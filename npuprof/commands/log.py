@@ -17,6 +17,7 @@ from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.store import is_source_reference
+from npuprof.system import join_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
     for change in step.changes:
         lines += text_changes.format_change_lines(change, "  ", coloured)
     lines += [f"  ! {escape_controls(str(finding))}" for finding in step.findings]
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def _build_step_fields(step: HistoryStep) -> Fields:

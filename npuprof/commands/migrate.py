@@ -43,7 +43,7 @@ from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
 from npuprof.store import spec
 from npuprof.store.folder import Folder
-from npuprof.system import find_repository_top, writing
+from npuprof.system import find_repository_top, join_lines, writing
 from npuprof.system.locks import lock_folders
 
 
@@ -212,7 +212,7 @@ def _format_outcome(outcome: Outcome, coloured: bool) -> str:
         for change in changes
         for line in text_changes.format_change_lines(change, "", coloured)
     ]
-    return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(
+    return join_lines([*lines, *_format_steps(outcome)]) + format_findings(
         outcome.decisions, coloured
     )
 

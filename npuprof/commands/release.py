@@ -5,6 +5,8 @@ Version numbers are proposed from the changes.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.compare import text_changes
@@ -27,6 +29,7 @@ from npuprof.report.text import count_rest, format_count
 from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText, parse_version_request, parse_version_text
 from npuprof.store.worktree import list_changed_paths
+from npuprof.system import join_lines
 
 if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
@@ -261,7 +264,7 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     proposal = planned.proposal
     why = "".join(f"  {reason}\n" for reason in proposal.reasons)
     why += f"  was {proposal.former}\n" if proposal.former else ""
-    parents = "".join(f"{parent}\n" for parent in planned.record.parents)
+    parents = join_lines(planned.record.parents)
     changes = text_changes.format_pair_text(planned.pair) if planned.pair else ""
     details = (
         f"{proposal.step}: {VersionText(proposal.number)} is next\n"
@@ -387,7 +390,7 @@ def _require_free_number(
     )
     below = max(
         (version for version in (last, *same) if version),
-        key=lambda version: version.text.order,
+        key=attrgetter("text.order"),
         default=None,
     )
     tag = f"{name}/v{number}"

@@ -10,7 +10,7 @@ from npuprof.commands.framework import argument, flag
 from npuprof.commands.framework.parameters import DRY_RUN, StoreVerb
 from npuprof.edit.changed import build_opener
 from npuprof.edit.moving import Moved
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError, raise_any
 from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.scripts.block_files import PlannedBlocks
@@ -106,8 +106,7 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
                         "NP921", f"{name} would resolve to something else", why, "rename it by hand"
                     )
                 )
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
 
 
 def _plan_scripts(

@@ -26,7 +26,7 @@ from npuprof.report.output import print_findings
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import FILE
-from npuprof.system import group_pairs
+from npuprof.system import decode_safely, group_pairs
 from npuprof.system.files import is_stream, read_file_content
 
 TYPE_CHECKING = False
@@ -285,7 +285,7 @@ def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.R
 
 
 def _read_text(path: str) -> str:
-    return read_file_content(path, "render it first").decode(errors="replace")
+    return decode_safely(read_file_content(path, "render it first"))
 
 
 VERB = Render

@@ -24,7 +24,7 @@ from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.spec import Workspace
 from npuprof.store.worktree import find_converted_files
-from npuprof.system import writing
+from npuprof.system import decode_safely, find_real_folder, writing
 from npuprof.system.files import is_stream
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import ANYTHING, PlannedWrite
@@ -81,7 +81,7 @@ class Restore(ContextVerb):
         if not printed:
             if folder:
                 writing.make_folder_below(os.path.dirname(target), folder)
-            with lock_folders([folder or os.path.dirname(os.path.realpath(target))]):
+            with lock_folders([folder or find_real_folder(target)]):
                 known = (
                     ANYTHING
                     if is_stream(target)
@@ -94,7 +94,7 @@ class Restore(ContextVerb):
                 f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else "")
             )
         self.output = None  # the file is written, or the text is the answer
-        shown_lines = map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n"))
+        shown_lines = map(escape_file_line, StringIO(decode_safely(raw), newline="\n"))
         text = raw if target == "-" else "".join(shown_lines) if printed else None
         return _describe_effect(now, after)._replace(forms=text, early_notes=tuple(notes))
 

@@ -441,7 +441,7 @@ def _identify_finding(finding: Finding) -> list[tuple[str, ...]]:
 
     They are its message, and its source line if it has one.
     """
-    message = _COMMIT.sub("", strip_lines(finding.message))
+    message = _COMMIT.sub("", strip_lines(finding))
     identities: list[tuple[str, ...]] = [(finding.code, finding.key, message)]
     if finding.origin is not None and finding.origin.line:
         # the line identifies a finding whose message cites a revision

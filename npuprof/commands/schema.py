@@ -17,7 +17,7 @@ from npuprof.runs.run_records import load_record_schema
 from npuprof.store import spec
 from npuprof.store.project import Project
 from npuprof.store.project_schema import build_project_schema
-from npuprof.system import writing
+from npuprof.system import join_lines, writing
 from npuprof.system.writing import PlannedWrite
 
 _BUILDERS: dict[str, Callable[[], Fields]] = {
@@ -77,9 +77,7 @@ class Schema(Verb):
             return Answer(None, notes or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:
             writing.write_planned_files(outdated)
-        return Answer(
-            "".join(f"{path}\n" for path in cited), () if cited else ("the schemas are up to date",)
-        )
+        return Answer(join_lines(cited), () if cited else ("the schemas are up to date",))
 
 
 def build_editor_schemas(project: Project) -> dict[str, str]:

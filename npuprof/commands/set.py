@@ -82,9 +82,7 @@ class Set(StoreVerb):
                 find_changes(file.profile, data, self.assignments, self.append, notes, below),
             )
 
-        answer = answer_edit(
-            self.spec, workspace, change_text, self.personal, self.dry_run, self.no_check, notes
-        )
+        answer = answer_edit(self, workspace, change_text, notes)
         if not self.personal:
             self._trust_typed(workspace, self.assignments, answer)
         return answer

@@ -40,6 +40,7 @@ from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.resolve.config import Config
 from npuprof.store import assignment_arguments
+from npuprof.system import decode_safely
 from npuprof.system.files import read_file_content
 from npuprof.trials import result_tables
 from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
@@ -159,7 +160,7 @@ class Sweep(PrintingVerb, ContextVerb):
         """
         engine = self._split_targets()
         metrics = self._parse_metrics()
-        setup = build_setup(self, metrics, self.to or "session")
+        setup = build_setup(self, metrics)
         axes = tuple(build_axes(self.vary, self.mixin))
         combinations = self._combine(setup, axes)
         configs = list_configs(combinations)
@@ -296,9 +297,9 @@ class Sweep(PrintingVerb, ContextVerb):
     ) -> tuple[str, ...]:
         if self.logs is None:
             return ()
-        text = read_file_content(
-            self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1"
-        ).decode(errors="replace")
+        text = decode_safely(
+            read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1")
+        )
         imported = import_pod_logs(
             journal,
             setup.metrics,

@@ -17,6 +17,7 @@ from npuprof.model import (
     TomlTable,
     build_error,
     build_usage_error,
+    raise_any,
 )
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
@@ -159,8 +160,7 @@ class Trust(Verb):
                     "omit the variables, then trust the others again",
                 )
             ]
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
         return chosen if self.variables else needs
 
 
@@ -204,8 +204,7 @@ def _collect_needs(folder: CachedStore, declared: TeamVariables) -> list[_TrustN
             by_pair.setdefault(
                 (need.name, text), _TrustNeed(need.name, text, need.executes, "", [])
             ).places.append(str(need.origin))
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return [by_pair[pair] for pair in sorted(by_pair)]
 
 

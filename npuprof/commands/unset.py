@@ -47,15 +47,7 @@ class Unset(StoreVerb):
 
         notes: list[str] = []
         change_text = partial(self._change_text, notes)
-        return answer_edit(
-            self.spec,
-            spec.Workspace(self.store),
-            change_text,
-            self.personal,
-            self.dry_run,
-            self.no_check,
-            notes,
-        )
+        return answer_edit(self, spec.Workspace(self.store), change_text, notes)
 
     def _change_text(self, notes: list[str], file: PresetFile, below: TomlTable | None) -> str:
         """Return the text of a file without the keys, which are cleared if they are inherited.

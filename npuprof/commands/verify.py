@@ -12,7 +12,7 @@ from npuprof.history.verification import (
     find_edits,
     requires_signatures,
 )
-from npuprof.model import Fields, Finding, NpuprofError, build_usage_error, did_you_mean
+from npuprof.model import Fields, Finding, build_usage_error, did_you_mean, raise_any
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
@@ -153,18 +153,18 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
         return
     released = {ref.name for ref in workspace.store.repository.list_tag_refs()}
     known = {*released, *workspace.store.names(), WHOLE_STORE}
-    problems = [
-        Finding(
-            "NP008",
-            f"no preset {name!r} was ever released, and there is none",
-            "",
-            did_you_mean(name, known, "npuprof list --versions"),
-        )
-        for name in names
-        if name not in known
-    ]
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(
+        [
+            Finding(
+                "NP008",
+                f"no preset {name!r} was ever released, and there is none",
+                "",
+                did_you_mean(name, known, "npuprof list --versions"),
+            )
+            for name in names
+            if name not in known
+        ]
+    )
 
 
 def _count_states(states: list[str]) -> str:

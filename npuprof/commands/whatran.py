@@ -14,6 +14,7 @@ from npuprof.runs import fingerprints
 from npuprof.runs.identify import Identified, Identifier, Match
 from npuprof.store import spec
 from npuprof.store.gitstore.commits import Commit
+from npuprof.system import join_lines
 
 _NOT_FOUND = (
     (
@@ -105,7 +106,7 @@ class WhatRan(StoreVerb, PrintingVerb):
                 "  no preset had this digest. It may be that",
                 *(f"    - {reason}" for reason in _NOT_FOUND),
             ]
-        return "".join(f"{line}\n" for line in lines)
+        return join_lines(lines)
 
     def _format_match(self, match: Match) -> list[str]:
         over = f" {' '.join(match.requested)}" if match.requested else ""

@@ -126,7 +126,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
         now = Origin(after, path) if after and kind != "removed" else None
         changes.append(
             Change(
-                keys.format_key_path("", path).lstrip("."),
+                keys.format_path(path),
                 kind,
                 difference.before,
                 difference.after,

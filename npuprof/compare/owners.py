@@ -10,6 +10,7 @@ from npuprof.compare.survey import Survey
 from npuprof.model import Record
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
+from npuprof.system import decode_safely
 
 #: Possible paths of the file; the first existing one counts.
 OWNER_FILES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
@@ -35,7 +36,7 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
     owners_of = {}
     for pair in survey.different_pairs:
         config = pair.after or pair.before
-        declared = config.lineage[-1].table.get("owner") if config else None
+        declared = config.profile.table.get("owner") if config else None
         listed = match_owners(rules, at.source_path(pair.name))
         owners = dict.fromkeys(filter(None, (declared, *listed)))
         if owners:
@@ -50,7 +51,7 @@ def read_owner_rules(repository: Repository, commit: str) -> list[OwnerRule]:
     """
     for file in repository.git.read_objects([f"{commit}:{path}" for path in OWNER_FILES]):
         if file is not None and file.type == "blob":
-            return parse_owners(file.content.decode(errors="replace"))
+            return parse_owners(decode_safely(file.content))
     return []
 
 

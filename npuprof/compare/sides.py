@@ -15,6 +15,7 @@ from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import Layout
 from npuprof.store.worktree import list_absent_files
+from npuprof.system import decode_safely
 from npuprof.system.files import read_plain_file
 
 #: A TOML string on one line, with its quotes.
@@ -146,4 +147,4 @@ def read_plain_parents(text: bytes) -> list[str] | None:
         return None
     if b"extends" not in text:
         return []
-    return [name[1:-1].decode(errors="replace") for name in _STRING.findall(text)]
+    return [decode_safely(name[1:-1]) for name in _STRING.findall(text)]

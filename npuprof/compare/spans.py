@@ -79,7 +79,7 @@ def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
         for side in (pair.before, pair.after)
         if side is not None and side.lineage
     ]
-    documents = (side.lineage[-1].document for side in sides)
+    documents = (side.profile.document for side in sides)
     return frozenset(document.revision for document in documents if document.revision)
 
 

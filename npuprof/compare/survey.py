@@ -12,7 +12,15 @@ from npuprof.compare.preset_states import (
 )
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.sides import ResolvedSide, StoreSide, WorkTree
-from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError, Record, did_you_mean
+from npuprof.model import (
+    TYPE_CHECKING,
+    Context,
+    Finding,
+    NpuprofError,
+    Record,
+    did_you_mean,
+    raise_any,
+)
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.enclosing_repository import has_release_tags
@@ -169,8 +177,7 @@ def select_named_presets(
         else:
             message = f"no preset {name!r} on either side"
             problems.append(Finding("NP008", message, "", did_you_mean(name, known)))
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return sorted(set(selected))
 
 

@@ -23,6 +23,7 @@ from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, paint_text
+from npuprof.system import join_lines
 
 if TYPE_CHECKING:
     from npuprof.compare.differences import Difference
@@ -79,7 +80,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     outputs = [f"output {escape_controls(output)}" for output in survey.outputs]
     blocks += [headlines, unchanged, outputs]
     blocks.append([format_survey_totals(survey)])
-    return "\n".join("".join(f"{line}\n" for line in block) for block in blocks if block)
+    return "\n".join(join_lines(block) for block in blocks if block)
 
 
 def _format_shared(
@@ -115,7 +116,7 @@ def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = Fals
             for key, value in pair.after.ordered_settings().items()
             if key not in different
         ]
-    return "".join(f"{line}\n" for line in out)
+    return join_lines(out)
 
 
 def format_survey_stat(survey: Survey) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from npuprof.model import SECTIONS, TYPE_CHECKING, NpuprofError, Path, Place, TomlTable, build_error
-from npuprof.system import list_items
+from npuprof.system import decode_safely, list_items
 
 if TYPE_CHECKING:
     from typing import Any
@@ -270,7 +270,7 @@ def _decode_utf8(source: str, raw: bytes) -> str:
         # the column counts characters, and not bytes
         before = raw[: error.start]
         line = before.count(b"\n") + 1
-        column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
+        column = len(decode_safely(before.rpartition(b"\n")[2])) + 1
         raise _build_encoding_error(
             source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8"
         ) from None

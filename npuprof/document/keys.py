@@ -167,6 +167,11 @@ def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
     )
 
 
+def format_path(path: tuple[str | int, ...]) -> str:
+    """Return a path in a document as users read it: ``profile.extends[0]``."""
+    return format_key_path("", path).lstrip(".")
+
+
 def is_no_number(value: object) -> bool:
     """Return whether a value is a float that TOML has and JSON lacks: infinity or NaN."""
     return isinstance(value, float) and (value != value or abs(value) == float("inf"))

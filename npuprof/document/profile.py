@@ -360,7 +360,7 @@ class _Reader:
     ) -> None:
         why = "Unknown keys would otherwise be ignored silently."
         origin = Origin(self.document, path)
-        shown = keys.format_key_path("", path).lstrip(".")
+        shown = keys.format_path(path)
         self.problems.append(
             Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix)
         )

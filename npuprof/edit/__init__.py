@@ -47,7 +47,7 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
 
 
 def _build_edit_error(path: Path) -> NpuprofError:
-    shown = keys.format_key_path("", path).lstrip(".") or "the file"
+    shown = keys.format_path(path) or "the file"
     what = f"cannot edit {shown}: the edited text does not parse to the requested values"
     why = (
         "An edit is parsed again before it is written; this one "

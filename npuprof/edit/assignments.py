@@ -97,7 +97,7 @@ def _merge_into_text_value(data: TomlTable, change: PathChange, key: str, depth:
             continue
         parsed = values.parse_structured_value(key, above) if end == depth and key else above
         if not isinstance(parsed, dict):
-            shown = keys.format_key_path("", path[:end]).lstrip(".")
+            shown = keys.format_path(path[:end])
             what = (
                 f"{shown} is {keys.format_short_value(above)}, which has no "
                 f"{keys.format_key_segment(str(path[end]))}"
@@ -140,8 +140,7 @@ def find_removals(
                 assign_at_path(parsed, inner_path, MISSING)
                 assign_at_path(data, value_path, parsed)
                 notes.append(
-                    f"{keys.format_key_path('', value_path).lstrip('.')} "
-                    "was text and is written as a table now"
+                    f"{keys.format_path(value_path)} was text and is written as a table now"
                 )
                 yield PathChange(value_path, parsed)
         elif find_at_path(data, full_path) is not MISSING:
@@ -236,7 +235,7 @@ def format_written_key(text: str) -> str:
     return (
         keys.format_key_path(key, path[2:])
         if key and path[0] not in LIST_OPS
-        else keys.format_key_path("", path).lstrip(".")
+        else keys.format_path(path)
     )
 
 

@@ -11,7 +11,7 @@ from npuprof.catalog.axes import find_undeclared_values
 from npuprof.checks import setting_values
 from npuprof.checks.meaning import UNKNOWN, guess_plain_value
 from npuprof.document import keys
-from npuprof.model import Axes, Finding, NpuprofError, build_error, did_you_mean
+from npuprof.model import Axes, Finding, NpuprofError, build_error, did_you_mean, raise_any
 from npuprof.resolve.config import Config
 
 
@@ -25,8 +25,7 @@ class Conditions:
         self._declared = declared
         trees = [_parse_condition(text) for text in texts]
         self._tree = ("and", *trees) if len(trees) > 1 else trees[0]
-        if undeclared := [*find_undeclared_values(self._tree, declared)]:
-            raise NpuprofError(undeclared)
+        raise_any([*find_undeclared_values(self._tree, declared)])
         self._unset = written_condition.find_unknown_names(self._tree, declared)
         self._keys: set[str] = set()
 

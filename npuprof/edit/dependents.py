@@ -8,7 +8,7 @@ from contextlib import suppress
 from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults, select_new_findings
-from npuprof.model import Finding, NpuprofError, select_errors
+from npuprof.model import Finding, NpuprofError, raise_any, select_errors
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
 from npuprof.store import spec
@@ -51,8 +51,7 @@ def find_dependents(home: Folder, name: str) -> list[str]:
         with suppress(NpuprofError), isolate_faults(home.cite_file(f"{heir}.toml"), faults, heir):
             for parent in home.profile(heir).extends:
                 children.setdefault(parent, []).append(heir)
-    if faults:
-        raise NpuprofError(faults)
+    raise_any(faults)
     dependents: set[str] = set()
     waiting = [name]
     while waiting:

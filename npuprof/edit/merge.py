@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from npuprof.catalog import values
@@ -407,7 +408,7 @@ def _format_location(path: Path) -> str:
     if path[:1] == ("override",) and len(path) > 1:
         match, _, _ = str(path[1]).rpartition(" ")  # without the number of equal ones
         return keys.format_key_path(f"override {match}", path[2:])
-    return keys.format_key_path("", path).lstrip(".") or "the end of the file"
+    return keys.format_path(path) or "the end of the file"
 
 
 # -- values ---------------------------------------------------------------------------------------
@@ -521,7 +522,7 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
 def _format_pairs(pairs: Sequence[Pair], size: int) -> Iterator[str]:
     """Yield pieces of a text; differing ones between conflict markers, ours first."""
     present = (pair for pair in pairs if pair.ours or pair.theirs)
-    for is_equal, group in groupby(present, key=lambda pair: pair.is_equal):
+    for is_equal, group in groupby(present, key=attrgetter("is_equal")):
         adjacent = list(group)
         mine = "".join(pair.ours for pair in adjacent)
         if is_equal:

@@ -288,7 +288,7 @@ def check_changed_defaults(config: Config, release: str, since: str = "") -> lis
         oldest = within[0] if within else ""
     if not oldest:
         return []
-    origin = config.find_profile_origin("cann") or config.lineage[-1].origin()
+    origin = config.find_profile_origin("cann") or config.profile.origin()
     return [
         row.build_finding()._replace(origin=origin, profiles=(config.name,))
         for row in list_changed_defaults(oldest, release)

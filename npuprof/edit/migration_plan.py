@@ -12,7 +12,7 @@ from npuprof.edit.families import plan_renames
 from npuprof.edit.migration import Migration, check_rules
 from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writable_store
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import Context, Finding, NpuprofError, Record, raise_any
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
@@ -119,8 +119,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
         with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
             decisions = _list_decisions(done, after[name], before[name])
             outcomes.append(Outcome(done, before[name], after[name], decisions))
-    if faults:
-        raise NpuprofError(faults)
+    raise_any(faults)
     decisions = [finding for outcome in outcomes for finding in outcome.decisions]
     return StoreMigration(
         files, outcomes, [*checks.fold_findings(decisions), *rules], rules, open_migrated
@@ -153,8 +152,7 @@ def _migrate_all(
                 file = read_preset_file(changed.below, name)
                 files.append((file, moved[name].text))
                 changed.set_text(name, file.source, moved[name].text)
-    if faults:
-        raise NpuprofError(faults)
+    raise_any(faults)
     return files, moved
 
 
@@ -162,6 +160,5 @@ def _require_all(workspace: Workspace) -> dict[str, Config]:
     """Return all presets of a store resolved. Raises NpuprofError with all failures."""
     problems: list[Finding] = []
     configs = resolve_all(workspace, problems)
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return configs

@@ -49,7 +49,7 @@ def _find_overridden_key(step: Step, config: Config) -> str:
     if step.action != "rename" or step.to not in config.settings:
         return ""
     origin = config.origin(step.to)
-    is_inherited = origin is not None and origin.document is not config.lineage[-1].document
+    is_inherited = origin is not None and origin.document is not config.profile.document
     return step.to if is_inherited else ""
 
 

@@ -15,7 +15,7 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.merge import find_setting_key
 from npuprof.model import LIST_OPS, TomlTable
-from npuprof.system import is_list_of
+from npuprof.system import is_list_of, join_lines
 
 
 def format_normal_form(data: TomlTable) -> str:
@@ -27,7 +27,7 @@ def format_normal_form(data: TomlTable) -> str:
     for name in order:
         if name in data:
             lines += _format_value((name,), data[name])
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ The layer is checked together with the preset.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
@@ -27,17 +28,11 @@ from npuprof.system.writing import PlannedWrite
 
 
 def answer_edit(
-    name: str,
-    workspace: spec.Workspace,
-    change_text: ChangeText,
-    is_personal: bool,
-    dry_run: bool,
-    no_check: bool,
-    notes: list[str],
+    verb: Any, workspace: spec.Workspace, change_text: ChangeText, notes: list[str]
 ) -> Answer:
-    """Edit the file of a spec, or the personal layer over it. Raises NpuprofError."""
-    answer = _answer_personal_edit if is_personal else answer_shared_edit
-    return answer(name, workspace, change_text, dry_run, no_check, notes)
+    """Edit the file of a verb's spec, or the personal layer over it. Raises NpuprofError."""
+    answer = _answer_personal_edit if verb.personal else answer_shared_edit
+    return answer(verb.spec, workspace, change_text, verb.dry_run, verb.no_check, notes)
 
 
 def _answer_personal_edit(

@@ -23,7 +23,7 @@ from npuprof.report.text import escape_file_line
 from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference, spec
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.problems import build_bad_new_name_finding
-from npuprof.system import group_pairs, writing
+from npuprof.system import find_real_folder, group_pairs, writing
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
@@ -271,7 +271,7 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
         home = None
         path = name
         folder = os.path.dirname(os.path.abspath(name))
-    with lock_folders([folder, os.path.dirname(os.path.realpath(path))]):
+    with lock_folders([folder, find_real_folder(path)]):
         # only under the lock: another npuprof may just have written it
         profile = workspace.profile(name)
         if home is not None:

@@ -23,7 +23,7 @@ from npuprof.store.gitstore.objects import (
     require_no_links_out,
 )
 from npuprof.store.gitstore.repository import Repository
-from npuprof.system import processes
+from npuprof.system import decode_safely, processes
 
 if TYPE_CHECKING:
     import git  # importing GitPython starts a git: processes makes it the right one first
@@ -195,7 +195,7 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
 
     def update_refs() -> tuple[str, str | None]:
         result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
-        return "", result.complaint.decode(errors="replace").strip() if result.code else None
+        return "", decode_safely(result.complaint).strip() if result.code else None
 
     _repeat_while_locked(repository, update_refs)
 

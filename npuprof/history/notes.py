@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from npuprof.compare.folds import fold_shared_changes, identify_lasting_change
 from npuprof.compare.markdown_changes import format_change_table, format_shared_changes
@@ -115,9 +116,7 @@ def format_changelog(
     """
     versions_of: dict[str, list[Version]] = {}
     current_names: dict[str, set[str]] = {}
-    for version in sorted(
-        versions, key=lambda version: (version.name, version.text.order, version.tag_name)
-    ):
+    for version in sorted(versions, key=attrgetter("name", "text.order", "tag_name")):
         # the former name is listed, too, with a note where it goes on
         versions_of.setdefault(version.name, [])
         current = now.get(version.tag_name)

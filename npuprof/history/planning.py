@@ -30,6 +30,7 @@ from npuprof.store import is_source_reference, spec, strip_revision
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.outputs import Output, Outputs
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
+from npuprof.system import join_lines
 
 
 class PlannedRelease(Record):
@@ -428,7 +429,7 @@ def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, .
 def format_tag_message(planned: PlannedRelease) -> str:
     """Return the tag message of a version: its changes, and the record."""
     changes = format_pair_text(planned.pair) if planned.pair else ""
-    body = changes or "".join(f"{reason}\n" for reason in planned.proposal.reasons)
+    body = changes or join_lines(planned.proposal.reasons)
     former = f"was {planned.proposal.former}\n" if planned.proposal.former else ""
     return f"{planned.name} {planned.number}\n\n{former}{body}\n{planned.record}"
 
@@ -453,13 +454,13 @@ def format_plan(plan: ReleasePlan) -> str:
             for planned in followers
         ]
         lines += Table(steps).format_plain().splitlines()
-    return "".join(f"{line}\n" for line in [*lines, *store_line])
+    return join_lines([*lines, *store_line])
 
 
 def format_store_message(plan: ReleasePlan) -> str:
     """Return the tag message of the whole store: why its number, and which presets."""
     assert plan.store is not None, "there is a version to describe"
-    reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
+    reasons = join_lines(plan.store.proposal.reasons)
     changes = format_plan(plan._replace(store=None)) or "no preset has a new version\n"
     return f"{plan.store.tag}\n\n{reasons}\n{changes}\nDigest: {plan.store.digest}\n"
 

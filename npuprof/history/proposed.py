@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from npuprof.history.git_queries import find_git_path, join_paths
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.revisions import ProposedRevision, Revision, StoreRepository
+from npuprof.system import find_real_folder
 from npuprof.system.tree import Tree
 
 
@@ -96,7 +97,7 @@ def _find_index(repository: StoreRepository) -> str:
     return (
         named
         # git commit passes a temporary index next to the real one
-        if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own))
+        if find_real_folder(named) == find_real_folder(own)
         else own
     )
 

@@ -14,6 +14,7 @@ from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line
+from npuprof.system import decode_safely
 
 if TYPE_CHECKING:
     from npuprof.report import Forms
@@ -132,7 +133,7 @@ def _explain_rejection(output: bytes, folder: str) -> Finding:
     messages = []
     tags_of_reasons: dict[str, list[str]] = {}
     taken = []
-    for line in output.decode(errors="replace").splitlines():
+    for line in decode_safely(output).splitlines():
         if line.startswith("remote:"):
             messages.append(line.removeprefix("remote:").strip())
         elif rejected := _REJECTED.match(line.rstrip()):

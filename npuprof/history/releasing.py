@@ -68,7 +68,7 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
     Raises NpuprofError.
     """
     lookups = Lookups()
-    waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
+    waiting = [("", config.profile.home, config.profile.name)]
     seen = set()
     while waiting:
         view, home, name = waiting.pop(0)

@@ -19,6 +19,7 @@ from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.problems import UNAVAILABLE, advise_sync_of
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
+from npuprof.system import decode_safely
 
 #: The name of the whole store in versions.
 WHOLE_STORE = "@"
@@ -336,7 +337,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
     result = repository.git.writing().try_command("verify-tag", version.tag)
     if not result.code:
         return None
-    complaint = " ".join(result.complaint.decode(errors="replace").split())
+    complaint = " ".join(decode_safely(result.complaint).split())
     # git fails for an unsigned tag before it starts the signature program
     if "no signature found" in complaint:
         why = "With --signatures, a version matches only if its tag is signed."

@@ -11,7 +11,7 @@ import shlex
 from npuprof.hosting.git_drivers import find_command
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.store.gitstore.objects import Git, read_path, require_no_links_out
-from npuprof.system import expand_home, is_below, writing
+from npuprof.system import expand_home, find_real_folder, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
 from npuprof.system.locks import lock_files
 from npuprof.system.tree import Tree
@@ -72,7 +72,7 @@ def reject_outside_hook(git: Git, path: str) -> None:
         return  # the user's own setting
     if is_below(path, git.folder) or is_below(path, common):
         return
-    elsewhere = os.path.dirname(os.path.realpath(path))
+    elsewhere = find_real_folder(path)
     what = f"the repository {git.folder} has its hooks elsewhere: {elsewhere}"
     why = (
         "Its own configuration (core.hooksPath) or a link says so, which a clone or an archive may "

@@ -8,6 +8,7 @@ from npuprof.model import build_error
 from npuprof.store.gitstore.objects import Git, require_no_links_out
 from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.sources.transport import UPLOAD, build_program_variables
+from npuprof.system import decode_safely
 from npuprof.system.processes import NETWORK
 
 _PATIENCE = 60  # seconds
@@ -75,7 +76,7 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
             if _has_both(folder, base, head):
                 return ""
             deeper = []  # the checkout is complete now: git rejects the flag
-        complaint = complaint or _find_first_error(result.complaint.decode(errors="replace"))
+        complaint = complaint or _find_first_error(decode_safely(result.complaint))
     reason = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
     return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may contain its token
 

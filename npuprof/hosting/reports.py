@@ -115,7 +115,7 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
     rows = []
     for finding in findings:
         path = posixpath.normpath(finding.path or "npuprof.toml")
-        identity = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
+        identity = "\0".join((path, finding.code, finding.key, strip_lines(finding)))
         counts[identity] = counts.get(identity, 0) + 1
         identity = f"{identity}\0{counts[identity]}"
         rows.append(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from npuprof.checks import check_before_export
-from npuprof.model import NpuprofError, Record, build_usage_error, select_errors
+from npuprof.model import Record, build_usage_error, raise_any, select_errors
 from npuprof.resolve.config import Config
 from npuprof.store import assignment_arguments, spec
 
@@ -75,6 +75,5 @@ def resolve_choice(
     changes = assignment_arguments.parse_assignments(set_, unset)
     config = workspace.resolve_spec(preset, changes=changes)
     findings = check_before_export(config) if check else []
-    if errors := select_errors(findings):
-        raise NpuprofError(errors)
+    raise_any(select_errors(findings))
     return config

@@ -10,7 +10,7 @@ from functools import lru_cache
 from npuprof.model import TRUST_CODES, TYPE_CHECKING, Fields, Finding, Record, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
-from npuprof.system import lazy_pattern
+from npuprof.system import decode_safely, lazy_pattern
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _split_text(path: str, text: str | None) -> list[str]:
     """Return the lines of a text, or of the file at a path if there is none."""
     if text is None:
         try:
-            text = read_plain_file(path).decode(errors="replace")
+            text = decode_safely(read_plain_file(path))
         except (OSError, ValueError):
             return []
     return text.split("\n")
@@ -158,9 +158,9 @@ def format_json_findings(
     )
 
 
-def strip_lines(message: str) -> str:
+def strip_lines(finding: Finding) -> str:
     """Return a message without line numbers, so that it stays the same when lines move."""
-    return _LINE.sub(r"\1", message)
+    return _LINE.sub(r"\1", finding.message)
 
 
 #: The formats whose paths another program opens in the work tree.

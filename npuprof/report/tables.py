@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof.model import Record
 from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
 from npuprof.report.wrapping import find_width, wrap_lines
-from npuprof.system import lazy_pattern
+from npuprof.system import join_lines, lazy_pattern
 
 _BOLD = "1"
 _DIM = "2"
@@ -56,7 +56,7 @@ class Table(Record):
             if self.below
             else self._format_grid(rows, coloured, width)
         )
-        return "".join(f"{line}\n" for line in lines) + wrap_lines(self.after, width)
+        return join_lines(lines) + wrap_lines(self.after, width)
 
     def format_markdown(self, room: int | None = None) -> tuple[str, int]:
         """Return the table in Markdown and the number of its rows that fit in ``room``.

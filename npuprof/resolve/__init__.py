@@ -16,7 +16,16 @@ from npuprof.catalog import releases, values
 from npuprof.catalog.programs import spell_key
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import FORM, Lineage, Override, Profile
-from npuprof.model import Context, Event, NpuprofError, Origin, Step, TomlTable, renew_hints
+from npuprof.model import (
+    Context,
+    Event,
+    NpuprofError,
+    Origin,
+    Step,
+    TomlTable,
+    raise_any,
+    renew_hints,
+)
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
@@ -107,8 +116,7 @@ class Resolver:
             return older.resolve_members(lineage, name, claims, changes)
         problems = self.lineages.list_form_problems(lineage)
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
         return self._build_config(name, lineage, claims, tuple(changes))
 
     def reduce_config(self, config: Config) -> tuple[Any, ...]:

@@ -303,9 +303,14 @@ class Config(Mapping[str, "Any"]):
         return self.claims[name].origin if name in self.claims else None
 
     @property
+    def profile(self) -> Profile:
+        """Its own profile, the last of the lineage."""
+        return self.lineage[-1]
+
+    @property
     def description(self) -> str:
         """The profile's own description."""
-        return str(self.lineage[-1].table.get("description", "")) if self.lineage else ""
+        return str(self.profile.table.get("description", "")) if self.lineage else ""
 
     @property
     def scenario(self) -> str | None:
@@ -379,7 +384,7 @@ class Config(Mapping[str, "Any"]):
     @property
     def abstract(self) -> bool:
         """Whether the profile exists only to be extended."""
-        return bool(self.lineage) and self.lineage[-1].abstract
+        return bool(self.lineage) and self.profile.abstract
 
     def list_ancestors(self, profile: Profile) -> list[Profile]:
         """Return the ancestors of a member of the lineage, nearest first."""
@@ -405,12 +410,12 @@ class Config(Mapping[str, "Any"]):
 
         Raises NpuprofError if the policy is invalid.
         """
-        return self.remember("policy", lambda: self.resolver.lookups.find_policy(self.lineage[-1]))
+        return self.remember("policy", lambda: self.resolver.lookups.find_policy(self.profile))
 
     @property
     def form(self) -> int:
         """The digest form: that of the release the preset was read from, else the current."""
-        return self.lineage[-1].form if self.lineage else FORM
+        return self.profile.form if self.lineage else FORM
 
     @property
     def declared(self) -> TeamVariables:

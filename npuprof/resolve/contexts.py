@@ -217,7 +217,7 @@ class ContextMap:
 
         Together they cover every context that the preset supports.
         """
-        return self._find_regions_of(self.find_kinds(settings), _OPEN, unasked=False)
+        return self._find_regions_of(settings, _OPEN, unasked=False)
 
     def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
         """Return the regions in which some settings differ for a target that was not requested.
@@ -228,11 +228,12 @@ class ContextMap:
         """
         # one region for all targets that no override names
         there = target if target in self.named_targets else _OPEN
-        return self._find_regions_of(self.find_kinds(settings), there, unasked=True)
+        return self._find_regions_of(settings, there, unasked=True)
 
     def _find_regions_of(
-        self, kinds: tuple[int, ...], target: str | None, unasked: bool
+        self, settings: Collection[str], target: str | None, unasked: bool
     ) -> list[Region]:
+        kinds = self.find_kinds(settings)
         key = kinds, target, unasked
         if key not in self._regions:
             pairs = zip(kinds, self._points, strict=True)
@@ -263,7 +264,7 @@ class ContextMap:
 
     def find_idle_overrides(self) -> list[int]:
         """Return the indexes of the profile's own overrides that apply in none of the contexts."""
-        own = len(self._config.lineage[-1].overrides)
+        own = len(self._config.profile.overrides)
         # the profile is the last of its lineage, and so are its overrides
         first = len(self._overrides) - own
         return [index for index in range(own) if not self._active >> first + index & 1]
@@ -311,7 +312,7 @@ class ContextMap:
         if requested := self._config.context.find_value(axis):
             return [requested]
         if axis in self.declared:
-            declared = self._config.resolver.lookups.find_axes(self._config.lineage[-1]) or {}
+            declared = self._config.resolver.lookups.find_axes(self._config.profile) or {}
             values = self._config.axes.get(axis) or declared.get(axis) or self._list_named(axis)
             return [_OPEN, *values]
         if axis == "product":
@@ -453,7 +454,7 @@ class ContextMap:
         config, scenario = self._config, point.scenario
         claims = {**config.claims}
         if scenario and scenario != config.scenario:
-            claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
+            claims["scenario"] = Claim(scenario, config.profile.origin("profile"))
         # any value of a stretch would do: the same overrides apply to all of them
         values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
         resolver = config.resolver.for_context(

@@ -48,7 +48,7 @@ def _locate(finding: Finding, profile: Profile, path: Path) -> Finding:
     """Return a finding about a place in a profile."""
     return finding._replace(
         origin=profile.origin(*path),
-        key=keys.format_key_path("", path).lstrip("."),
+        key=keys.format_path(path),
         profiles=(profile.name,),
     )
 

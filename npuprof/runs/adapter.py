@@ -18,6 +18,7 @@ from npuprof import catalog
 from npuprof.catalog import Option, attribute_values, releases
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
+from npuprof.system import decode_safely
 from npuprof.system.files import LARGEST_FILE, describe_os_error
 
 _PIECE = 1 << 20
@@ -222,7 +223,7 @@ def read_versions(source: Source) -> dict[str, str]:
             distribution = re.split(r"-|\.egg", folder.rpartition("/")[2])[0].lower()
             with suppress(OSError, ValueError), source.open(name) as file:
                 match = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
-                versions[distribution] = match[1].decode(errors="replace") if match else ""
+                versions[distribution] = decode_safely(match[1]) if match else ""
     return versions
 
 

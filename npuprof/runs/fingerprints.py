@@ -21,7 +21,7 @@ from npuprof.runs.run_records import (
     read_input,
     read_table,
 )
-from npuprof.system import expand_home
+from npuprof.system import decode_safely, expand_home
 from npuprof.system.files import (
     describe_os_error,
     is_handed_over,
@@ -152,8 +152,7 @@ def _read_variables(location: str, raw: bytes) -> list[Clue]:
         name, _, text = entry.partition(b"=")
         by_name[name] = text
     fields: Fields = {
-        fact: by_name.get(variable, b"").decode(errors="replace")
-        for fact, variable in _VARIABLES.items()
+        fact: decode_safely(by_name.get(variable, b"")) for fact, variable in _VARIABLES.items()
     }
     if not fields["digest"] and not fields["preset_digest"]:
         what = f"{location} has no NPUPROF_DIGEST"
@@ -203,7 +202,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
         return [_read_fields(path, parse_record(path, raw))]
     if b"\0" in raw and b"NPUPROF_" in raw:  # a copy of an environ file
         return _read_variables(path, raw)
-    text = raw.decode(errors="replace").replace("\r\n", "\n")
+    text = decode_safely(raw).replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
     if not clues:
         what = f"{path} says no digest"

@@ -34,7 +34,7 @@ from npuprof.runs.log_values import (
 )
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.base import ComposedParts
-from npuprof.system import drop_empty, group_pairs
+from npuprof.system import drop_empty, group_pairs, join_lines
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
 if TYPE_CHECKING:
@@ -377,4 +377,4 @@ def _format_text(run: ImportedRun) -> str:
         summary, _, texts = why.partition(": ")
         lines.append(f"{summary}: {name}: {texts}")
     lines += [f"not known: {name}: {why}" for name, why in run.unknown.items()]
-    return "".join(f"{escape_controls(line)}\n" for line in lines)
+    return join_lines(map(escape_controls, lines))

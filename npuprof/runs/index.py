@@ -29,6 +29,7 @@ from npuprof.store.layout import list_project_paths, read_globs
 from npuprof.store.problems import lacks_source
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import parse_version_text
+from npuprof.system import decode_safely
 
 
 class Digests(NamedTuple):  # a tuple, because it is hashed for each state
@@ -207,7 +208,7 @@ class _Builder:
         out = self._repository.git.run_command(
             "cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(request)
         ).split(b"\n")
-        ids = ("" if row.endswith(b" missing") else row.decode(errors="replace") for row in out)
+        ids = ("" if row.endswith(b" missing") else decode_safely(row) for row in out)
         locations = {}
         for commit in commits:
             store, project, lock, root = islice(ids, len(names))

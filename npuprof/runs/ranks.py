@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from npuprof.catalog import find_variable, load_equivalent_variables
@@ -73,7 +74,7 @@ def find_launches(read: Mapping[str, Fields]) -> list[Launch]:
             earlier = latest.get(launch.name)
             older = earlier.older + len(earlier.paths) if earlier is not None else 0
             latest[launch.name] = launch._replace(older=launch.older + older)
-    return sorted(latest.values(), key=lambda launch: launch.name)
+    return sorted(latest.values(), key=attrgetter("name"))
 
 
 def sort_label(label: str) -> tuple[int, int, str]:

@@ -20,6 +20,7 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.evidence_files import read_with_progress
 from npuprof.runs.proving import answer_proof
 from npuprof.runs.variable_verdicts import choose_log_modules, is_for_torch_npu
+from npuprof.system import decode_safely
 from npuprof.system.files import describe_os_error, make_folder, remove_folders
 from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree
@@ -167,7 +168,7 @@ class RunLog:
         shown = (
             text
             if isinstance(text, str)
-            else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
+            else decode_safely(b"".join(output.encode_pieces(text or "", "-", False)))
         )
         _tell(shown.rstrip("\n"), output.write_to_stderr)
         for note in answer.notes:

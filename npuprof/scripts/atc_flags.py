@@ -46,7 +46,7 @@ def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptS
         elif word.open_part:
             unknown = ScriptValue(None, f"depends on {word.open_part}")
             yield ScriptSetting(
-                ScriptLocation(path, word.line, word.column), "atc", "", "", unknown, scope=scope
+                ScriptLocation(path, *word.position), "atc", "", "", unknown, scope=scope
             )
 
 
@@ -72,7 +72,7 @@ def _build_flag_setting(
     result = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
     unused = EMPTY if text == "" and flag is not None and ignores_empty(flag) else ""
     return ScriptSetting(
-        ScriptLocation(path, word.line, word.column),
+        ScriptLocation(path, *word.position),
         "atc",
         key,
         name,

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 
 from npuprof.edit.preset_file import format_difference
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, raise_any
 from npuprof.renderers.placing import plan_sidecars
 from npuprof.renderers.stamp import read_listed_sidecars
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import RefreshedBlock
-from npuprof.system import writing
+from npuprof.system import decode_safely, writing
 from npuprof.system.writing import PlannedWrite
 
 
@@ -63,12 +63,8 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         if new != file.known:
             _require_encodable(path, file.data, due)
             writes[path] = PlannedWrite(path, new, file.known, below)
-            shown.append(
-                format_difference(
-                    path, file.known.decode(errors="replace"), new.decode(errors="replace")
-                )
-            )
-        listed = read_listed_sidecars(file.known.decode(errors="replace"))
+            shown.append(format_difference(path, decode_safely(file.known), decode_safely(new)))
+        listed = read_listed_sidecars(decode_safely(file.known))
         # also of blocks that are up to date: a file of theirs may be missing
         for change in file.changes:
             sidecars, clashes = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
@@ -85,8 +81,7 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
     Raises NpuprofError, and then writes nothing; also for edited blocks, unless forced.
     """
     plan = plan_blocks(files, how.force, below)
-    if plan.rejections:
-        raise NpuprofError(plan.rejections)
+    raise_any(plan.rejections)
     names = ", ".join(map(escape_controls, plan.writes))
     if how.dry_run:
         return Answer(

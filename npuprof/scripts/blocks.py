@@ -22,6 +22,7 @@ from npuprof.model import (
     Record,
     build_error,
     build_usage_error,
+    raise_any,
 )
 from npuprof.renderers import Rendered, add_render_header, collect_sidecars, find_left_out_sections
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
@@ -30,6 +31,7 @@ from npuprof.renderers.shell import SHELLS
 from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.store import spec
+from npuprof.system import decode_safely
 
 _BEGIN = re.compile(rb"(?P<indent>[ \t]*)# >>> npuprof (?P<spec>\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (?P<spec>\S+))? <<<[ \t]*\r?\n?")
@@ -114,8 +116,7 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
             begin = None
     if begin:
         add_fault(first, "the block has no end")
-    if faults:
-        raise NpuprofError(faults)
+    raise_any(faults)
     return marked
 
 
@@ -128,7 +129,7 @@ def _build_block(lines: list[bytes], first: int, last: int, begin: re.Match[byte
     # comments in the code below the header are not facts
     head = text.partition(TEXT_MARK)[0] if TEXT_MARK in text else ""
     facts = {fact["name"]: fact["value"] for fact in _FACT.finditer(head)}
-    spec = begin["spec"].decode(errors="replace")
+    spec = decode_safely(begin["spec"])
     return Block(spec, first, last, indent, newline, text, facts)
 
 

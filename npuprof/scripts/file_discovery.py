@@ -16,6 +16,7 @@ from npuprof.report.output import track_items
 from npuprof.scripts.reading.file_kinds import detect_named_kind, is_script_candidate
 from npuprof.store import spec
 from npuprof.store.gitstore.objects import Git
+from npuprof.system import join_normal
 from npuprof.system.files import (
     HAND_OVER,
     describe_os_error,
@@ -156,11 +157,7 @@ class _Search:
             ]
             for name in sorted(names):
                 # as git lists names: without "./"
-                path = (
-                    os.path.join(here, name)
-                    if folder != "."
-                    else os.path.normpath(os.path.join(here, name))
-                )
+                path = os.path.join(here, name) if folder != "." else join_normal(here, name)
                 is_read = name[0] != "." or detect_named_kind(name) == "env"
                 if is_read and self._is_candidate(path):
                     if os.path.isfile(path):

@@ -15,6 +15,7 @@ from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.model import Finding, Place
 from npuprof.scripts.python.parsing import Script, iterate_comments
 from npuprof.scripts.python.statements import list_lines
+from npuprof.system import decode_safely
 
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 
@@ -42,7 +43,7 @@ def sift_script_findings(
     """
     if b"npuprof:" not in data:
         return list(findings), []
-    text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_safely(data).replace("\r\n", "\n").replace("\r", "\n")
     beginnings = _find_beginnings(path, text)
     faults = [
         (note, _find_ignore_fault(note)) for note in _find_ignore_comments(path, text.split("\n"))

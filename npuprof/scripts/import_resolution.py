@@ -16,7 +16,7 @@ from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.script_records import Followed, ImportedFile, ScriptSetting
-from npuprof.system import find_repository_top, is_below
+from npuprof.system import find_repository_top, is_below, join_normal
 from npuprof.system.files import read_plain_file
 
 #: In larger trees, the users of a function are unknown.
@@ -76,7 +76,7 @@ class _Finder:
         top, chain = self._list_folders(os.path.dirname(path))
         files: dict[str, str] = {}
         for folder in chain[:1] if is_fixed else chain:
-            file = os.path.normpath(os.path.join(folder, name))
+            file = join_normal(folder, name)
             real = os.path.realpath(file)
             # a link may lead out of the tree
             if os.path.isfile(file) and real.startswith(os.path.join(top, "")):
@@ -143,7 +143,7 @@ def _climb_to_top(tops: Sequence[str], folder: str) -> tuple[str, list[str]]:
     levels = os.path.relpath(full, top).count(os.sep) + 1 if full != top else 0
     chain = [folder]
     for _ in range(levels):
-        parent = os.path.normpath(os.path.join(chain[-1] or ".", os.pardir))
+        parent = join_normal(chain[-1] or ".", os.pardir)
         chain.append("" if parent == "." else parent)
     return top, chain
 
@@ -164,9 +164,7 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
             name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS
         )
         files += [
-            os.path.normpath(os.path.join(folder, name))
-            for name in sorted(names)
-            if name.endswith((".py", ".ipynb"))
+            join_normal(folder, name) for name in sorted(names) if name.endswith((".py", ".ipynb"))
         ]
         if len(files) > _MOST_FILES:
             return None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from npuprof.document.keys import is_visible
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error, raise_any
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
@@ -247,8 +247,7 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
                     files[path] = FileBlocks(data, data, changes)
         except NpuprofError as error:
             problems += error.findings
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return files
 
 

@@ -19,7 +19,7 @@ from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.scripts.script_records import ImportedFile, Position, ScriptSetting, find_position
-from npuprof.system import is_below
+from npuprof.system import is_below, join_normal
 from npuprof.system.files import read_plain_file
 
 
@@ -71,7 +71,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     if not named or "\0" in named:  # with NUL, the functions of os.path raise ValueError
         return None
     for folder in dict.fromkeys((home, *folders)):
-        path = os.path.normpath(os.path.join(folder, named))
+        path = join_normal(folder, named)
         if os.path.isfile(path) and any(is_below(path, top) for top in (home or ".", *folders)):
             return path
     return None
@@ -133,7 +133,7 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
         )
     faults = sidecar.structure.faults(sidecar.value)
     for fault_inside in faults:
-        path = keys.format_key_path("", fault_inside.path).lstrip(".") or key
+        path = keys.format_path(fault_inside.path) or key
         what = f"{path}: {fault_inside.what}"
         fault = Fault("NP821", what, named, fault_inside.hint, fault_inside.path)
         yield _build_finding(sidecar, fault)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from npuprof.catalog.execution import list_misspelt_names
@@ -336,7 +337,7 @@ def _sift_page(page: _Scan, is_only_called: bool) -> tuple[list[Finding], int]:
     ``is_only_called`` if the file was not requested, but is called by a requested script.
     """
     if is_only_called:  # several callers may have added findings
-        page.findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
+        page.findings.sort(key=attrgetter("line", "column", "code"))
     # reversed: of equal findings, the first one is kept, in the position of the last
     unique = {
         (finding.code, finding.where, finding.key, finding.message): finding

@@ -18,6 +18,7 @@ from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.reading.file_kinds import detect_script_kind
 from npuprof.scripts.reading.program_arguments import mentions_arguments, mentions_program
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, UnreadLines
+from npuprof.system import decode_safely
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
 _LINE = re.compile(
@@ -68,7 +69,7 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
 
 def _list_setting_lines(data: bytes) -> Iterator[int]:
     """Yield the lines with a variable that is set, or an argument of a program."""
-    for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+    for number, line in enumerate(decode_safely(data).split("\n"), 1):
         matches = _SETTING.finditer(line.partition("#")[0])
         if any(_is_setting(match["variable"], match["name"]) for match in matches):
             yield number

@@ -13,6 +13,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from npuprof import catalog
@@ -109,7 +110,7 @@ def build_family(
     used_names = [name.removeprefix(folder) for name in known.values()]
     result.bases = _share_settings(result.leaves, used_names)
     _name_leaves(result.leaves, result.bases)
-    result.leaves.sort(key=lambda leaf: leaf.name)
+    result.leaves.sort(key=attrgetter("name"))
     switches = collect_switches(drafts)
     new = [switch for switch in switches if list_pairs(switch.facts) not in known]
     names = number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new])
@@ -461,7 +462,7 @@ def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     order = sorted(notes_of, key=lambda pairs: (-len(notes_of[pairs]), sorted(pairs)))
     switches = []
     for pairs in order:
-        by_line = sorted(notes_of[pairs], key=lambda note: (note.setting.file, note.setting.line))
+        by_line = sorted(notes_of[pairs], key=attrgetter("setting.file", "setting.line"))
         switches.append(Switch(facts_of[pairs], tuple(by_line)))
     return switches
 

@@ -110,6 +110,11 @@ class Word:
             self.open_part = expansions[0] if expansions else ""
 
     @property
+    def position(self) -> tuple[int, int]:
+        """Its line and column."""
+        return self.line, self.column
+
+    @property
     def keyword(self) -> str:
         """The word if it can be a shell keyword, empty if it is quoted."""
         return "" if self.quoted else self.text
@@ -232,13 +237,13 @@ def _enclose(command: Command, word: Word) -> Iterator[Command]:
     text, column = command.read_text(word)
     if command[0].text == "xargs":
         text = text.replace("{}", "$@")  # an argument of the run
-    yield command.copy_with([Word(word.line, word.column, ("{",), span=word.span)])
+    yield command.copy_with([Word(*word.position, ("{",), span=word.span)])
     for outer in _Lexer(text, word.line, column).iterate_commands():
         # one level: each document may contain the next one
         for inner in _add_inner(outer, with_document=word is not command.document):
             inner.shells, inner.is_inner = (*command.shells, -word.span[0]), True
             yield inner
-    yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
+    yield command.copy_with([Word(*word.position, ("}",), span=word.span)])
 
 
 class _Lexer:
@@ -321,7 +326,7 @@ class _Lexer:
         if self.text[self.at] == "(":
             name, items = command[-1], self._parse_array()
             command[-1] = Word(
-                name.line, name.column, name.parts, name.quoted, (name.span[0], self.at), items
+                *name.position, name.parts, name.quoted, (name.span[0], self.at), items
             )
             return
         word = self._parse_word()

@@ -178,7 +178,7 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
         config = preset.config
         if config is None:
             continue
-        with isolate_faults(config.lineage[-1].document.source, faults, preset.name):
+        with isolate_faults(config.profile.document.source, faults, preset.name):
             effects = _compare_with_release(config, preset.findings, release)
             if any(effects):
                 alike.setdefault(effects, []).append(preset.name)

@@ -13,6 +13,7 @@ from npuprof import docs
 from npuprof.model import Record, build_error
 from npuprof.report.html import escape_html
 from npuprof.site import HOW_TO_INSTALL
+from npuprof.system import join_normal
 
 #: The folder of topic pages in a site.
 FOLDER = "docs"
@@ -110,7 +111,7 @@ class _Writer:
             token.attrSet("href", self._find_target(str(token.attrGet("href"))))
         elif token.type == "image":
             name = str(token.attrGet("src"))
-            path = os.path.normpath(os.path.join(os.path.dirname(self.topic.path), name))
+            path = join_normal(os.path.dirname(self.topic.path), name)
             self.pictures[f"{FOLDER}/{os.path.basename(path)}"] = docs.read_picture(path)
             token.attrSet("src", os.path.basename(path))
 
@@ -119,5 +120,5 @@ class _Writer:
         file, mark, anchor = target.partition("#")
         if "://" in target or not file:
             return target
-        path = os.path.normpath(os.path.join(os.path.dirname(self.topic.path), file))
+        path = join_normal(os.path.dirname(self.topic.path), file)
         return f"{os.path.basename(self.paths[path])}{mark}{anchor}"

@@ -156,7 +156,7 @@ def build_details(
     config: Config, findings: tuple[Finding, ...], inherited: dict[Any, Setting]
 ) -> Details:
     """Return the additional data of a resolvable preset's page."""
-    config.lineage[-1].document.find_positions()  # a page shows all of them
+    config.profile.document.find_positions()  # a page shows all of them
     has_errors = bool(select_errors(findings))
     texts = [*_render_all(config, has_errors)]
     settings = build_settings(config, inherited)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.text import format_count
 from npuprof.store.gitstore.objects import Git
-from npuprof.system import find_user_folder
+from npuprof.system import find_user_folder, join_lines
 from npuprof.system.files import LARGEST_FILE, make_folder, read_plain_file
 from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
 from npuprof.system.writing import PlannedWrite, write_planned_files
@@ -209,6 +209,4 @@ def _read_record(path: str) -> set[str]:
 def _write_record(path: str, lines: Collection[str]) -> None:
     folder, name = os.path.split(path)
     with suppress(OSError, NpuprofError):  # a user without a home has no record
-        make_tree(folder, 0o700).write_file(
-            name, "".join(f"{line}\n" for line in sorted(lines)).encode(), 0o600
-        )
+        make_tree(folder, 0o700).write_file(name, join_lines(sorted(lines)).encode(), 0o600)

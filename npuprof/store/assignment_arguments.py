@@ -20,6 +20,7 @@ from npuprof.model import (
     build_error,
     did_you_mean,
     is_utf8,
+    raise_any,
 )
 from npuprof.report import format_option
 
@@ -138,8 +139,7 @@ def parse_assignments(
         *(_parse_assignment(text, argument) for text in set_),
         *(_parse_unset(text, in_python) for text in unset),
     ]
-    if problems := [result for result in results if isinstance(result, Finding)]:
-        raise NpuprofError(problems)
+    raise_any([result for result in results if isinstance(result, Finding)])
     return [result for result in results if isinstance(result, Step)]
 
 

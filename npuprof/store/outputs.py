@@ -12,6 +12,7 @@ from npuprof.model import (
     Origin,
     Record,
     build_error,
+    raise_any,
 )
 from npuprof.store import FILE
 from npuprof.store.folder import Folder, find_project_folder
@@ -80,8 +81,7 @@ class Outputs:
                     finding._replace(code="NP040", origin=origin, key="output")
                     for finding in error.findings
                 ]
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
         return tuple(outputs)
 
     def _read_output(self, texts: dict[str, str], origin: Origin) -> Output:

@@ -27,6 +27,7 @@ from npuprof.model import (
     __version__,
     build_error,
     did_you_mean,
+    raise_any,
 )
 from npuprof.store import FILE, LOCK_FILE, axes, layout, teamrules
 from npuprof.store.teamrules import ProjectKey
@@ -107,8 +108,7 @@ def parse_project(source: str, raw: bytes, revision: str | None = None) -> Proje
     document = parse_document(FILE, source, raw, revision)
     reader = _Reader(document)
     project = reader.read_project()
-    if reader.problems:
-        raise NpuprofError(reader.problems)
+    raise_any(reader.problems)
     return project
 
 
@@ -462,8 +462,7 @@ def explain_unfit_file(path: str) -> Finding | None:
 
 def require_fitting_project(project: Project) -> None:
     """Raise NpuprofError (NP041) if ``requires`` excludes this npuprof."""
-    if unmet := find_unmet_requirement(project.document):
-        raise NpuprofError(unmet)
+    raise_any(find_unmet_requirement(project.document))
 
 
 def find_unmet_requirement(

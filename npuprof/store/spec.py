@@ -23,6 +23,7 @@ from npuprof.model import (
     Step,
     build_error,
     did_you_mean,
+    raise_any,
 )
 from npuprof.report import format_option
 from npuprof.resolve import Resolver
@@ -415,8 +416,7 @@ class Workspace:
                 what = f"{name} does not set {key!r}, and the catalogue does not know it"
                 hint = suggest_key(key, settings, suggest_unknown_key(key, lists_all))
                 problems.append(Finding("NP924", what, why, hint, where=where))
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
 
     def open_beside(self, context: Context | None = None) -> Workspace:
         """Return a workspace of the same store for another context, with the same lookups.
@@ -543,8 +543,7 @@ def build_context(
 
         workspace = store if isinstance(store, Workspace) else Workspace(store)
         selected = read_selected_axes(_split_pairs(axes), workspace.declared_axes, problems)
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return Context(
         release,
         family,

@@ -20,10 +20,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from operator import attrgetter
 
 from npuprof.document.profile import FORM
 from npuprof.model import Record, has_only_digits
 from npuprof.store import strip_revision
+from npuprof.system import decode_safely, join_lines
 
 # Strings, compiled on first use: many commands import this, few read versions.
 _PART = r"(?:0|[1-9]\d{0,8})"
@@ -186,7 +188,7 @@ class ReleaseRecord(Record):
             f"Preset-Digest: {self.preset_digest}",
             f"Digest-Form: {self.form}",
         ]
-        return "".join(f"{line}\n" for line in (*lines, *map(str, self.parents)))
+        return join_lines((*lines, *map(str, self.parents)))
 
 
 class Version(Record):
@@ -285,7 +287,7 @@ def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
 
 def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     """Return the version of an annotated tag, from its git object."""
-    head, _, message = raw.decode(errors="replace").partition("\n\n")
+    head, _, message = decode_safely(raw).partition("\n\n")
     headers = dict(line.partition(" ")[::2] for line in head.split("\n"))
     tagger = re.search(_TAGGER, head, re.MULTILINE)
     return Version(
@@ -367,7 +369,7 @@ def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRe
     """Return the tags that a request selects, newest first."""
     return sorted(
         (ref for ref in refs if request.accepts(ref.text)),
-        key=lambda ref: ref.text.order,
+        key=attrgetter("text.order"),
         reverse=True,
     )
 

@@ -105,6 +105,26 @@ def drop_empty(fields: Mapping[Key, Value]) -> dict[Key, Value]:
     return {name: value for name, value in fields.items() if value}
 
 
+def join_lines(lines: Iterable[object]) -> str:
+    """Return lines as one text, each with its line end."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def decode_safely(data: bytes) -> str:
+    """Return bytes as text, with U+FFFD for what is not UTF-8."""
+    return data.decode(errors="replace")
+
+
+def find_real_folder(path: str) -> str:
+    """Return the folder that contains a file, links followed."""
+    return os.path.dirname(os.path.realpath(path))
+
+
+def join_normal(*parts: str) -> str:
+    """Return the parts of a path as one, normalized."""
+    return os.path.normpath(os.path.join(*parts))
+
+
 def is_list_of(kind: type | tuple[type, ...], value: object) -> bool:
     """Return whether a value is a list whose items are all of a type."""
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)

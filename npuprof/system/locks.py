@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 from npuprof.model import NpuprofError
+from npuprof.system import find_real_folder
 from npuprof.system.files import build_write_error, show_note
 from npuprof.system.tree import Tree, is_under_way
 
@@ -68,7 +69,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 def lock_files(*paths: str) -> AbstractContextManager[None]:
     """Lock the folders of files, as ``lock_folders`` does; links are followed."""
-    return lock_folders(os.path.dirname(os.path.realpath(path)) for path in paths)
+    return lock_folders(map(find_real_folder, paths))
 
 
 def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from npuprof.model import Place, build_error
-from npuprof.system import find_repository_top, is_below
+from npuprof.system import find_repository_top, is_below, join_normal
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -199,7 +199,7 @@ class Tree:
                         links.append(folder)
                 # in place: os.fwalk enters the folders that are left
                 folders[:] = [folder for folder in folders if folder not in links]
-                path = os.path.normpath(os.path.join(name, below))
+                path = join_normal(name, below)
                 yield "" if path == "." else path, folders, [*names, *links]
 
     def create_file(self, name: str, mode: int = 0o666) -> int:

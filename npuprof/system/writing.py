@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 
 from npuprof.model import NpuprofError, Place, Record, build_error
+from npuprof.system import find_real_folder
 from npuprof.system.files import (
     UnfitFileError,
     build_write_error,
@@ -157,7 +158,7 @@ def make_folder_below(path: str, below: str) -> list[str]:
 
 def remove_empty_folders(path: str, below: str) -> None:
     """Remove the folder of a removed file and its parents up to ``below``, if they are empty."""
-    folder = os.path.dirname(os.path.realpath(path))
+    folder = find_real_folder(path)
     top = os.path.realpath(below)
     if folder.startswith(top.rstrip(os.sep) + os.sep):
         Tree(top).remove_empty_folders(os.path.relpath(folder, top))

@@ -14,6 +14,7 @@ from npuprof.document import keys
 from npuprof.model import Fields, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
+from npuprof.system import join_lines
 from npuprof.trials.bisecting import Bisection
 from npuprof.trials.outcomes import describe_counts, describe_run
 from npuprof.trials.search import UNKNOWN, Cause, list_bits
@@ -56,7 +57,7 @@ def format_answer_text(bisection: Bisection) -> str:
         lines = _list_open_lines(bisection, counts)
     else:
         lines = _list_cause_lines(bisection, cause, counts)
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def _list_cause_lines(bisection: Bisection, cause: Cause, counts: str) -> Iterator[str]:

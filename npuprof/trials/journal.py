@@ -15,6 +15,7 @@ from typing import Any
 
 from npuprof.model import NpuprofError, Place, Record, __version__, build_error
 from npuprof.resolve.digests import compute_digest
+from npuprof.system import decode_safely
 from npuprof.system.files import build_write_error, describe_os_error
 from npuprof.system.tree import Tree, truncate_file
 from npuprof.trials.metrics import read_json_object
@@ -117,7 +118,7 @@ class Journal:
         with require_writable(os.path.join(self.folder, "lock"), "Nothing was run."):
             handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
         if not _lock_file(handle):
-            holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
+            holder = decode_safely(os.pread(handle, 100, 0)).strip() or "another process"
             os.close(handle)
             what = f"{self.folder} is in use by {holder}: the same command is being tried there"
             raise build_error("NP950", what, "", "wait for it, or end it; its results are kept")

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from npuprof.catalog.structures import parse_json
 from npuprof.model import Fields
+from npuprof.system import decode_safely
 from npuprof.system.tree import Tree
 
 #: The number of a metric: the first group of its pattern, or the first number in its match.
@@ -30,7 +31,7 @@ class MetricReader:
 
     def add(self, raw: bytes) -> None:
         """Read a line of the output."""
-        line = raw.decode(errors="replace").rstrip("\r\n")
+        line = decode_safely(raw).rstrip("\r\n")
         for name, pattern in self._patterns.items():
             match = None
             for match in pattern.finditer(line):  # noqa: B007 - the last one counts

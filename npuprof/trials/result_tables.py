@@ -10,6 +10,7 @@ from npuprof.model import Fields, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
+from npuprof.system import join_lines
 from npuprof.trials.journal import Result
 from npuprof.trials.sweeping import Axis, Combination, count_combinations, describe_end
 
@@ -75,7 +76,7 @@ def format_refused(sweep: Sweep) -> str:
         lines.append(f"  {describe_choices(sweep, combination)}: {escape_controls(reasons)}")
     if sweep.left_out:
         lines.append(f"{format_count(sweep.left_out, 'combination')} excluded by --where")
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def describe_choices(sweep: Sweep, combination: Combination) -> str:

@@ -16,7 +16,7 @@ from npuprof.trials.journal import Journal
 from npuprof.trials.running import CODE, Setup, identify_files, parse_devices, parse_timeout
 
 
-def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
+def build_setup(options: Any, metrics: dict[str, str]) -> Setup:
     """Return the setup of runs. Raises NpuprofError for invalid values, or without a command."""
     if not options.command:
         raise build_error(
@@ -31,8 +31,15 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     if options.to is not None and not any(CODE in word for word in options.command):
         what = f"--to {options.to} without {CODE} in the command"
         raise build_error("NP914", what, "", f"write it as in -- python {CODE}, or omit --to")
-    timeout = parse_timeout(options.timeout)
-    return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
+    return Setup(
+        tuple(options.command),
+        options.to or "session",
+        jobs,
+        devices,
+        parse_timeout(options.timeout),
+        options.max_runs,
+        metrics,
+    )
 
 
 def build_fit(

@@ -32,6 +32,11 @@ FLAGS = ["--framework=5", "--model=a.onnx", "--output", "a", "--precision_mode=f
             id="a list with a name",
         ),
         pytest.param(
+            "import subprocess\nwords = ['atc']\nwords.append('--framework=5')\n"
+            f"words += {FLAGS[1:]}\nsubprocess.call(words)\n",
+            id="a list that grows",
+        ),
+        pytest.param(
             f"import subprocess\nwords = {['atc', *FLAGS]}\n"
             "subprocess.run(' '.join(words), shell=True)\n",
             id="a joined list",
@@ -62,6 +67,16 @@ def test_flags_that_are_constants_are_those_of_a_conversion(script: str) -> None
     assert [site.surface for site in read.sites] == ["atc"]
 
 
+def test_a_flag_that_an_if_adds_has_its_condition() -> None:
+    script = (
+        "import subprocess\nwords = ['atc', '--framework=5']\nif large:\n"
+        "    words.append('--model=a.onnx')\nsubprocess.call(words)\n"
+    )
+    always, sometimes = imported(script).settings
+    assert always.branches == ()
+    assert [branch.test for branch in sometimes.branches] == ["large"]
+
+
 def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
     script = (
         "import subprocess\nsubprocess.run(['atc', '--model=' + name, f'--output={out}', "
@@ -86,11 +101,6 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
             "import os\nto_om = 'atc --framework=5 '\nfor shape in shapes:\n"
             "    command = to_om + str(shape)\n    os.system(command)\n",
             id="a text that a loop extends",
-        ),
-        pytest.param(
-            "import subprocess\nwords = ['atc']\n"
-            "words.append('--framework=5')\nsubprocess.call(words)\n",
-            id="a list that grows",
         ),
         pytest.param(
             "import subprocess\ncmd = 'atc %s' % ' '.join(output_list)\n"

@@ -12,6 +12,7 @@ from npuprof.compare.changes import compare_documents
 from npuprof.compare.text_changes import format_change_lines
 from npuprof.document import parse_document
 from npuprof.report import Answer
+from npuprof.system import join_lines
 from npuprof.system.files import read_file_content
 
 
@@ -61,7 +62,7 @@ def _format_changes(path: str, before: bytes | None, new_path: str, after: bytes
         lines.append("  removed")
     for change in compare_documents(old, new):
         lines += format_change_lines(change, "  ")
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def _format_lines(old: str, before: bytes, new: str, after: bytes) -> bytes:

@@ -15,6 +15,7 @@ from npuprof.hosting.git_hooks import HOOKS, find_hook, judge_hook
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store.gitstore.objects import Git
+from npuprof.system import decode_safely
 
 
 class Status(Verb):
@@ -46,11 +47,9 @@ class Status(Verb):
         absent = "missing" if any(extra.values()) else "not asked for (--diff)"
         rows |= {name: setting or absent for name, setting in extra.items()}
         sample = name_sample_preset(git, self.store)
-        attributes = (
+        attributes = decode_safely(
             git.run_command("check-attr", "-z", "diff", "merge", "--", sample)
-            .decode(errors="replace")
-            .split("\0")
-        )
+        ).split("\0")
         uses = dict(zip(attributes[1::3], attributes[2::3], strict=False))
         rows |= {
             f"attribute {name}": "set" if uses.get(name) == "npuprof" else "missing"

@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.framework import argument, flag
 from npuprof.commands.framework.parameters import StoreVerb
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, raise_any
 from npuprof.report import Answer
 from npuprof.store import spec
 
@@ -27,21 +27,21 @@ class Remove(StoreVerb):
         files = spec.open_project_files(self.store)
         (source,) = files.select_sources([self.name])
         hint = "take it out of extends first, copy the preset in, or say --force"
-        problems = [
-            Finding(
-                "NP042",
-                f"{parent.preset} extends {parent.reference}",
-                "",
-                hint,
-                parent.origin,
-                "profile.extends",
-                (parent.preset,),
-            )
-            for parent in (files.iterate_references() if not self.force else ())
-            if parent.reference.partition(":")[0] == source.name
-        ]
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(
+            [
+                Finding(
+                    "NP042",
+                    f"{parent.preset} extends {parent.reference}",
+                    "",
+                    hint,
+                    parent.origin,
+                    "profile.extends",
+                    (parent.preset,),
+                )
+                for parent in (files.iterate_references() if not self.force else ())
+                if parent.reference.partition(":")[0] == source.name
+            ]
+        )
         remaining = {
             name: locked for name, locked in files.lock.sources.items() if name != source.name
         }

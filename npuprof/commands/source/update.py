@@ -23,6 +23,7 @@ from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.opening import Sources, find_copy_faults
 from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.spec import Workspace
+from npuprof.system import join_lines
 
 
 class _Step:
@@ -218,7 +219,7 @@ class Update(Verb):
         return Answer(shown, (*answer.notes, f"wrote {written}"))
 
     def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
-        head = "".join(f"{line}\n" for line in steps)
+        head = join_lines(steps)
         return {
             "text": lambda: (
                 f"{head}\n{text_changes.format_survey_text(survey, False, self.coloured)}"

@@ -19,7 +19,6 @@ from npuprof.catalog.execution import (
 )
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.atc_flags import read_number
-from npuprof.scripts.python.atc_calls import RUNNERS
 from npuprof.scripts.python.expressions import format_expression, name_callee
 from npuprof.scripts.python.loops import (
     follow_name,
@@ -47,6 +46,20 @@ _FAMILIES = re.compile(
 #: pattern, which few texts need then.
 _ONLY_CAPITALS = bytes(
     code if chr(code) in f"{ascii_uppercase}{digits}_" else ord(" ") for code in range(256)
+)
+#: Calls that run a program.
+RUNNERS = frozenset(
+    (
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "Popen",
+        "system",
+        "popen",
+        "getoutput",
+        "getstatusoutput",
+    )
 )
 _OURS = "NPUPROF_"
 #: The variables of the process, as one configuration.

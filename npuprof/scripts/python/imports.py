@@ -20,7 +20,7 @@ from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.steps import count_steps
-from npuprof.system import group_pairs
+from npuprof.system import decode_safely, group_pairs
 
 #: The number of cached files, about half a megabyte each: scripts that share a helper are read one
 #: after the other.
@@ -116,9 +116,7 @@ class Modules:
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
         #: Returns the names of a module's functions and classes.
         self.list_defined = cache(
-            lambda path: frozenset(
-                name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))
-            )
+            lambda path: frozenset(map(decode_safely, _DEFINED.findall(self.read(path))))
         )
         self._supplied: dict[str, frozenset[bytes]] = {}
         #: the modules of the current script
@@ -213,11 +211,11 @@ class Modules:
         """
         if line.modules:
             files = []
-            for module in line.modules.decode(errors="replace").split(","):
+            for module in decode_safely(line.modules).split(","):
                 name, _, _ = module.strip().partition(" ")  # without its alias
                 files.append(self.locate(folder, name, 0))
             return files
-        source = line.source.decode(errors="replace").lstrip(".")
+        source = decode_safely(line.source).lstrip(".")
         level = len(line.source) - len(line.source.lstrip(b"."))
         file = self.locate(folder, source, level)
         # a file, unlike a package, has no modules inside
@@ -225,9 +223,7 @@ class Modules:
             return [file]
         # the names may be modules of a package
         names, _, _ = line.names.partition(b"#")
-        modules = [
-            f"{source}.{name}".lstrip(".") for name in _NAME.findall(names.decode(errors="replace"))
-        ]
+        modules = [f"{source}.{name}".lstrip(".") for name in _NAME.findall(decode_safely(names))]
         return [file, *(self.locate(folder, module, level) for module in modules)]
 
     def list_tree(self, path: str) -> tuple[str, ...] | None:
@@ -258,7 +254,7 @@ class Modules:
                 for text in (line.source, line.names, line.modules):
                     names.update(split_words(text))
             for name in names:
-                importers.setdefault(name.decode(errors="replace"), []).append(path)
+                importers.setdefault(decode_safely(name), []).append(path)
         return importers
 
     def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:

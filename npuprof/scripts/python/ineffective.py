@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 
 from npuprof import catalog
 from npuprof.model import Record
@@ -173,7 +174,7 @@ def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[
     """Return the unused configurations, each with a session that has none or another one."""
     if not calls.sessions:
         return []
-    session = min(calls.sessions, key=lambda call: call.lineno)
+    session = min(calls.sessions, key=attrgetter("lineno"))
     idle = []
     for uses in dict.fromkeys(calls.uses.values()):
         name, *containers = uses.names

@@ -19,6 +19,7 @@ from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.statements import Definition, find_start, list_lines
 from npuprof.scripts.script_records import HERE
 from npuprof.scripts.steps import count_steps
+from npuprof.system import group_pairs
 
 _get_line = attrgetter("lineno")
 _get_end = attrgetter("end_lineno", "end_col_offset")
@@ -118,14 +119,14 @@ class NodeIndex:
 
         By text: ``self.dump_config``.
         """
-        values: dict[str, list[ast.expr]] = {}
-        for named in self.list_of(ast.NamedExpr):
-            values.setdefault(named.target.id, []).append(named.value)
-        for assigned in self.list_of(ast.Assign):
-            for target in assigned.targets:
-                if isinstance(target, ast.Attribute):
-                    values.setdefault(write_source(target), []).append(assigned.value)
-        return values
+        pairs = [(named.target.id, named.value) for named in self.list_of(ast.NamedExpr)]
+        pairs += [
+            (write_source(target), assigned.value)
+            for assigned in self.list_of(ast.Assign)
+            for target in assigned.targets
+            if isinstance(target, ast.Attribute)
+        ]
+        return group_pairs(pairs)
 
     @cached_property
     def declared(self) -> frozenset[str]:

@@ -29,6 +29,7 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
     ScriptValue,
 )
+from npuprof.system import decode_safely
 
 #: A name that always denotes a parameter map; its entry is unknown.
 BARE_MAP = "parameter_map"
@@ -128,7 +129,7 @@ def _note_session_object(
 def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope) -> None:
     """Record the name of an optimizer entry."""
     text, reason = visitor.evaluate_expression(value, scope)
-    name = text.decode(errors="replace") if isinstance(text, bytes) else text
+    name = decode_safely(text) if isinstance(text, bytes) else text
     known = not reason and isinstance(name, str)
     if is_optimizer_added(target.value):
         note_added_entry(visitor, target.value, target, scope, "", name if known else "")

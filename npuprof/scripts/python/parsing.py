@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof.model import Finding, Place, Record
+from npuprof.system import decode_safely
 
 #: Longer scripts are data; their trees would take a hundred times their size.
 LARGEST_SCRIPT = 4_000_000
@@ -99,7 +100,7 @@ class Script:
             return offset + 1
         # each byte is scanned once, from left to right
         start, characters = self._passed if self._passed[0] <= offset else (0, 0)
-        characters += len(self._bytes[start:offset].decode(errors="replace"))
+        characters += len(decode_safely(self._bytes[start:offset]))
         self._passed = offset, characters
         return characters + 1
 

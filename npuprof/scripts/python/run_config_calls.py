@@ -20,6 +20,7 @@ from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import CallLocation, NestedConfig, Surface, Visitor
 from npuprof.scripts.script_records import UNSET, Converted, LocatedRecord
+from npuprof.system import decode_safely
 
 
 class GivenCall(LocatedRecord):
@@ -156,7 +157,7 @@ def _read_argument_value(
 def convert_option_value(option: str | None, value: Any) -> Converted:
     """Return a Python value as the option stores it, and the reason if it cannot."""
     record = catalog.find_option(option) if option else None
-    value = value.decode(errors="replace") if isinstance(value, bytes) else value
+    value = decode_safely(value) if isinstance(value, bytes) else value
     if not isinstance(value, (str, int, float)):
         return None, f"a {type(value).__name__} is not a value of an option"
     field = (record.field or record.kind) if record is not None else ""

@@ -1,7 +1,7 @@
 """Command lines of programs in Python: lists and texts that are passed to a call.
 
-``Popen(["vllm", "serve", ...])``, ``Server(model, server_args)``. A list is followed from its
-assignment through ``append``, ``extend`` and ``+=`` to the call.
+``Popen(["vllm", "serve", ...])``, ``os.system("atc ...")``, ``Server(model, server_args)``. A list
+is followed from its assignment through ``append``, ``extend`` and ``+=`` to the call.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections.abc import Iterator
+from itertools import dropwhile
 
 from npuprof.catalog.programs import load_programs
-from npuprof.scripts.python.atc_calls import RUNNERS, build_argument
-from npuprof.scripts.python.environ import holds_variables, report_table
-from npuprof.scripts.python.expressions import format_expression, name_callee
+from npuprof.scripts.atc_flags import read_flags
+from npuprof.scripts.python.environ import RUNNERS, holds_variables, report_table
+from npuprof.scripts.python.expressions import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.reading.program_arguments import find_start, mentions_program, read_arguments
 from npuprof.scripts.reading.recipes import find_list_program
+from npuprof.scripts.reading.shells.arrival import PREFIXES
 from npuprof.scripts.reading.variable_files import build_variable_setting
 from npuprof.scripts.script_records import Branches, are_exclusive
-from npuprof.scripts.shell_lexer import Word, parse_shell_commands
+from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
 #: Calls that start nothing: they compare, parse or change a list.
@@ -35,6 +38,7 @@ _MODEL = re.compile(r"[\w.~-]*(?:/[\w.-]+)+(?<!\.py)(?<!\.sh)")
 _DEEPEST = 8
 #: The rest of a longer list is ignored.
 _MOST_ITEMS = 300
+_ATC = re.compile(r"(?:[^\s;&|]*/)?atc")
 _ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=")
 _NO_NAME = re.compile(r"\W+")
 
@@ -49,6 +53,8 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         case ast.Call(ast.Attribute(changed, "append" | "extend"), [value]):
             _extend(visitor, changed, value, scope)
     name = name_callee(call)
+    if name in RUNNERS and call.args:
+        _read_conversion(visitor, call, scope)
     if not name or hasattr(builtins, name) or _QUIET.fullmatch(name):
         return
     first = len(visitor.settings)
@@ -75,7 +81,7 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
     is_runner = name_callee(call) in RUNNERS
     items = _list_items(visitor, value, scope)
     if items is None:
-        items = [(build_argument(visitor, *follow_name(value, scope)), here)] if is_runner else []
+        items = [(_build_argument(visitor, *follow_name(value, scope)), here)] if is_runner else []
     launches: Launches = {}
     for word, _ in items:
         launches |= _read_text(visitor, word)
@@ -85,10 +91,7 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
     text = visitor.module.script.text if model else ""
     named = [program.section for program in load_programs() if program.section in text]
     started = set[Item]()
-    # each arm of an ``if`` may have a list of its own
-    for arm in dict.fromkeys(branches for _, branches in items):
-        count_steps(len(items))
-        chosen = [item for item in items if not are_exclusive(item[1], arm)]
+    for chosen in _iterate_arms(items):
         words = [word for word, _ in chosen]
         program, arguments = find_list_program(words, named) or (None, words)
         begin = len(words) - len(arguments)
@@ -104,7 +107,7 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
             and "--model" not in [word.text for word in words]
         ):
             chosen = [(model, here), *chosen]
-        branches = {(path, word.line, word.column): more for word, more in chosen}
+        branches = {(path, *word.position): more for word, more in chosen}
         known = next(filter(None, map(visitor.launches.get, branches)), "")
         for setting in read_arguments(path, program, [word for word, _ in chosen], ""):
             known = known or setting.scope
@@ -119,8 +122,58 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
 def _find_model(visitor: Visitor, call: ast.Call, scope: Scope) -> Word | None:
     """Return the model that a call is passed next to the flags, as an argument."""
     named = [keyword.value for keyword in call.keywords if keyword.arg == "model"]
-    words = [build_argument(visitor, value, scope) for value in (*named, *call.args[:1])]
+    words = [_build_argument(visitor, value, scope) for value in (*named, *call.args[:1])]
     return next((word for word in words if _MODEL.fullmatch(word.text)), None)
+
+
+# -- atc ------------------------------------------------------------------------------------------
+
+
+def _read_conversion(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
+    """Report the flags of ``atc`` if a call runs it, or that its command is not followed."""
+    node = call.args[0]
+    text = _build_argument(visitor, *follow_name(node, scope))
+    for items in _iterate_arms(_list_items(visitor, node, scope) or [(text, ())]):
+        words = [word for word, _ in items]
+        if len(words) == 1 and not words[0].open_part:
+            for command in parse_shell_commands(words[0].text):
+                inner = list(dropwhile(lambda word: word.text in PREFIXES, command))
+                if inner and _ATC.fullmatch(inner[0].text):
+                    words = [word.with_position(*visitor.locate(node)) for word in inner]
+                    break
+        program, *arguments = words
+        if arguments and _ATC.fullmatch(program.text):
+            site = visitor.new_site(scope, "atc", "atc", call)
+            branches = {word.position: more for word, more in items}
+            for setting in read_flags(visitor.module.path, arguments, site):
+                visitor.add_read(setting, branches.get((setting.line, setting.column), ()))
+        # a helper's own scan reports its lines
+        elif program.open_part and visitor.module is visitor.main and _names_atc(node, scope, 0):
+            what = f"atc is run here in a way that is not followed: {format_expression(call)}"
+            visitor.main.script.add_script_problem(
+                what, "Its flags are not checked.", "", *visitor.locate(call), severity="info"
+            )
+
+
+def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
+    """Return whether an expression contains a text that begins with ``atc``.
+
+    Names in it stand for their values.
+    """
+    for part in list_nodes(node):
+        match part:
+            case ast.Constant(str(text)):
+                first_word, *_ = text.split() or [""]
+                if _ATC.fullmatch(first_word):
+                    return True
+            case ast.Name(name) if depth < _DEEPEST:
+                home, bindings = scope.resolve_name(name) or (scope, [])
+                values = [
+                    binding.node for binding in bindings if binding.kind in ("assign", "change")
+                ]
+                if any(_names_atc(value, home, depth + 1) for value in values):
+                    return True
+    return False
 
 
 # -- lists ----------------------------------------------------------------------------------------
@@ -162,10 +215,40 @@ def _list_items(
     return None
 
 
+def _iterate_arms(items: list[Item]) -> Iterator[list[Item]]:
+    """Yield the items of a list in each arm of an ``if``, which may have one of its own."""
+    for arm in dict.fromkeys(branches for _, branches in items):
+        count_steps(len(items))
+        yield [item for item in items if not are_exclusive(item[1], arm)]
+
+
 def _list_part(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> list[Item]:
     """Return the items that are added to a list; an unknown list is one unknown argument."""
     items = _list_items(visitor, node, scope, depth + 1)
-    return [(build_argument(visitor, node, scope), visitor.branches)] if items is None else items
+    return [(_build_argument(visitor, node, scope), visitor.branches)] if items is None else items
+
+
+def _build_argument(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
+    """Return an element of a command line as a word, with what is known of it."""
+    parts: list[Part] = []
+    text = ""
+    pieces = [item]
+    while pieces:
+        piece = pieces.pop()
+        value, reason = visitor.evaluate_expression(piece, scope)
+        match piece:
+            case _ if not reason:
+                text += str(value)
+            case ast.BinOp(left, ast.Add(), right):
+                pieces += right, left
+            case ast.JoinedStr(values):
+                pieces += reversed(values)
+            case ast.FormattedValue(inner, -1, None):
+                pieces.append(inner)
+            case _:
+                parts += text, (format_expression(piece),)
+                text = ""
+    return Word(*visitor.locate(item), tuple(filter(None, (*parts, text))) or ("",), quoted=True)
 
 
 def _name_list(node: ast.expr, scope: Scope) -> tuple[str, str]:
@@ -218,7 +301,7 @@ def _read_text(visitor: Visitor, word: Word) -> Launches:
     )
     if " " not in text or text[0] in "-{" or not mentions_program(text.encode(errors="replace")):
         return {}
-    path, place = visitor.module.path, (word.line, word.column)
+    path, place = visitor.module.path, word.position
     for command in parse_shell_commands(text):
         words = [inner.with_position(*place) for inner in command]
         for inner in words:
@@ -232,10 +315,12 @@ def _read_text(visitor: Visitor, word: Word) -> Launches:
 
 
 #: Texts of which a file with a command line has one.
-_MARKERS = tuple(
+MARKERS = tuple(
     marker
     for program in load_programs()
     for marker in (*program.marks, *(start.split()[-1] for start in program.starts))
 )
+#: Texts of which a file that runs ``atc`` has one.
+ATC_MARKERS = ("atc ", 'atc"', "atc'")
 #: Reads command lines.
-SURFACE = Surface(_MARKERS, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface((*MARKERS, *ATC_MARKERS), _read_call, _read_assignment, _read_statement)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
@@ -143,7 +143,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         records = [UnreadLines(frozenset(unread))]
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
-    settings.sort(key=lambda setting: (setting.line, setting.column))
+    settings.sort(key=attrgetter("line", "column"))
     return ImportedFile(
         path, tuple(settings), text=text, other_records=tuple(records), declarative=True
     )
@@ -319,7 +319,7 @@ def _find_source(node: Node, text: str) -> tuple[str, Position]:
     block = _split_lines(text)[node.line : node.line + len(lines)]
     if list(map(str.strip, block)) == list(map(str.strip, lines)):
         return "\n".join(block), (node.line + 1, 1)
-    return node.value, (node.line, node.column)
+    return node.value, node.position
 
 
 def _place_folded(
@@ -346,7 +346,7 @@ def _read_export(path: str, document: Node) -> list[ScriptSetting]:
         return []
     variables = document.find("env") or Node(0, 0)
     return [
-        build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,))
+        build_variable_setting(path, key.position, str(key.value), (value.value,))
         for key, value in variables.pairs or ()
         if value.is_text
     ]
@@ -375,7 +375,7 @@ def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> S
     reason = "the script that reads it decides"
     if value.is_plain and value.value is not None:
         reason = f"the file says {format_short_value(value.value)}; {reason}"
-    location = ScriptLocation(path, key.line, key.column)
+    location = ScriptLocation(path, *key.position)
     scope = f"config:{table.line}:{table.column}"
     return ScriptSetting(
         location, "config", name, str(key.value), ScriptValue(None, reason), scope=scope

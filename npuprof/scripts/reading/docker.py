@@ -15,6 +15,7 @@ from npuprof.scripts.reading.variable_files import build_variable_setting, leave
 from npuprof.scripts.script_records import (
     ImportedFile,
     Position,
+    ScriptLocation,
     ScriptSetting,
     find_position,
 )
@@ -36,13 +37,13 @@ _FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(?P<base>\S+)(?:[ \t]+[Aa][Ss][ \t]+(
 
 
 class _Stage(Record):
-    """One ``FROM``: the known texts of its variables, and the positions of all that apply.
+    """One ``FROM``: the known texts of its variables, and the locations of all that apply.
 
     Both include the variables of its base stage.
     """
 
     texts: dict[str, str]
-    positions: set[Position]
+    locations: set[ScriptLocation]
 
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
@@ -58,12 +59,12 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             # an image from outside the file is an empty stage: its variables are unknown
             base = stages.get(image["base"].lower(), _Stage({}, set()))
             commands.append({})
-            stage = _Stage({**base.texts}, {*base.positions})
+            stage = _Stage({**base.texts}, {*base.locations})
             stages[(image["name"] or str(len(stages))).lower()] = stage
         elif instruction == "ENV":
             position = find_position(text, begin)
             variables = _read_env(path, match["arguments"], position, stage.texts)
-            stage.positions.update((setting.line, setting.column) for setting in variables)
+            stage.locations.update(setting.location for setting in variables)
             settings += variables
         elif instruction in ("RUN", "CMD", "ENTRYPOINT"):
             # --mount and other flags of RUN are not part of the command
@@ -82,16 +83,16 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             )
             settings += of_shell
             sites += conversions
-            stage.positions.update((setting.line, setting.column) for setting in of_shell)
+            stage.locations.update(setting.location for setting in of_shell)
     for parts in commands:  # CMD has the arguments of ENTRYPOINT
         words = [*parts.get("ENTRYPOINT", ()), *parts.get("CMD", ())]
         of_command = read_command_list(path, words, text, "")
         settings += of_command
         if parts is commands[-1]:
-            stage.positions.update((setting.line, setting.column) for setting in of_command)
+            stage.locations.update(setting.location for setting in of_command)
     settings = [
         setting
-        if setting.surface != "env" or (setting.line, setting.column) in stage.positions
+        if setting.surface != "env" or setting.location in stage.locations
         else leave_out(setting, _EARLIER)
         for setting in settings
     ]
@@ -134,8 +135,7 @@ def _read_env(
         reason = (
             "" if is_complete else "contains a command separator of the shell: write it in quotes"
         )
-        where = argument.line, argument.column
-        settings.append(build_variable_setting(path, where, name, value.parts, reason))
+        settings.append(build_variable_setting(path, argument.position, name, value.parts, reason))
         values.append((name, value))
     # a variable whose new value is unknown must not keep its former one
     for name, _ in values:

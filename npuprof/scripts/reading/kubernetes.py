@@ -170,8 +170,7 @@ def _read_variables(path: str, variables: Node) -> list[ScriptSetting]:
     settings = {}
 
     def add(node: Node, variable: str, parts: Parts, reason: str = "") -> None:
-        position = node.line, node.column
-        settings[variable] = build_variable_setting(path, position, variable, parts, reason)
+        settings[variable] = build_variable_setting(path, node.position, variable, parts, reason)
 
     pairs = list(variables.pairs or ())
     for item in variables.items or ():
@@ -206,9 +205,8 @@ def _read_map(path: str, table: Node, used_maps: set[str] | None) -> Group:
         # other keys are names of files
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text or value.value is None else NO_STRING
-            position = key.line, key.column
             parts = (value.value if value.is_text else json.dumps(value.value, default=str),)
-            settings.append(build_variable_setting(path, position, key.value, parts, reason))
+            settings.append(build_variable_setting(path, key.position, key.value, parts, reason))
     if used_maps is None or name in used_maps:
         return f"the ConfigMap {name}", settings
     return "", [
@@ -243,4 +241,4 @@ def _compare_groups(groups: Sequence[Group], has_launches: bool) -> list[ScriptS
             if setting.assigned.written is not None
         )
         result += [leave_out(setting, f"containers differ: {shown}") for _, setting in different]
-    return sorted(result, key=lambda setting: (setting.line, setting.column))
+    return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from operator import attrgetter
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
@@ -69,9 +70,7 @@ def import_notebook(path: str, text: str) -> ImportedFile:
         if cell.text("cell_type") == "code" and (source := cell.find("source")):
             reading.add_cell(number, source)
     imported = import_python(path, "\n".join(reading.code).encode(errors="replace"))
-    settings = sorted(
-        (*imported.settings, *reading.settings), key=lambda setting: (setting.line, setting.column)
-    )
+    settings = sorted((*imported.settings, *reading.settings), key=attrgetter("line", "column"))
     return imported._replace(
         settings=tuple(settings),
         sites=(*imported.sites, *reading.sites),
@@ -123,12 +122,12 @@ class _NotebookReading:
         lines = list(StringIO("".join(item.value for item in items), newline=None))
         if len(lines) == len(items):  # Jupyter's own layout: a JSON string for each line
             for number, (item, line) in enumerate(zip(items, lines, strict=True), 1):
-                self.lines.append(PartLine(item.line, item.column, line, cell, number))
+                self.lines.append(PartLine(*item.position, line, cell, number))
         else:
             cell_text, start = "".join(lines), 0
             for number, line in enumerate(lines, 1):
                 item = items[0]
-                self.lines.append(PartLine(item.line, item.column, cell_text, cell, number, start))
+                self.lines.append(PartLine(*item.position, cell_text, cell, number, start))
                 start += len(line)
         return [line.removesuffix("\n") for line in lines]
 
@@ -143,7 +142,7 @@ class _NotebookReading:
         if script.tree is not None:
             return code
         # Script reports several faults: the one with a line says where
-        fault = max(script.problems, key=lambda problem: problem.line)
+        fault = max(script.problems, key=attrgetter("line"))
         line = first + min(fault.line or 1, len(texts)) - 1
         what = fault.message.replace("the file", f"cell {number}", 1)
         why = "Nothing in the cell was read; the other cells were."

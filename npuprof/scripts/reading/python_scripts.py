@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 
 from npuprof.scripts.python import (
-    atc_calls,
     environ,
     global_options_calls,
     nested_configs,
@@ -35,29 +34,28 @@ _SURFACES = (
     global_options_calls.SURFACE,
     command_lists.SURFACE,  # before environ, which leaves its calls out
     environ.SURFACE,
-    atc_calls.SURFACE,
     torch_settings.SURFACE,
     program_calls.SURFACE,
 )
 
 
-def _encode_markers(surface: Surface) -> tuple[bytes, ...]:
-    return tuple(marker.encode() for marker in surface.markers)
+def _encode(markers: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(map(str.encode, markers))
 
 
-_CLASS_MARKERS = _encode_markers(run_config_calls.SURFACE)
-_ATC_MARKERS = _encode_markers(atc_calls.SURFACE)
-_COMMAND_MARKERS = _encode_markers(command_lists.SURFACE)
-_ENVIRON_MARKERS = _encode_markers(environ.SURFACE)
-_TORCH_MARKERS = _encode_markers(torch_settings.SURFACE)
-_ALL_MARKERS = frozenset().union(*map(_encode_markers, _SURFACES))
+_CLASS_MARKERS = _encode(run_config_calls.SURFACE.markers)
+_ATC_MARKERS = _encode(command_lists.ATC_MARKERS)
+_COMMAND_MARKERS = _encode(command_lists.MARKERS)
+_ENVIRON_MARKERS = _encode(environ.SURFACE.markers)
+_TORCH_MARKERS = _encode(torch_settings.SURFACE.markers)
+_ALL_MARKERS = frozenset(marker for surface in _SURFACES for marker in _encode(surface.markers))
 #: Any of these, alone or together with ``npu``, justifies parsing.
 _CERTAIN = (
     b"parameter_map",
     b"custom_optimizers",
     b"NpuOptimizer",
     b"NPURunConfig",
-    *_encode_markers(program_calls.SURFACE),
+    *_encode(program_calls.SURFACE.markers),
 )
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")

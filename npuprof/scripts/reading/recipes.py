@@ -117,14 +117,14 @@ def find_table_program(table: Node, is_file: bool) -> tuple[Program, Node] | Non
 
 def _select_fields(program: Program, table: Node) -> Node:
     """Return a table of the fields that a program has; a wrapper may have others."""
-    fields = Node(table.line, table.column)
+    fields = Node(*table.position)
     fields.pairs = []
     for key, value in table.pairs or ():
         name = program.spell_field(str(key.value))
         record = find_setting(program.section, name) if f"--{name}" in program.flags else None
         may_be_table = name in program.tables or (record is not None and record.kind == "json")
         if record is not None and not value.is_null and (value.pairs is None or may_be_table):
-            fields.pairs.append((Node(key.line, key.column, name), value))
+            fields.pairs.append((Node(*key.position, name), value))
     return fields
 
 

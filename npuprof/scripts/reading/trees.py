@@ -43,6 +43,11 @@ class Node:
         self.items: list[Node] | None = None
 
     @property
+    def position(self) -> Position:
+        """Its line and column."""
+        return self.line, self.column
+
+    @property
     def is_plain(self) -> bool:
         """Whether it is neither a table nor a list."""
         return self.pairs is None and self.items is None

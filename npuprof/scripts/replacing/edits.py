@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import accumulate
+from operator import attrgetter
 
 from npuprof.model import NpuprofError, Place, Record, build_error
 
@@ -93,7 +94,7 @@ def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
         # the mark must not continue a last line without an end
         before = eol if has_open_end and cut.start == len(data) else b""
         edits += [Edit(cut.start, cut.start, before + begin + end), *cut.edits]
-    edits.sort(key=lambda edit: (edit.start, edit.end))
+    edits.sort(key=attrgetter("start", "end"))
     edited = bytearray(data)
     for edit in reversed(edits):  # from the end, as offsets are those of the old bytes
         edited[edit.start : edit.end] = edit.text

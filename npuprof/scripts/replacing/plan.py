@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from operator import attrgetter
 
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_short_value, split_section_and_name
@@ -99,7 +100,7 @@ def plan_replacement(
     if not equal:
         raise _build_mismatch(path, before, candidates, spec)
     _reject_foreign_lines(path, spec, equal)
-    cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
+    cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=attrgetter("start"))
     file = _open_blocks(path, data, cuts, render)
     now = _verify_settings(file, complete, modules, keys)
     return Replacement(file, now, _list_notes(before, equal), others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 
 from npuprof.model import NpuprofError
 from npuprof.scripts.preset_draft import Draft
@@ -144,7 +145,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     Raises NpuprofError (NP830) unless they are plain statements of one body, or if a statement
     between them may see a difference.
     """
-    setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
+    setting, *_ = settings = sorted(draft.carried, key=attrgetter("line"))
     cut, body = _find_assignments(file, settings)
     first, last = cut[0], cut[-1]
     onto = ast.unparse(first.targets[0]).rpartition(

@@ -8,6 +8,7 @@ from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.preset_draft import Draft
 from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 from npuprof.scripts.script_records import ScriptSetting, Site
+from npuprof.system import decode_safely
 
 #: A character of a word, or a quoted part of it; substitutions are not supported.
 _CHARACTER = r"(?:[^\s;&|<>()'\"\\`#]|(?<=\S)#|\\.|'[^']*'|\"(?:[^\"\\`]|\\.)*\")"
@@ -83,7 +84,7 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
     mention = re.compile(rf"\b(?:{'|'.join(setting.name for setting in draft.carried)})\b")
     first, last = min(names_of_line), max(names_of_line)
     for line in range(first, last):
-        text = lines.lines[line - 1].decode(errors="replace").strip()
+        text = decode_safely(lines.lines[line - 1]).strip()
         if line not in names_of_line and (obstacle := _find_obstacle(text, mention)):
             what = "the exports cannot become one block"
             raise build_refusal(path, what, f"Line {line} is between them: {obstacle}.", line)

@@ -20,6 +20,7 @@ from npuprof.scripts.summary.report import (
     group_findings,
     list_worst_files,
 )
+from npuprof.system import join_lines
 
 _TITLE = "Problems in the scripts"
 #: The maximum number of names in a cell of text, and of a page.
@@ -48,7 +49,7 @@ def format_report(report: Report, coloured: bool) -> str:
         lines.append(_count_others(report))
     for table in report.tables:
         lines += _format_table(table, coloured)
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def format_groups(findings: Sequence[Finding], folders: Sequence[str], coloured: bool) -> str:
@@ -66,7 +67,7 @@ def format_groups(findings: Sequence[Finding], folders: Sequence[str], coloured:
         number += len(same)
     worst = list_worst_files(findings)
     lines += _format_table(worst._replace(rows=worst.rows[: worst.most]), coloured)[1:]
-    return "".join(f"{line}\n" for line in lines) + _NEXT
+    return join_lines(lines) + _NEXT
 
 
 def _format_weighty(groups: Sequence[Weighty], coloured: bool, number: int = 1) -> Iterator[str]:

@@ -230,7 +230,7 @@ def group_findings(
     """
 
     def find_group(finding: Finding) -> tuple[str | int, ...]:
-        value = _LINE.sub("", strip_lines(finding.message)) if by_value else ""
+        value = _LINE.sub("", strip_lines(finding)) if by_value else ""
         topic = _find_topic(finding, folders)
         return topic, finding.severity, finding.certainty, finding.code, finding.key, value
 
@@ -273,9 +273,9 @@ def is_in_tests(path: str, folders: Iterable[str]) -> bool:
 
 
 def _fold_group(group: list[Finding], folders: Sequence[str]) -> Weighty:
-    wordings = Counter(strip_lines(finding.message) for finding in group)
+    wordings = Counter(map(strip_lines, group))
     usual = wordings.most_common(1)[0][0]
-    first = next(finding for finding in group if strip_lines(finding.message) == usual)
+    first = next(finding for finding in group if strip_lines(finding) == usual)
     files = tuple(dict.fromkeys(finding.path or "" for finding in group))
     return Weighty(
         first.code,

@@ -11,6 +11,7 @@ from npuprof.model import NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import SUBMODULE, Repository, TreeFile
 from npuprof.store.layout import Layout, Located
+from npuprof.system import decode_safely
 
 _NO_FILE = ("000000", SUBMODULE)
 #: The maximum number of commits for which the contents of a file are read together.
@@ -101,7 +102,7 @@ def load_commits(repository: Repository, oids: Iterable[str]) -> dict[str, Commi
 def _parse_commit(record: bytes) -> tuple[Commit, list[bytes]]:
     """Return a commit without its changes, and git's raw lines and paths of these."""
     headers, _, files = record.partition(b"\0\n:")
-    ids, author, email, date, subject = map(str.strip, headers.decode(errors="replace").split("\0"))
+    ids, author, email, date, subject = map(str.strip, decode_safely(headers).split("\0"))
     oid, *parents = ids.split(" ")
     date = date.replace("Z", "+00:00")  # as some versions of git write it
     commit = Commit(oid, tuple(parents), author, email, date, subject, {})

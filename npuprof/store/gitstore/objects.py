@@ -21,6 +21,7 @@ from npuprof.model import (
     fail_read,
 )
 from npuprof.system import (
+    decode_safely,
     expand_home,
     find_repository_top,
     find_shared_folder,
@@ -654,7 +655,7 @@ _LOCKED = (
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     """Return git's error as a finding; the phrases are those of git's messages in English."""
-    text = reason.decode(errors="replace").strip()
+    text = decode_safely(reason).strip()
     top = find_repository_top(folder)
     if "dubious ownership" in text:
         what = f"git refuses the repository of {folder}: it belongs to somebody else"

@@ -18,6 +18,7 @@ from npuprof.store.base import CachedStore, PinTarget
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding
+from npuprof.system import decode_safely
 
 if TYPE_CHECKING:
     from typing import Self
@@ -292,7 +293,7 @@ class Revision(CachedStore):
         """Return the name of a file and of its links' targets, in order. Raises NpuprofError."""
         names = [name]
         while self.files[names[-1]].is_link:
-            link = self._read_content(names[-1]).decode(errors="replace")
+            link = decode_safely(self._read_content(names[-1]))
             target = posixpath.normpath(posixpath.join(posixpath.dirname(names[-1]), link))
             following = target.removesuffix(".toml")
             names.append(following)

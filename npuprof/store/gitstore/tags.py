@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from npuprof.model import TYPE_CHECKING, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git, GitObject
-from npuprof.system import group_pairs
+from npuprof.system import decode_safely, group_pairs, join_lines
 
 if TYPE_CHECKING:
     from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
@@ -33,7 +34,7 @@ class ReleaseTags:
         if self._tags is None:
             refs = sorted(
                 [*list_tag_refs(self.git, "refs/tags/"), *self._proposed],
-                key=lambda ref: ref.sort_key,
+                key=attrgetter("sort_key"),
             )
             self._tags = {**_group_by_name(refs), "": refs}
         return self._tags.get(name, [])
@@ -60,7 +61,7 @@ class ReleaseTags:
         new = [
             ref for ref, version in zip(proposed, versions, strict=True) if version.commit == commit
         ]
-        return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
+        return sorted([*refs, *new], key=attrgetter("sort_key")) if new else refs
 
     def is_version_reachable(self, name: str, text: VersionText, commit: str) -> bool:
         """Return whether the tag of a version is in a commit's history. Raises NpuprofError."""
@@ -180,7 +181,7 @@ class ReleaseTags:
         versions = []
         from npuprof.store.versions import YANKED, TagRef, parse_tag_object, parse_version_text
 
-        for line in listed.decode(errors="replace").splitlines():
+        for line in decode_safely(listed).splitlines():
             kind, oid, tag = line.split(" ", 2)
             # a lightweight tag has no record, so it is not a release
             if kind != "tag" or tag.endswith(YANKED):
@@ -189,7 +190,7 @@ class ReleaseTags:
             if text is not None and (tag_object := self.git.read_object(oid)):
                 ref = TagRef("", text, oid)
                 versions.append(parse_tag_object(ref, tag_object.content))
-        return sorted(versions, key=lambda version: version.text.order)
+        return sorted(versions, key=attrgetter("text.order"))
 
     def clear_versions(self) -> None:
         """Clear the cache of released versions."""
@@ -237,7 +238,7 @@ def _read_yank_reason(mark: GitObject) -> str:
     """Return the reason in the tag that marks a version as yanked: its subject, on one line."""
     message = ""
     if mark.type == "tag":
-        message = mark.content.partition(b"\n\n")[2].decode(errors="replace")
+        message = decode_safely(mark.content.partition(b"\n\n")[2])
     subject = message.partition("\n\n")[0].partition("\n-----BEGIN ")[0]  # without a signature
     return " ".join(subject.split()) or "no reason is given"
 
@@ -254,11 +255,11 @@ def list_tag_refs(git: Git, *arguments: str, annotated: bool = False) -> list[Ta
     from npuprof.store.versions import parse_tag_ref
 
     refs = []
-    for line in listed.decode(errors="replace").splitlines():
+    for line in decode_safely(listed).splitlines():
         kind, oid, name = line.split(" ", 2)
         if kind == "tag" and (ref := parse_tag_ref(name, oid)):
             refs.append(ref)
-    return sorted(refs, key=lambda ref: ref.sort_key)
+    return sorted(refs, key=attrgetter("sort_key"))
 
 
 class CommitGraph(Record):
@@ -317,7 +318,7 @@ class Reachability:
             "--branches",
             "--remotes",
             "--stdin",
-            stdin="".join(f"{start}\n" for start in starts).encode(),
+            stdin=join_lines(starts).encode(),
         )
         masks: dict[str, int] = {}
         own: dict[str, int] = {}

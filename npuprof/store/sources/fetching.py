@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from urllib.parse import quote
 
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import Finding, NpuprofError, Record, build_error, raise_any
 from npuprof.store.sources.failures import build_failure, build_fetch_error
 from npuprof.store.sources.mirror import LOCKED, find_mirror_folder
 from npuprof.store.sources.mirrorgit import (
@@ -37,6 +37,7 @@ from npuprof.store.sources.mirrorgit import (
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import is_version_tag
+from npuprof.system import join_lines
 
 #: Seconds without data before a remote is given up, unless ``$NPUPROF_TIMEOUT`` is set.
 TIMEOUT = 60.0
@@ -218,7 +219,7 @@ def _are_pinned(git: MirrorGit, commits: list[str]) -> bool:
     # cheaper than the walk below, which fails for lost objects
     if not all(f"{LOCKED}{commit}" in refs for commit in commits):
         return False
-    lines = "".join(f"{commit}\n" for commit in commits).encode()
+    lines = join_lines(commits).encode()
     return git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=lines).code == 0
 
 
@@ -262,8 +263,7 @@ class Talker:
                 tag = name.removeprefix(TAGS)
                 # before anything is fetched: a moved tag may lead to a commit of anybody
                 problems.append(self._build_mismatch_finding(tag, locked, now))
-        if problems:
-            raise NpuprofError(problems)
+        raise_any(problems)
         outside = self._fetch_history(git, remote, commits, rev)
         # a commit that the server gives out without a ref is a fork's, not a lost one
         lacking = [commit for commit in outside if not self._offers(git, commit)]

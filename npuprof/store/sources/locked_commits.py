@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.model import Finding, NpuprofError, Record, build_error, raise_any
 from npuprof.report.text import count_rest
 from npuprof.store import strip_revision
 from npuprof.store.project import Source
@@ -63,8 +63,7 @@ def lock_sources(
             fetch_sources_of(open_locked(source.name, locked[source.name]))
         except NpuprofError as error:
             problems += error.findings
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return Locking(locked, tuple(notes))
 
 

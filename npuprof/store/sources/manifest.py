@@ -8,6 +8,7 @@ from functools import cached_property
 
 from npuprof.model import Record, build_error
 from npuprof.resolve.digests import digest_bytes
+from npuprof.system import decode_safely
 from npuprof.system.tree import is_plain_name
 
 #: The file with the list: a path and a SHA-256 per line. The lock contains its digest.
@@ -84,7 +85,7 @@ class Proof(Record):
                 "NP044", what, "It is unknown whether it was edited.", advise_copy(self.label)
             )
         raw = self._require_equal(MANIFEST, self.read(), {self.digest.removeprefix("sha256:")})
-        if _LINES.fullmatch(raw.decode(errors="replace")) is None:
+        if _LINES.fullmatch(decode_safely(raw)) is None:
             what = f"{self.top}/{MANIFEST} is not a list of files and their digests"
             why = "npuprof writes one file with its SHA-256 a line."
             raise build_error("NP044", what, why, advise_copy(self.label))

@@ -19,6 +19,7 @@ from npuprof.store.sources.mirror import (
     require_own_folder,
 )
 from npuprof.store.versions import YANKED, is_version_tag
+from npuprof.system import decode_safely, join_lines
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree, make_tree
@@ -50,9 +51,7 @@ class MirrorGit(Git):
 
     def build_refusal(self, reason: bytes) -> NpuprofError:
         """Return git's error: another owner, an obstacle, else a damaged mirror."""
-        return NpuprofError(
-            build_mirror_finding(self._label, self.bare, reason.decode(errors="replace"))
-        )
+        return NpuprofError(build_mirror_finding(self._label, self.bare, decode_safely(reason)))
 
     def make(self, has_long_ids: bool = False) -> None:
         """Create the mirror, with SHA-256 ids if ``has_long_ids``.
@@ -169,7 +168,7 @@ def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
 
 def list_reached(git: Git, tips: Iterable[str]) -> set[str]:
     """Return the commits in the history of objects, by id. Raises NpuprofError."""
-    lines = "".join(f"{tip}\n" for tip in tips).encode()
+    lines = join_lines(tips).encode()
     return set(git.run_command("rev-list", "--stdin", stdin=lines).decode().split())
 
 
@@ -211,7 +210,7 @@ def write_refs(git: Git, lines: list[str]) -> None:
             # a symbolic ref of the mirror would lead to another one
             "--no-deref",
             "--stdin",
-            stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
+            stdin=os.fsencode(join_lines(lines)),
         )
 
 

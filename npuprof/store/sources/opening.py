@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 
 from npuprof.document.profile import ProfileSource
-from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean, raise_any
 from npuprof.store import FILE, LOCK_FILE
 from npuprof.store import project as projects
 from npuprof.store.folder import Folder, find_project_folder
@@ -198,8 +198,7 @@ class Sources:
                 why = f"The lock was made for {was!r}."
                 origin = self.project.find_source_origin(name)
                 raise build_error("NP044", what, why, f"npuprof source update {name}", origin)
-        if unsealed := self.find_unsealed(name):
-            raise NpuprofError(unsealed)
+        raise_any(self.find_unsealed(name))
         return locked
 
     def _build_unknown_error(self, name: str) -> NpuprofError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 
 from npuprof.model import NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
@@ -98,7 +99,7 @@ def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
     """Return the lock's record of tags: their number and digest."""
     # by name: a recreated tag has another date, possibly with the same commit
-    by_name = sorted(tags, key=lambda released: released.tag)
+    by_name = sorted(tags, key=attrgetter("tag"))
     return f"{len(tags)} sha256:{digest_bytes(_format(by_name))}"
 
 

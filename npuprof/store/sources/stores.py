@@ -10,7 +10,7 @@ from functools import cached_property
 
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
+from npuprof.model import Finding, NpuprofError, Origin, Place, build_error, raise_any
 from npuprof.store import FILE, is_profile_name, read_revision, strip_revision
 from npuprof.store import project as projects
 from npuprof.store.base import CachedStore, PinTarget
@@ -210,8 +210,7 @@ class SourceStore(CachedStore):
                 f"npuprof source update {first}"
             )
             subject = f"the source {self.source!r}"
-            if unmet := projects.find_unmet_requirement(document, subject, hint):
-                raise NpuprofError(unmet)
+            raise_any(projects.find_unmet_requirement(document, subject, hint))
         if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
             raise NpuprofError(
                 build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)

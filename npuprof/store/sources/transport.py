@@ -19,7 +19,7 @@ from npuprof.model import TYPE_CHECKING, Record
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_cache_error
-from npuprof.system import processes
+from npuprof.system import decode_safely, join_lines, processes
 from npuprof.system.files import describe_os_error
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Line(Record):
         try:
             # in a file, as the length of command lines is limited
             with tempfile.TemporaryFile(dir=self.mirror) as listed:
-                listed.write("".join(f"{oid}\n" for oid in oids).encode())
+                listed.write(join_lines(oids).encode())
                 listed.seek(0)
                 return self._talk(
                     ["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed)
@@ -296,7 +296,7 @@ class _Messages:
         return "\n".join(self._lines)
 
     def _add_line(self, line: bytes) -> None:
-        text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
+        text = decode_safely(line[:_MOST_BYTES]).rstrip()
         if _PROGRESS.fullmatch(text):
             self._show(f"fetching: {text}")
         elif text:

@@ -9,6 +9,7 @@ from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Record, build_er
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
+from npuprof.system import decode_safely
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class VendoredCopy:
 
     def read_commit(self) -> str:
         """Return the commit of the copy, an empty string if it is unknown."""
-        return (self.read_unproven(MARK) or b"").decode(errors="replace").strip()
+        return decode_safely(self.read_unproven(MARK) or b"").strip()
 
     def read_file(self, name: str) -> bytes | None:
         """Return one of the ``PROJECT_FILES`` next to the store, None if there was none.
@@ -61,7 +62,7 @@ class VendoredCopy:
         from npuprof.store.sources.lock import parse_locked_version
 
         references = {}
-        listed = (self._read_beside(REFERENCES) or b"").decode(errors="replace")
+        listed = decode_safely(self._read_beside(REFERENCES) or b"")
         for line in listed.splitlines():
             reference, _, text = line.rpartition(" = ")
             if version := parse_locked_version(text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import Finding, NpuprofError, Origin, raise_any
 from npuprof.store import RELEASED, is_source_reference, strip_revision
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
@@ -40,8 +40,7 @@ class KeptFiles:
                 is_known = reference in self.references
                 if "@" in reference and not is_source_reference(reference) and not is_known:
                     self._add_release(home, reference, requested, "")
-        if self._problems:
-            raise NpuprofError(self._problems)
+        raise_any(self._problems)
 
     def _add_release(
         self, home: ProfileSource, reference: str, requested: Origin | None, parent_folder: str

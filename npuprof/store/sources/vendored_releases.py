@@ -28,6 +28,7 @@ from npuprof.store.folder import Folder
 from npuprof.store.problems import build_missing_finding, place_error, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text
+from npuprof.system import decode_safely
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -218,7 +219,7 @@ def _open_release(
 
 
 def _parse_record(raw: bytes) -> KeptRecord | None:
-    text = raw.decode(errors="replace").replace("\r\n", "\n")
+    text = decode_safely(raw).replace("\r\n", "\n")
     match = re.fullmatch(_RECORD, text, re.ASCII)
     if match is None:
         return None

@@ -75,7 +75,7 @@ def find_passed_variables(launcher: str, arguments: Sequence[Word]) -> Iterator[
         else:
             continue
         if flag == "--export" or launcher in ("singularity", "apptainer"):
-            yield from _split_list(value.text, value.line, value.column)
+            yield from _split_list(value.text, *value.position)
         elif flag == "--runtime-env-json":
             yield from _split_json(value)
         else:
