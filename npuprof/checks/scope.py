@@ -512,7 +512,8 @@ def _find_framework_scope_faults(
     scope: Scope, section: str, name: str, value: Any
 ) -> Iterator[Fault]:
     """Yield the faults of time of the settings in a framework's section."""
-    if catalog.load_sections()[section].launch.get("syntax") == "hydra":
+    home = catalog.load_sections().get(section)
+    if home and home.launch.get("syntax") == "hydra":
         from npuprof.checks import overrides
 
         prefix, name = overrides.split_prefix(name)
