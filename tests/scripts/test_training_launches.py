@@ -502,8 +502,49 @@ def test_scripts_of_one_kind_share_a_base() -> None:
         drafts += build_drafts(import_script(f"m{number}.sh", write_script(number).encode()))
     family = build_family(drafts)
     (base,) = family.bases
-    assert len(family.bases[base]) >= 45
+    assert len(family.bases[base].facts) >= 45
     texts = [family.files[leaf.name] for leaf in family.leaves]
     assert len(texts) == 20
     lines = [[line for line in text.splitlines() if "=" in line] for text in texts]
     assert median(map(len, lines)) <= 15
+
+
+def write_model(model: int, length: int) -> str:
+    """Return one of nine scripts: three models with three lengths of sequences."""
+    return f"""export TASK_QUEUE_ENABLE=2
+torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers {(32, 40, 80)[model]} \\
+    --hidden-size {(4096, 5120, 8192)[model]} --ffn-hidden-size {11008 + model} \\
+    --seq-length {4096 * 2**length} --micro-batch-size 1 --lr 1e-5 {"--bf16" if model else ""}
+"""
+
+
+def test_a_base_has_what_more_than_half_of_its_presets_have() -> None:
+    drafts = []
+    for model in range(3):
+        for length in range(3):
+            name = f"examples/m{model}/s{length}.sh"
+            drafts += build_drafts(import_script(name, write_model(model, length).encode()))
+    family = build_family(drafts)
+    top = tomllib.loads(family.files["base-megatron"])
+    assert top["megatron"] == {"micro-batch-size": 1, "lr": "1e-5", "bf16": True}
+    assert "most of 9" in top["profile"]["description"]
+    below = tomllib.loads(family.files["base-megatron-m0"])
+    assert below["profile"]["extends"] == ["base-megatron"]
+    assert below["profile"]["unset"] == ["megatron.bf16"]
+    assert below["megatron"] == {"num-layers": 32, "hidden-size": 4096, "ffn-hidden-size": 11008}
+    for leaf in family.leaves:
+        assert list(tomllib.loads(family.files[leaf.name])["megatron"]) == ["seq-length"]
+
+
+@pytest.mark.parametrize(
+    "odd", ["--model.b 1", "--model c", "--model.b.c 2 --other 1", "--n [1]", "--size.x 1"]
+)
+def test_arguments_around_others_differ_from_a_base(odd: str) -> None:
+    shared = "torchrun t.py --a 1 --b 2 --size 4"
+    lines = [f"{shared} --x 1 --model a", f"{shared} --x 2 --model a", f"{shared} --x 3 {odd}"]
+    for order in (lines, [line.replace("--model a", "--model.b 3") for line in lines]):
+        drafts = []
+        for at, line in enumerate(order):
+            drafts += build_drafts(import_script(f"{at}.sh", f"{line}\n".encode()))
+        family = build_family(drafts)  # which resolves each preset again
+        assert set(family.bases["base-args"].facts) >= {"args.a", "args.b"}
