@@ -17,7 +17,7 @@ from npuprof.report.coverage import Coverage, Unjudged
 from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.reading.file_kinds import detect_script_kind
 from npuprof.scripts.reading.program_arguments import mentions_arguments, mentions_program
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting, UnreadLines
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram, UnreadLines
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
 _LINE = re.compile(
@@ -39,11 +39,12 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     """Yield the surfaces of a file that are not judged; ``imported`` is what was read of it."""
     kind = detect_script_kind(imported.file, data)
     read = (*imported.settings, *imported.other_variables)
-    judged = {
-        setting.line
-        for setting in read
-        if setting.file == imported.file and setting.surface != _UNJUDGED
-    }
+    judged, known = set[int](), set[int]()
+    for setting in read:
+        if setting.file == imported.file:
+            (known if setting.surface == _UNJUDGED else judged).add(setting.line)
+    for started in imported.list_records(StartedProgram):
+        judged |= started.lines - known
     unread = set[int]()
     for record in imported.list_records(UnreadLines) if imported.settings else ():
         unread |= record.lines

@@ -312,6 +312,11 @@ class _ShellReader:
                     self.known[name] = self.constants[name]
 
     @cached_property
+    def has_separator(self) -> bool:
+        """Whether other characters than blanks may split texts into words."""
+        return any("IFS" in text for text in {command.text for command in self.commands})
+
+    @cached_property
     def used_names(self) -> set[str]:
         """The names that the script uses, such as called functions."""
         return {
@@ -564,12 +569,13 @@ class _ShellReader:
 
     def _read_training(self, words: Sequence[Word]) -> None:
         """Record a start of a training program, and its arguments."""
-        filled = self._fill_words(words)
+        filled = [part for word in words for part in self._expand(word)]
         start = training_launches.find_start(filled, self.command.text)
         if start is None:
             return
-        position = words[0].line, words[0].column
-        record, settings = training_launches.read_start(self._name_file(), start, position)
+        record, settings = training_launches.read_start(self._name_file(), start, words[0].line)
+        before = takewhile(lambda word: word is not start.program, filled)
+        record = record._replace(lines=frozenset(word.line for word in before if not word.origin))
         if start.is_launched or not record.scope.startswith("args@"):
             self._add_arguments(settings)
             self.other_records.append(record)
@@ -730,8 +736,7 @@ class _ShellReader:
         if self.homes.setdefault(name, self.function) != self.function:
             self.homes[name] = None
         self.values.pop(name, None)
-        # another separator splits texts into other words
-        if (is_appended and not before) or ("IFS" in self.command.text and not is_array):
+        if is_appended and not before:
             return
         kept = before.words if before else []
         words = kept + words if is_appended else words
@@ -752,7 +757,7 @@ class _ShellReader:
         """Return the words for which a word stands."""
         if not word.open_part:
             return [word]
-        if not word.quoted:
+        if not word.quoted and not self.has_separator:
             return join_runs(self._resolve(word.with_parts(part) for part in word.parts))
         match = _ALL_ITEMS.fullmatch(word.text)
         if match and match["all"] == "@" and (items := self._find_variable(match["name"], True)):
