@@ -396,7 +396,7 @@ class _ShellReader:
             self._record_end(words[0])
         self._record_values(self.command[0].keyword, words)
         self._read_words(words)
-        if words and training_launches.may_start(words):
+        if words:
             self._read_training(words)
         if block:
             block.is_piped = self.command.is_piped
@@ -569,14 +569,12 @@ class _ShellReader:
 
     def _read_training(self, words: Sequence[Word]) -> None:
         """Record a start of a training program, and its arguments."""
-        filled = [part for word in words for part in self._expand(word)]
-        start = training_launches.find_start(filled, self.command.text)
-        if start is None:
+        source = self.command.text
+        found = training_launches.read_start(self.path, words, self._expand, source)
+        if found is None:
             return
-        record, settings = training_launches.read_start(self._name_file(), start, words[0].line)
-        before = takewhile(lambda word: word is not start.program, filled)
-        record = record._replace(lines=frozenset(word.line for word in before if not word.origin))
-        if start.is_launched or not record.scope.startswith("args@"):
+        record, settings, is_certain = found
+        if is_certain:
             self._add_arguments(settings)
             self.other_records.append(record)
         else:
@@ -745,7 +743,8 @@ class _ShellReader:
         if before and words[: len(kept)] == kept:
             branches = before.branches
             for word in words[len(kept) :]:
-                self.conditions[self._locate(word)] = self.branches
+                file, *_ = word.origin or (self.path,)
+                self.conditions[file, word.line, word.column] = self.branches
         self.values[name] = Value(words, is_array, branches)
 
     def _fill_words(self, words: Sequence[Word]) -> list[Word]:
@@ -797,14 +796,8 @@ class _ShellReader:
             return None
         # a function may change it, and it was set under a condition that need not hold here
         is_certain = is_array or self.homes[name] == self.function
-        return value if is_certain and self._covers(value.branches) else None
-
-    def _covers(self, branches: Branches) -> bool:
-        return self.branches[: len(branches)] == branches
-
-    def _locate(self, word: Word) -> tuple[str, int, int]:
-        file, _ = word.origin or (self._name_file(), ())
-        return file, word.line, word.column
+        is_covered = self.branches[: len(value.branches)] == value.branches
+        return value if is_certain and is_covered else None
 
     def _add_conversion(self, words: list[Word]) -> None:
         """Record a command line of ``atc``, and its flags."""

@@ -6,12 +6,11 @@ The arguments of launchers, such as torchrun's, are facts of a job and no settin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.programs import find_program
 from npuprof.document.keys import format_key_segment
 from npuprof.model import Record
 from npuprof.scripts.reading.program_arguments import NO_FILE
@@ -54,7 +53,7 @@ _QUOTE = re.compile(r"['\"\\]")
 _YAML = (".yaml", ".yml")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?\d){0,17})")
 _DECIMAL = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*|(?=[eE]))|\.\d+)(?:[eE][+-]?\d{1,2})?")
-_OVERRIDE = re.compile(r"(?P<prefix>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@-]*)(?:=|\Z)")
+_OVERRIDE = re.compile(r"(?:(?:\+\+?|~)?[A-Za-z_][\w./@-]*(?==)|~[A-Za-z_][\w./@-]*\Z)")
 #: A plain value of Hydra, in quotes or not, and a list of such.
 _ITEM = r"""'[^'\\]*'|"[^"\\]*"|(?![+-]?(?:inf|nan)\b)(?:\$\{[a-z_.]*\}|[A-Za-z0-9_/+.$%*@?|:-])+"""
 _ITEMS = re.compile(rf"\[(?:(?:{_ITEM})(?:, *(?:{_ITEM}))*)?\]")
@@ -80,13 +79,36 @@ def mentions_training(data: bytes) -> bool:
     return _MENTION.search(data) is not None
 
 
-def may_start(words: Sequence[Word]) -> bool:
-    """Return whether a command may start a program, before its variables are expanded."""
-    table = catalog.load_built_part("launchers")
-    if words[0].text in table["words"]["others"]:
-        return False
-    starts = table["words"]["starts"]
-    return bool(words[0].open_part) or any(_name_program(word) in starts for word in words)
+def read_start(
+    path: str, words: Sequence[Word], expand: Callable[[Word], Sequence[Word]], source: str
+) -> tuple[StartedProgram, list[ScriptSetting], bool] | None:
+    """Return the start of a program in Python by a command of a text, None for another command.
+
+    With it come the settings of its arguments, and whether it is certain to train.
+    """
+    first, names = words[0], catalog.load_built_part("launchers")["words"]
+    # before the variables of all other commands are expanded
+    may_start = first.open_part or any(_name_program(word) in names["starts"] for word in words)
+    if first.text in names["others"] or not may_start:
+        return None
+    words = [part for word in words for part in expand(word)]
+    if first.keyword == "eval":
+        words = list(takewhile(lambda word: not _OPERATOR.match(word.text), words))
+        if any(_QUOTE.search(word.text) for word in words):
+            return None  # the shell reads the text once more
+    start = _find_program(words, source)
+    if start is None:
+        return None
+    section = _choose_section(start)
+    scope = f"{section}@{first.line}"
+    read = _read_overrides if section == "verl" else _read_flags
+    script, _ = remove_script_folder("" if start.module else start.program.text)
+    before = takewhile(lambda word: word is not start.program, words)
+    lines = frozenset(word.line for word in before if not word.origin)
+    where = _locate(path, start.program)
+    record = StartedProgram(scope, script, start.module, where, lines)
+    settings = [_build(path, scope, *row) for row in read(section, [*start.arguments])]
+    return record, settings, start.is_launched or section != "args"
 
 
 def _name_program(word: Word) -> str:
@@ -94,12 +116,8 @@ def _name_program(word: Word) -> str:
     return "python" if _PYTHON.fullmatch(name) else name
 
 
-def find_start(words: Sequence[Word], source: str) -> Start | None:
+def _find_program(words: Sequence[Word], source: str) -> Start | None:
     """Return the program in Python that a command of a text starts, None for another command."""
-    if words[0].keyword == "eval":
-        words = list(takewhile(lambda word: not _OPERATOR.match(word.text), words))
-        if any(_QUOTE.search(word.text) for word in words):
-            return None  # the shell reads the text once more
     table = catalog.load_built_part("launchers")
     is_launched = False
     for at, word in enumerate(words):
@@ -126,7 +144,7 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
             return None
         if flag.startswith("-"):
             is_module |= flag in ("-m", "--module")
-            is_switch = flag in ("-m", "--module", *table["launchers"][launcher]["switches"])
+            is_switch = flag in table["launchers"][launcher]["switches"]
             # a value may be attached to a flag of one letter
             is_value = not (equals or is_switch or re.match("-[^-].", flag))
             continue
@@ -145,22 +163,10 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
     return None
 
 
-def read_start(path: str, start: Start, line: int) -> tuple[StartedProgram, list[ScriptSetting]]:
-    """Return the record of a start in a line, and the settings of its arguments."""
-    section = _choose_section(start)
-    scope = f"{section}@{line}"
-    read = _read_overrides if section == "verl" else _read_flags
-    script, _ = remove_script_folder("" if start.module else start.program.text)
-    record = StartedProgram(scope, script, start.module, _locate(path, start.program))
-    settings = (_build(path, section, *row) for row in read(section, [*start.arguments]))
-    return record, [setting._replace(scope=scope) for setting in settings]
-
-
 def _choose_section(start: Start) -> str:
     if start.module.startswith("verl."):
         return "verl"
-    megatron = find_program("megatron")
-    marks = {f"--{name}" for name in megatron.marks} if megatron else set()
+    marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
     flags = {word.text.partition("=")[0] for word in start.arguments}
     return "megatron" if len(marks & flags) >= _MOST_MARKS else "args"
 
@@ -226,19 +232,18 @@ def _convert(text: str) -> Any:
 def _read_overrides(section: str, words: list[Word]) -> Iterator[Argument]:
     """Yield Hydra's overrides and flags."""
     for at, word in enumerate(words):
-        head = word.parts[0] if isinstance(word.parts[0], str) else ""
-        match = _OVERRIDE.match(head)
-        if head.startswith("-"):
+        match = _OVERRIDE.match(word.text)
+        if word.text.startswith("-"):
             following = words[at + 1 : at + 2]
-            is_alone = "=" in head or not following or "=" in following[0].text
+            is_alone = "=" in word.text or not following or "=" in following[0].text
             yield from _read_flags(section, words[at : at + 2 - is_alone])
-        elif match and head[match.end() - 1] == "=":
-            value, reason = _read_values([word.value])
-            if not reason:
+        elif match:
+            value, reason = True, ""
+            if match[0] != word.text:
+                value, reason = _read_values([word.value])
+            if isinstance(value, str):
                 value, reason = _read_hydra_value(word.value.text)
-            yield word, match[0][:-1], value, reason
-        elif match and match["prefix"] == "~" and not word.open_part:
-            yield word, match[0], True, ""
+            yield word, match[0], value, reason
         elif word.open_part:
             yield word, "", None, ""
 
@@ -264,9 +269,7 @@ def _locate(path: str, word: Word) -> ScriptLocation:
     return ScriptLocation(file, word.line, word.column, call=call)
 
 
-def _build(
-    path: str, section: str, word: Word, name: str, value: Any, reason: str
-) -> ScriptSetting:
+def _build(path: str, scope: str, word: Word, name: str, value: Any, reason: str) -> ScriptSetting:
     """Return an argument as a setting; one without a name depends on something."""
     count_steps(SETTING_STEPS)
     if _SECRET.search(name):
@@ -275,7 +278,8 @@ def _build(
         reason = f"depends on {word.open_part}"
     value, is_relative = remove_script_folder(value)
     assigned = ScriptValue(None if reason else value, reason, "", value, relative=is_relative)
+    section, _, _ = scope.partition("@")
     parts = name.split(".")
     key = ".".join(map(format_key_segment, (section, *(parts if all(parts) else [name]))))
-    location = _locate(path, word)
-    return ScriptSetting(location, section, key if name else "", name or word.text, assigned)
+    key, name = (key, name) if name else ("", word.text)
+    return ScriptSetting(_locate(path, word), section, key, name, assigned, scope=scope)
