@@ -39,12 +39,13 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     """Yield the surfaces of a file that are not judged; ``imported`` is what was read of it."""
     kind = detect_script_kind(imported.file, data)
     read = (*imported.settings, *imported.other_variables)
-    judged, known = set[int](), set[int]()
-    for setting in read:
-        if setting.file == imported.file:
-            (known if setting.surface == _UNJUDGED else judged).add(setting.line)
+    judged = {
+        setting.line
+        for setting in read
+        if setting.file == imported.file and setting.surface != _UNJUDGED
+    }
     for started in imported.list_records(StartedProgram):
-        judged |= started.lines - known
+        judged |= started.lines
     unread = set[int]()
     for record in imported.list_records(UnreadLines) if imported.settings else ():
         unread |= record.lines

@@ -277,7 +277,7 @@ class StartedProgram(Record):
 
     ``scope`` is that of the settings: its section, ``@``, and the line of the start. ``script`` is
     the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
-    ``lines`` are those of its launcher with its arguments.
+    ``lines`` are those that have only words before its arguments.
     """
 
     scope: str

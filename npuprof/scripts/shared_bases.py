@@ -18,12 +18,12 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document import parse_document
-from npuprof.document.keys import parse_key
 from npuprof.document.profile import Profile
 from npuprof.model import Record, TomlTable
 from npuprof.report.text import count_rest, format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
+from npuprof.scripts.configuration import nest_settings
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.naming import (
     name_all_drafts,
@@ -363,19 +363,6 @@ class _Drafts:
         """Return None: drafts name no axes."""
 
 
-def _nest_arguments(settings: TomlTable) -> TomlTable:
-    """Return settings with arguments that have dots in tables, as presets are resolved."""
-    nested: TomlTable = {}
-    for key, value in settings.items():
-        parsed = parse_key(key) if key.partition(".")[0] in _PROGRAMS else None
-        table, (first, rest) = nested, parsed or (key, ())
-        for name in rest:
-            table = table.setdefault(first, {})
-            first = name
-        table[first] = value
-    return nested
-
-
 def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
     """Raise RuntimeError unless each leaf resolves as its first draft."""
     profiles = {
@@ -384,7 +371,7 @@ def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> No
     resolver = Resolver(_Drafts(profiles))
     for leaf in leaves:
         config = resolver.resolve_profile(profiles[f"{folder}{leaf.name}"])
-        has_same_settings = config.digest == compute_digest(_nest_arguments(leaf.settings))
+        has_same_settings = config.digest == compute_digest(nest_settings(leaf.settings))
         if not has_same_settings or config.scenario != leaf.drafts[0].scenario:
             raise RuntimeError("a leaf of the family does not resolve as before")
 

@@ -104,9 +104,10 @@ def read_start(
     read = _read_overrides if section == "verl" else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
     before = takewhile(lambda word: word is not start.program, words)
-    lines = frozenset(word.line for word in before if not word.origin)
+    lines = {word.line for word in before if not word.origin}
+    lines -= {word.line for word in start.arguments}
     where = _locate(path, start.program)
-    record = StartedProgram(scope, script, start.module, where, lines)
+    record = StartedProgram(scope, script, start.module, where, frozenset(lines))
     settings = [_build(path, scope, *row) for row in read(section, [*start.arguments])]
     return record, settings, start.is_launched or section != "args"
 
