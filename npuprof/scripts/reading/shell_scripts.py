@@ -62,7 +62,7 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
-_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[(?P<all>[@*])\]\}")
+_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 #: What a shell replaces in double quotes.
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
@@ -759,7 +759,8 @@ class _ShellReader:
         if not word.quoted and not self.has_separator:
             return join_runs(self._resolve(word.with_parts(part) for part in word.parts))
         match = _ALL_ITEMS.fullmatch(word.text)
-        if match and match["all"] == "@" and (items := self._find_variable(match["name"], True)):
+        # "${ARRAY[*]}" is one argument
+        if match and "@" in word.text and (items := self._find_variable(match["name"], True)):
             count_steps(len(items.words))
             return items.words
         return [fill_word(word, self._list_known())]

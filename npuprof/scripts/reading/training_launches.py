@@ -99,7 +99,11 @@ def read_start(
     start = _find_program(words, source)
     if start is None:
         return None
-    section = _choose_section(start)
+    marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
+    flags = {word.text.partition("=")[0] for word in start.arguments}
+    section = "megatron" if len(marks & flags) >= _MOST_MARKS else "args"
+    if start.module.startswith("verl."):
+        section = "verl"
     scope = f"{section}@{first.line}"
     read = _read_overrides if section == "verl" else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
@@ -128,8 +132,7 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
             return Start(word, module, rest[1:], True)
         if name == _QUOTED_COMMAND and rest:
             return _find_script(split_words(rest[0], source), "msrun", True)
-        if launcher := table["launchers"].get(name):
-            rest = rest[1:] if following == launcher.get("command") else rest
+        if name in table["launchers"]:
             return _find_script(rest, name, is_launched or name != "python")
         is_launched |= name in table["words"]["around"]
     return None
@@ -143,9 +146,9 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
         flag, equals, _ = word.text.partition("=")
         if _NO_PROGRAM.fullmatch(flag):
             return None
-        if flag.startswith("-"):
+        is_switch = flag in table["launchers"][launcher]["switches"]
+        if is_switch or flag.startswith("-"):
             is_module |= flag in ("-m", "--module")
-            is_switch = flag in table["launchers"][launcher]["switches"]
             # a value may be attached to a flag of one letter
             is_value = not (equals or is_switch or re.match("-[^-].", flag))
             continue
@@ -162,14 +165,6 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
             return _find_script(arguments, inner, True)
         return Start(word, word.text, arguments, is_launched)
     return None
-
-
-def _choose_section(start: Start) -> str:
-    if start.module.startswith("verl."):
-        return "verl"
-    marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
-    flags = {word.text.partition("=")[0] for word in start.arguments}
-    return "megatron" if len(marks & flags) >= _MOST_MARKS else "args"
 
 
 def _read_flags(section: str, words: list[Word]) -> Iterator[Argument]:

@@ -25,7 +25,7 @@ _CLOSING = ("fi", "esac", "done")
 _LONGEST = 10_000
 #: A product of whole numbers, in which divisions round.
 _PRODUCT = re.compile(r"\$\(\(([\w\s${}*/]+)\)\)")
-_FACTOR = re.compile(r"([*/])\s*(?:\$?(\w+)|\$\{(\w+)\})\s*")
+_FACTOR = re.compile(r"([*/])\s*\$?\{?(\w+)\}?\s*")
 _NUMBER = re.compile(r"[1-9]\d{0,8}")
 _SELF = r'"?(?:\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\})"?'
 _DIRNAME = (
@@ -129,8 +129,7 @@ def find_expansion(text: str, known: Mapping[str, str]) -> str | None:
 def _multiply(text: str, known: Mapping[str, str]) -> str | None:
     """Return the value of a product, whose first factor has its sign, too."""
     value = 1
-    for sign, plain, braced in _FACTOR.findall(text):
-        name = plain or braced
+    for sign, name in _FACTOR.findall(text):
         number = known.get(name, name)
         if not _NUMBER.fullmatch(number):
             return None
