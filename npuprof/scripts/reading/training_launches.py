@@ -29,7 +29,7 @@ from npuprof.scripts.steps import SETTING_STEPS, count_steps
 
 #: A script of MindFormers that starts a quoted command.
 _QUOTED_COMMAND = "msrun_launcher.sh"
-_PYTHON = re.compile(r"python[\d.]*")
+_PYTHON = re.compile(r"\Apython[\d.]+\Z")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
@@ -110,15 +110,15 @@ def read_start(
     before = takewhile(lambda word: word is not start.program, words)
     lines = {word.line for word in before if not word.origin}
     lines -= {word.line for word in start.arguments}
-    where = _locate(path, start.program)
-    record = StartedProgram(scope, script, start.module, where, frozenset(lines))
+    location = _locate(path, start.program)
+    record = StartedProgram(scope, script, start.module, location, frozenset(lines))
     settings = [_build(path, scope, *row) for row in read(section, [*start.arguments])]
     return record, settings, start.is_launched or section != "args"
 
 
 def _name_program(word: Word) -> str:
     name = word.text.rpartition("/")[2]
-    return "python" if _PYTHON.fullmatch(name) else name
+    return _PYTHON.sub("python", name)
 
 
 def _find_program(words: Sequence[Word], source: str) -> Start | None:
@@ -210,8 +210,7 @@ def _read_values(words: Sequence[Word]) -> tuple[Any, str]:
             return None, f"depends on {word.text}, which a shell replaces"
     # a number has only this written form
     values = [
-        word.text if str(_convert(word.text)) != word.text else _convert(word.text)
-        for word in words
+        number if str(number := _convert(word.text)) == word.text else word.text for word in words
     ]
     if not values:
         return True, ""
