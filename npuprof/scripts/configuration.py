@@ -92,7 +92,7 @@ class ScriptView(View):
         self.surface = surface
         self.closed = closed
         self.complete = complete
-        self.settings = _nest_settings(certain)
+        self.settings = nest_settings({key: _find_checked_value(certain[key]) for key in certain})
         self.names = tuple(self.settings)
         self.requested = requested
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
@@ -218,11 +218,10 @@ def _is_around(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return all(map(operator.eq, path, other))
 
 
-def _nest_settings(certain: Mapping[str, ScriptSetting]) -> dict[str, Any]:
+def nest_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as presets have them: keys of a table are in a table."""
     settings: dict[str, Any] = {}
-    for key, setting in certain.items():
-        value = _find_checked_value(setting)
+    for key, value in values.items():
         section, *names = _split_key(key)
         if len(names) < 2 or section not in FRAMEWORK_SECTIONS:
             settings[key] = value

@@ -88,6 +88,11 @@ def _join_names(name: str, part: str) -> str:
     return f"{name}-{part}"
 
 
+def name_for_folder(name: str, folder: str) -> str:
+    """Return a name with that of a folder appended."""
+    return _join_names(name, _clean_label(folder))
+
+
 def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """Return the names with numbers appended to duplicates, ignoring letter case."""
     used = {name.lower() for name in taken}

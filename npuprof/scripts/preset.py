@@ -207,9 +207,6 @@ def build_draft(
 
 def _overlaps(draft: Draft, setting: ScriptSetting) -> bool:
     """Return whether an argument with dots has another one of the draft around it."""
-    program = find_program(setting.surface)
-    if program is None or program.spelling != "exact":
-        return False
     key = setting.key
     return any(
         key.startswith(f"{other}.") or other.startswith(f"{key}.") for other in draft.settings

@@ -17,7 +17,7 @@ from npuprof.report.coverage import Coverage, Unjudged
 from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.reading.file_kinds import detect_script_kind
 from npuprof.scripts.reading.program_arguments import mentions_arguments, mentions_program
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting, UnreadLines
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram, UnreadLines
 from npuprof.system import decode_safely
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
@@ -45,6 +45,8 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         for setting in read
         if setting.file == imported.file and setting.surface != _UNJUDGED
     }
+    for started in imported.list_records(StartedProgram):
+        judged |= started.lines
     unread = set[int]()
     for record in imported.list_records(UnreadLines) if imported.settings else ():
         unread |= record.lines

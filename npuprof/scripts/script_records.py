@@ -277,12 +277,14 @@ class StartedProgram(Record):
 
     ``scope`` is that of the settings: its section, ``@``, and the line of the start. ``script`` is
     the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
+    ``lines`` are those that have only words before its arguments.
     """
 
     scope: str
     script: str
     module: str
     location: ScriptLocation
+    lines: frozenset[int] = frozenset()
 
 
 class UnreadLines(Record):

@@ -1,10 +1,10 @@
 """Creates presets from many scripts: leaves for distinct configurations, and shared bases.
 
-There is a base for each kind of leaf: sessions, environments, conversions. Launches with arguments
-of training programs have one for each group with much in common. The result is
-independent of the order of scripts. Every leaf is resolved again and compared with its scripts'
-settings. A leaf sets ``scenario`` if its settings determine it, and ``cann`` if they need certain
-releases.
+There is a base for each kind of leaf: sessions, environments, conversions, and each section of
+training programs. The base of a program has what most of its leaves have, and each folder of
+scripts has a base of its own below it. The result is independent of the order of scripts. Every
+leaf is resolved again and compared with its scripts' settings. A leaf sets ``scenario`` if its
+settings determine it, and ``cann`` if they need certain releases.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document import parse_document
-from npuprof.document.keys import parse_key
 from npuprof.document.profile import Profile
 from npuprof.model import Record, TomlTable
 from npuprof.report.text import count_rest, format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
+from npuprof.scripts.configuration import nest_settings
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
+from npuprof.scripts.naming import (
+    name_all_drafts,
+    name_covering_folder,
+    name_for_folder,
+    number_names,
+)
 from npuprof.scripts.preset_draft import Citation, Draft, Note, Pair, cite_script, list_pairs
 from npuprof.scripts.preset_text import (
     describe_assumed,
@@ -48,26 +53,51 @@ _BASES = {
     "session": "base",
     "environment": "base-environment",
     "conversion": "base-conversion",
-    "arguments": "base-arguments",
+    "megatron": "base-megatron",
+    "verl": "base-verl",
+    "args": "base-args",
 }
-#: The sections of training programs.
-_PROGRAMS = ("megatron.", "verl.", "args.")
+#: The kinds of training programs, which are sections.
+_PROGRAMS = ("megatron", "verl", "args")
 #: Keys that a preset can unset.
 _PLAIN_KEY = re.compile(r"[\w.-]+")
-_MOST_ROUNDS = 4
 
 
-class Leaf:
-    """One distinct configuration: its settings, and its drafts."""
+class Derived:
+    """A preset that may extend a base: ``own`` and ``unset`` are its differences."""
 
-    def __init__(self, drafts: list[Draft], pairs: frozenset[Pair]) -> None:
+    def __init__(self, facts: TomlTable) -> None:
         self.name = ""
-        self.drafts = drafts
-        self.facts = _collect_facts(drafts[0])
-        self.pairs = pairs
+        self.title = ""
+        self.facts = facts
+        self.pairs = list_pairs(facts)
         self.base = ""
         self.own = self.pairs
         self.unset: list[str] = []
+
+    def extend(self, base: Derived) -> None:
+        """Make it extend a base."""
+        self.base = base.name
+        self.own = self.pairs - base.pairs
+        self.unset = sorted(base.facts.keys() - self.facts.keys())
+
+    def format(self, folder: str, tail: TomlTable, comments: Iterable[str] = ()) -> str:
+        """Return it as TOML; ``tail`` are the last fields of its profile."""
+        head: TomlTable = {"description": escape_file_name(self.title)}
+        if self.base:
+            head["extends"] = [f"{folder}{self.base}"]
+        if self.unset:
+            head["unset"] = self.unset
+        own = {key: self.facts[key] for key, _ in self.own}
+        return _format_facts(head, own, tail, comments)
+
+
+class Leaf(Derived):
+    """One distinct configuration: its settings, and its drafts."""
+
+    def __init__(self, drafts: list[Draft]) -> None:
+        super().__init__(_collect_facts(drafts[0]))
+        self.drafts = drafts
         self.settings = drafts[0].settings  #: by full key, without the scenario
         #: every configuration of a script that equals this one
         self.sources = [source for draft in drafts for source in draft.sources]
@@ -75,12 +105,12 @@ class Leaf:
 
     def _find_kind(self) -> str:
         """Return the purpose of the settings, a key of ``_BASES``."""
-        if any(key.startswith(_PROGRAMS) for key in self.settings):
-            return "arguments"
+        sections = {key.partition(".")[0] for key in self.settings}
+        if programs := sections.intersection(_PROGRAMS):
+            return min(programs)
         if any("atc" in draft.surfaces for draft in self.drafts):
             return "conversion"
-        is_environment = all(key.startswith("env.") for key in self.settings)
-        return "environment" if is_environment else "session"
+        return "environment" if sections == {"env"} else "session"
 
     def list_files(self) -> set[str]:
         """Return the files of its scripts."""
@@ -93,7 +123,7 @@ class Family:
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
-        self.bases: dict[str, TomlTable] = {}
+        self.bases: dict[str, Derived] = {}
         self.switches: dict[str, Switch] = {}
 
 
@@ -124,11 +154,8 @@ def build_family(
     }
 
     cite = _build_citation(result.leaves)
-    dependents = Counter(leaf.base for leaf in result.leaves)
-    for name, facts in result.bases.items():
-        topics = describe_topics(facts.items())
-        shown = f"{topics}, what {dependents[name]} of the imported presets have in common"
-        result.files[name] = _format_facts({"description": shown}, facts, {"abstract": True})
+    for name, base in result.bases.items():
+        result.files[name] = base.format(folder, {"abstract": True})
     for name, switch in result.switches.items():
         result.files[name] = _format_mixin(switch, cite)
     for leaf in result.leaves:
@@ -143,9 +170,7 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
     """Return one leaf for each distinct configuration, most scripts first."""
     order = sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line, draft.name))
     groups = group_by(order, lambda draft: list_pairs(_collect_facts(draft)))
-    return sorted(
-        (Leaf(same, pairs) for pairs, same in groups.items()), key=lambda leaf: -len(leaf.drafts)
-    )
+    return sorted((Leaf(same) for same in groups.values()), key=lambda leaf: -len(leaf.drafts))
 
 
 def _collect_facts(draft: Draft) -> TomlTable:
@@ -153,80 +178,55 @@ def _collect_facts(draft: Draft) -> TomlTable:
     return draft.settings | ({_SCENARIO: draft.scenario} if draft.scenario else {})
 
 
-def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, TomlTable]:
-    """Move the shared settings of each kind of leaf to a base; return the bases by name."""
-    bases = {}
-    for kind, plain_name in _BASES.items():
-        members = [leaf for leaf in leaves if leaf.kind == kind]
-        if kind == "arguments":
-            groups = list(_split_group(members, _find_common(members)))
-            names = number_names([plain_name] * len(groups), taken)
-            for name, (group, common) in zip(names, groups, strict=True):
-                bases[name] = dict(sorted(common.items()))
-                pairs = list_pairs(common)
-                for leaf in group:
-                    leaf.own, leaf.base = leaf.own - pairs, name
-                    leaf.unset = sorted(common.keys() - leaf.facts.keys())
-            continue
+def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, Derived]:
+    """Move the shared settings of each kind of leaf to bases; return the bases by name."""
+    bases: dict[str, Derived] = {}
+
+    def add_base(name: str, members: list[Leaf], above: Derived) -> Derived:
+        base = _build_base(members, above)
         # a base with one dependent shares nothing
-        if len(members) < 2:
-            continue
-        shared = frozenset.intersection(*(leaf.pairs for leaf in members))
-        if len(shared) >= _FEWEST_SHARED:
-            (name,) = number_names([plain_name], taken)
-            bases[name] = {key: members[0].facts[key] for key, _ in sorted(shared)}
-            for leaf in members:
-                leaf.own, leaf.base = leaf.own - shared, name
+        if len(members) < 2 or len(base.own) + len(base.unset) < _FEWEST_SHARED:
+            return above
+        (base.name,) = number_names([name], [*taken, *bases])
+        bases[base.name] = base
+        some = "most" if members[0].kind in _PROGRAMS else "all"
+        topics = describe_topics(base.facts.items())
+        base.title = f"{topics}, what {some} of {len(members)} imported presets have"
+        for leaf in members:
+            leaf.extend(base)
+        return base
+
+    for kind, name in _BASES.items():
+        members = [leaf for leaf in leaves if leaf.kind == kind]
+        top = add_base(name, members, Derived({}))
+        if kind in _PROGRAMS:
+            groups = group_by(members, lambda leaf: os.path.dirname(min(leaf.list_files())))
+            for folder, group in sorted(groups.items()):
+                add_base(name_for_folder(name, folder), group, top)
     return bases
 
 
-def _split_group(leaves: list[Leaf], common: TomlTable) -> Iterator[tuple[list[Leaf], TomlTable]]:
-    """Yield groups of leaves with their bases, which need the fewest lines together."""
-    if len(leaves) < 2:
-        return
-    pairs = list_pairs(common)
-    differing = [_count_own(leaf, pairs) for leaf in leaves]
-    seed = leaves[differing.index(max(differing))]
-    bases = [pairs, seed.pairs]
-    for _ in range(_MOST_ROUNDS):
-        halves: list[list[Leaf]] = [[], []]
-        for leaf in leaves:
-            halves[_count_own(leaf, bases[1]) < _count_own(leaf, bases[0])].append(leaf)
-        tables = [_find_common(half) for half in halves]
-        bases = [list_pairs(table) for table in tables]
-    split = sum(
-        len(base) + sum(_count_own(leaf, base) for leaf in half)
-        for half, base in zip(halves, bases, strict=True)
-    )
-    if all(halves) and split < len(common) + sum(differing):
-        for half, table in zip(halves, tables, strict=True):
-            yield from _split_group(half, table)
-    elif len(common) >= _FEWEST_SHARED:
-        yield leaves, common
+def _build_base(leaves: list[Leaf], above: Derived) -> Derived:
+    """Return the base of leaves below another base.
 
-
-def _count_own(leaf: Leaf, base: frozenset[Pair]) -> int:
-    """Return the number of a leaf's lines with a base."""
-    return len(leaf.pairs - base) + len({key for key, _ in base} - leaf.facts.keys())
-
-
-def _find_common(leaves: list[Leaf]) -> TomlTable:
-    """Return the settings that save lines as a base: most leaves have them."""
-    if len(leaves) < 2:
-        return {}
-    counts = Counter(pair for leaf in leaves for pair in leaf.pairs)
+    It has the settings of all leaves, for a program of more than half of them. Others are those of
+    the base above, without those that most leaves lack.
+    """
+    is_program = bool(leaves) and leaves[0].kind in _PROGRAMS
     having = Counter(key for leaf in leaves for key in leaf.facts)
-    facts = {}
-    for pair, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        key, _ = pair
-        value = next(leaf.facts[key] for leaf in leaves if pair in leaf.pairs)
-        # others unset or replace it; a table would be merged
-        is_replaceable = _PLAIN_KEY.fullmatch(key) and not isinstance(value, dict)
-        is_around = key == _SCENARIO or any(f"{key}." in other for other in having)
-        saves_lines = count > 1 + len(leaves) - having[key] and is_replaceable and not is_around
-        if saves_lines or count == len(leaves):
-            facts[key] = value
-    return facts
+    counts = Counter(pair for leaf in leaves for pair in leaf.pairs)
+    facts = {key: value for key, value in above.facts.items() if 2 * having[key] >= len(leaves)}
+    for leaf in leaves:
+        for pair in leaf.pairs:
+            key, _ = pair
+            is_most = is_program and 2 * counts[pair] > len(leaves)
+            # others unset or replace it; a table would be merged
+            is_plain = _PLAIN_KEY.fullmatch(key) and not isinstance(leaf.facts[key], dict)
+            if counts[pair] == len(leaves) or (is_most and is_plain and key != _SCENARIO):
+                facts[key] = leaf.facts[key]
+    base = Derived(facts)
+    base.extend(above)
+    return base
 
 
 def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
@@ -277,15 +277,10 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
     comments = []
     if is_shared := len(scripts) > 1:
         topics = describe_topics(leaf.facts.items())
-        description = f"{topics}, as {len(scripts)} scripts have it"
+        leaf.title = f"{topics}, as {len(scripts)} scripts have it"
         comments += ["", f"Imported from {len(scripts)} scripts:", *scripts]
     else:
-        description = f"imported from {scripts[0]}"
-    head: TomlTable = {"description": escape_file_name(description)}
-    if leaf.base:
-        head["extends"] = [f"{folder}{leaf.base}"]
-    if leaf.unset:
-        head["unset"] = leaf.unset
+        leaf.title = f"imported from {scripts[0]}"
     tests = dict.fromkeys(
         f"{cite(source.file)}:{source.line}: if {source.condition}"
         for source in leaf.sources
@@ -308,8 +303,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
     most = _MOST_NOTES if is_shared else None
     comments += describe_notes(omitted, list(other_variables), most, cite)
     cann = find_needed_releases(leaf.settings, sorted(surfaces))
-    own = {key: leaf.facts[key] for key, _ in leaf.own}
-    return _format_facts(head, own, {"cann": cann} if cann else {}, comments)
+    return leaf.format(folder, {"cann": cann} if cann else {}, comments)
 
 
 def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
@@ -370,19 +364,6 @@ class _Drafts:
         """Return None: drafts name no axes."""
 
 
-def _nest_arguments(settings: TomlTable) -> TomlTable:
-    """Return settings with arguments that have dots in tables, as presets are resolved."""
-    nested: TomlTable = {}
-    for key, value in settings.items():
-        parsed = parse_key(key) if key.startswith(_PROGRAMS) else None
-        table, (first, rest) = nested, parsed or (key, ())
-        for name in rest:
-            table = table.setdefault(first, {})
-            first = name
-        table[first] = value
-    return nested
-
-
 def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
     """Raise RuntimeError unless each leaf resolves as its first draft."""
     profiles = {
@@ -391,7 +372,7 @@ def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> No
     resolver = Resolver(_Drafts(profiles))
     for leaf in leaves:
         config = resolver.resolve_profile(profiles[f"{folder}{leaf.name}"])
-        has_same_settings = config.digest == compute_digest(_nest_arguments(leaf.settings))
+        has_same_settings = config.digest == compute_digest(nest_settings(leaf.settings))
         if not has_same_settings or config.scenario != leaf.drafts[0].scenario:
             raise RuntimeError("a leaf of the family does not resolve as before")
 

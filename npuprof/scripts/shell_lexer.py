@@ -69,8 +69,8 @@ class Word:
 
     ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote.
     ``items`` are the words of an array: ``NAME=(...)``. ``text`` is the word with its expansions as
-    written, ``open_part`` the first expansion, or empty. A word of a sourced file's variable has
-    its file as ``origin``.
+    written, ``open_part`` the first expansion, or empty. A word of a sourced file has it as its
+    ``origin``.
     """
 
     __slots__ = (
@@ -108,6 +108,8 @@ class Word:
             expansions = [part[0] for part in parts if not isinstance(part, str)]
             self.text = "".join([part if isinstance(part, str) else part[0] for part in parts])
             self.open_part = expansions[0] if expansions else ""
+            if not expansions:
+                self.parts = (self.text,)
 
     @property
     def position(self) -> tuple[int, int]:
@@ -127,11 +129,6 @@ class Word:
     def with_position(self, line: int, column: int) -> Word:
         """Return the word at another position."""
         return Word(line, column, self.parts, self.quoted, self.span, self.items)
-
-    def with_origin(self, origin: Origin | None) -> Word:
-        """Return the word as one of a sourced file."""
-        where = self.line, self.column
-        return Word(*where, self.parts, self.quoted, self.span, self.items, origin)
 
     @property
     def value(self) -> Word:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections import ChainMap, Counter
-from collections.abc import Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, dropwhile, takewhile, zip_longest
+from itertools import dropwhile, takewhile, zip_longest
 from textwrap import dedent
 
 from npuprof import catalog
@@ -21,13 +20,12 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
 from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
-from npuprof.scripts.reading.shells.expansion import Value, locate_parts, split_pieces, split_words
+from npuprof.scripts.reading.shells.expansion import Value, join_runs, list_runs
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     DECLARING,
     SETTERS,
     VARIABLE,
-    count_assignments,
     fill_word,
     find_constants,
     find_expansion,
@@ -64,7 +62,7 @@ from npuprof.scripts.script_records import (
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
-_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[(?P<all>[@*])\]\}")
+_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 #: What a shell replaces in double quotes.
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
@@ -268,12 +266,10 @@ class _ShellReader:
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain or re.match(r"#!.* -\w*a", text) is not None
         self.values: dict[str, Value] = {}  #: the words of variables
-        self.homes: dict[str, list[str]] = {}  #: the functions around assignments read so far
+        self.homes: dict[str, str | None] = {}  #: the functions around all of its assignments
         #: of the items of arrays, by their file and position
         self.conditions: dict[tuple[str, int, int], Branches] = {}
         self.steps: list[Step] = []
-        texts = (text, *{command.text for command in commands if command.files})
-        self.may_train = any(map(training_launches.may_train, texts))
         #: programs without a launcher: they count beside variables that the catalogue knows
         self.unlaunched: list[tuple[StartedProgram, list[ScriptSetting]]] = []
 
@@ -316,9 +312,9 @@ class _ShellReader:
                     self.known[name] = self.constants[name]
 
     @cached_property
-    def assignments(self) -> Counter[str]:
-        """How often each variable may be assigned."""
-        return count_assignments(self.commands)
+    def has_separator(self) -> bool:
+        """Whether other characters than blanks may split texts into words."""
+        return any("IFS" in text for text in {command.text for command in self.commands})
 
     @cached_property
     def used_names(self) -> set[str]:
@@ -400,7 +396,7 @@ class _ShellReader:
             self._record_end(words[0])
         self._record_values(self.command[0].keyword, words)
         self._read_words(words)
-        if self.may_train and words and training_launches.may_start(words):
+        if words:
             self._read_training(words)
         if block:
             block.is_piped = self.command.is_piped
@@ -511,9 +507,8 @@ class _ShellReader:
             words = list(dropwhile(lambda word: word.text != "env", words))
         if not words:
             return
-        is_whole = words[0].text == words[0].open_part
-        if is_whole and isinstance(self._find_value(words[0].open_part), Value):
-            words = self._fill_words(words)  # the command is in an array
+        if words[0].text == words[0].open_part:  # the command is in a variable
+            words = self._fill_words(words) or words
         first = _name_program(words[0])
         # most commands end here
         is_read = first in _READ or first in PREFIXES or _BUILTINS.fullmatch(first)
@@ -574,13 +569,12 @@ class _ShellReader:
 
     def _read_training(self, words: Sequence[Word]) -> None:
         """Record a start of a training program, and its arguments."""
-        filled = self._fill_words(words)
-        start = training_launches.find_start(filled, self.command.text)
-        if start is None:
+        source = self.command.text
+        found = training_launches.read_start(self.path, words, self._expand, source)
+        if found is None:
             return
-        position = words[0].line, words[0].column
-        record, settings = training_launches.read_start(self._name_file(), start, position)
-        if start.is_launched or not record.scope.startswith("args@"):
+        record, settings, is_certain = found
+        if is_certain:
             self._add_arguments(settings)
             self.other_records.append(record)
         else:
@@ -732,67 +726,68 @@ class _ShellReader:
         source = self.command.text[slice(*word.span)]
         is_array = bool(word.items) or (not word.value.text and source.endswith(")"))
         is_appended = word.text.startswith(f"{name}+=")
-        before = self.values.get(name)
-        origin = (self.command.file, self.command.call) if self.command.file else None
+        before = self._find_variable(name, is_array)
         if is_array:
-            items = [item.with_origin(origin) for item in word.items]
-            words = [part for item in items for part in self._expand(item)]
-            value = Value((), words, is_array=True)
-            if is_appended and before:
-                value = value._replace(words=(*before.words, *words))
+            words = [part for item in word.items for part in self._expand(item)]
         else:
-            pieces = locate_parts(word.value, source, source.find("=") + 1)
-            if is_appended:
-                pieces = chain([((f"${name}",), (word.line, word.column))], pieces)
-            value = split_pieces(pieces, self._find_value, origin)
-        self.homes.setdefault(name, []).append(self.function)
+            words = [*self._resolve(list_runs(word.value, source, source.find("=") + 1))]
+        if self.homes.setdefault(name, self.function) != self.function:
+            self.homes[name] = None
         self.values.pop(name, None)
-        is_mixed = is_appended and (before is None or before.is_array != is_array)
-        # another separator splits texts into other words
-        if is_mixed or ("IFS" in self.command.text and not is_array):
+        if is_appended and not before:
             return
-        count_steps(len(value.words))
+        kept = before.words if before else []
+        words = kept + words if is_appended else words
+        count_steps(len(words))
         branches = self.branches
-        if before and branches[: len(before.branches)] == before.branches:
-            count = len(before.words)
-            if all(map(operator.is_, before.words, value.words)) and count <= len(value.words):
-                branches, new = before.branches, value.words[count:]
-                for word in new:
-                    self.conditions[self._locate(word)] = self.branches
-        self.values[name] = value._replace(branches=branches)
+        if before and words[: len(kept)] == kept:
+            branches = before.branches
+            for word in words[len(kept) :]:
+                file, *_ = word.origin or (self.path,)
+                self.conditions[file, word.line, word.column] = self.branches
+        self.values[name] = Value(words, is_array, branches)
 
     def _fill_words(self, words: Sequence[Word]) -> list[Word]:
-        """Return the words of a command with constants and variables of several words expanded."""
-        return [part for word in words for part in self._expand(word)]
+        """Return the words of a command with variables expanded."""
+        parts = (part for word in words for part in self._expand(word))
+        return [part for part in parts if part.text or part.quoted]
 
-    def _expand(self, word: Word) -> Sequence[Word]:
+    def _expand(self, word: Word) -> list[Word]:
         """Return the words for which a word stands."""
         if not word.open_part:
             return [word]
-        is_split = not any(isinstance(part, str) and " " in part for part in word.parts)
-        if not word.quoted and is_split:
-            where = word.line, word.column
-            value = split_pieces(((part, where) for part in word.parts), self._find_value)
-            return value.words
+        if not word.quoted and not self.has_separator:
+            return join_runs(self._resolve(word.with_parts(part) for part in word.parts))
         match = _ALL_ITEMS.fullmatch(word.text)
-        if match and match["all"] == "@" and (items := self._find_variable(match["name"], True)):
+        # "${ARRAY[*]}" is one argument
+        if match and "@" in word.text and (items := self._find_variable(match["name"], True)):
             count_steps(len(items.words))
             return items.words
         return [fill_word(word, self._list_known())]
 
-    def _find_value(self, expansion: str) -> Value | str | None:
-        """Return the value of an unquoted expansion, None if it is unknown."""
-        if match := VARIABLE.fullmatch(expansion):
-            if value := self._find_variable(match[match.lastgroup or ""], False):
-                return value
-        elif match := _ALL_ITEMS.fullmatch(expansion):
+    def _resolve(self, runs: Iterable[Word]) -> Iterator[Word]:
+        """Yield the runs of a text after the expansion of variables."""
+        for run in runs:
+            found = self._find_runs(run) if run.open_part else None
+            if found is None:
+                yield run
+            else:
+                yield from found or [run.with_parts("")]
+
+    def _find_runs(self, word: Word) -> list[Word] | None:
+        """Return the runs for which an unquoted expansion stands, None if it is unknown."""
+        expansion = word.open_part
+        if match := _ALL_ITEMS.fullmatch(expansion):
             items = self._find_variable(match["name"], True)
-            # a shell splits the items again
-            words = (
-                [part for item in items.words for part in split_words(item, "")] if items else []
-            )
-            return items._replace(words=words) if items else None
-        return find_expansion(expansion, self._list_known())
+            blank = word.with_parts(" ")
+            if items is None:
+                return None
+            return [run for item in items.words for run in (*list_runs(item), blank)]
+        match = VARIABLE.fullmatch(expansion)
+        if match and (value := self._find_variable(match[match.lastgroup or ""], False)):
+            return value.words
+        text = find_expansion(expansion, self._list_known())
+        return None if text is None else list_runs(word.with_parts(text))
 
     def _find_variable(self, name: str, is_array: bool) -> Value | None:
         """Return the value that a variable certainly has, None if it is unknown."""
@@ -800,18 +795,10 @@ class _ShellReader:
         # "$TEXT" in quotes is one argument, and $ARRAY is its first item
         if value is None or value.is_array != is_array:
             return None
-        homes = self.homes[name]
-        is_complete = len(homes) == self.assignments[name] and len({*homes}) == 1
-        # the value was set under a condition that need not hold here, or a call may change it
-        is_certain = is_complete or {*homes} == {self.function} or is_array
-        return value if is_certain and self._covers(value.branches) else None
-
-    def _covers(self, branches: Branches) -> bool:
-        return self.branches[: len(branches)] == branches
-
-    def _locate(self, word: Word) -> tuple[str, int, int]:
-        file, _ = word.origin or (self._name_file(), ())
-        return file, word.line, word.column
+        # a function may change it, and it was set under a condition that need not hold here
+        is_certain = is_array or self.homes[name] == self.function
+        is_covered = self.branches[: len(value.branches)] == value.branches
+        return value if is_certain and is_covered else None
 
     def _add_conversion(self, words: list[Word]) -> None:
         """Record a command line of ``atc``, and its flags."""

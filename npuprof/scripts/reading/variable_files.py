@@ -112,8 +112,9 @@ def is_placeholder(text: str) -> bool:
 def mark_placeholders(settings: Iterable[ScriptSetting]) -> Iterator[ScriptSetting]:
     """Yield settings; those with a placeholder have no value, but a reason."""
     for setting in settings:
-        text = setting.value
-        if isinstance(text, str) and not setting.reason and is_placeholder(text):
+        words = setting.value if isinstance(setting.value, list) else [setting.value]
+        text = " ".join(words) if all(isinstance(word, str) for word in words) else ""
+        if not setting.reason and is_placeholder(text):
             setting = setting.with_value(value=None, reason=PLACEHOLDER, kind="", written=text)
         yield setting
 

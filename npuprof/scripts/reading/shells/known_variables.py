@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 
 from npuprof.scripts.script_records import HERE, VariableRead, find_position
@@ -26,17 +23,10 @@ _LEADING = ("then", "do", "else", "{", "}")
 _CLOSING = ("fi", "esac", "done")
 #: The maximum length of a constant: each may contain others several times.
 _LONGEST = 10_000
-_ARITHMETIC = re.compile(r"\$\(\((?P<expression>[^()]*(?:\([^()]*\)[^()]*)*)\)\)")
-_OPERAND = re.compile(r"(?:\$\{(?=\w+\})|\$)?\b(?P<name>[A-Za-z_]\w*)\b\}?")
-_NUMBERS = re.compile(r"(?:(?<!\d)(?:0|[1-9]\d{0,17})(?!\d)|[\s()%/*+-])*")
-_LONGEST_EXPRESSION = 200
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.Mod: operator.mod,
-}
+#: A product of whole numbers, in which divisions round.
+_PRODUCT = re.compile(r"\$\(\(([\w\s${}*/]+)\)\)")
+_FACTOR = re.compile(r"([*/])\s*\$?\{?(\w+)\}?\s*")
+_NUMBER = re.compile(r"[1-9]\d{0,8}")
 _SELF = r'"?(?:\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\})"?'
 _DIRNAME = (
     rf'\$\(dirname (?:-- )?(?:{_SELF}|"\$\((?:readlink -f|realpath) '
@@ -90,17 +80,6 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
     return known
 
 
-def count_assignments(commands: Iterable[Command]) -> Counter[str]:
-    """Return how often each variable may be assigned."""
-    return Counter(
-        name
-        for command in commands
-        for word in command
-        if "=" in word.text
-        for name, _ in list_assignments([word])
-    )
-
-
 def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
     """Return the first read of each variable in capitals that no sourced file names."""
     texts = {command.text for command in commands if command.files}
@@ -142,33 +121,22 @@ def find_expansion(text: str, known: Mapping[str, str]) -> str | None:
         value = known.get(match["plain"] or match["braced"])
         count_steps(len(value or "") // 10)
         return value
-    if match := _ARITHMETIC.fullmatch(text):
-        return _compute(match["expression"], known)
+    if match := _PRODUCT.fullmatch(text):
+        return _multiply(f"*{match[1].strip()}", known)
     return _read_folder(text, known) or None
 
 
-def _compute(expression: str, known: Mapping[str, str]) -> str | None:
-    """Return the value of an arithmetic expression of whole numbers that are not negative."""
-    text = _OPERAND.sub(lambda match: known.get(match["name"], ""), expression)
-    # zeros before a number make it octal
-    if not _NUMBERS.fullmatch(text) or len(text) > _LONGEST_EXPRESSION:
-        return None
-    try:
-        value = _evaluate(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
-    return str(value)
-
-
-def _evaluate(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATORS:
-        raise ValueError
-    value: int = _OPERATORS[type(node.op)](_evaluate(node.left), _evaluate(node.right))
-    if not 0 <= value < 2**63:
-        raise ValueError
-    return value
+def _multiply(text: str, known: Mapping[str, str]) -> str | None:
+    """Return the value of a product, whose first factor has its sign, too."""
+    value = 1
+    for sign, name in _FACTOR.findall(text):
+        number = known.get(name, name)
+        if not _NUMBER.fullmatch(number):
+            return None
+        value = value * int(number) if sign == "*" else value // int(number)
+    is_whole = not _FACTOR.sub("", text)
+    # a shell has no larger numbers
+    return str(value) if is_whole and value < 2**63 else None
 
 
 def _read_folder(text: str, known: Mapping[str, str]) -> str:

@@ -88,6 +88,9 @@ class Sourcing:
             for inner_command in inner:
                 inner_command.files, inner_command.call = (*command.files, file), call
                 inner_command.shells = (*command.shells, *inner_command.shells)
+                for word in inner_command:
+                    for each in (word, *word.items):
+                        each.origin = file, call
             return inner
         if not VENDORS.search(named.text.rstrip("\"'")):
             where = command.file or self.path, named.line
