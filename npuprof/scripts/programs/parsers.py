@@ -21,8 +21,7 @@ class ParserArgument(Record):
     where: str
     kind: str = ""
     choices: tuple[Any, ...] = ()
-    nargs: Any = None
-    default: Any = None
+    nargs: Any = ANY_NUMBER
 
     @property
     def name(self) -> str:
