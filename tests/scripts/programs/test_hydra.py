@@ -28,7 +28,7 @@ defaults:
   - engine: first
   - optional extra: missing
   - optim@worker.optim: ${engine}_optim
-  - data
+  - data@data
   - _self_
 seed: 1
 nothing: null
@@ -38,7 +38,7 @@ table: {a: 1}
 same: ${table}
 must: ???
 """,
-    "data.yaml": "# @package data\nbatch: 8\nfiles:\n  train: x\n",
+    "data.yaml": "batch: 8\nfiles:\n  train: x\n",
     "actor/dense.yaml": "defaults:\n  - ../loss@loss: plain\n  - base\n  - _self_\nlayers: 2\n",
     "actor/sparse.yaml": "defaults:\n  - base\n  - _self_\nexperts: 2\n",
     "actor/base.yaml": "hidden: 4\n",
