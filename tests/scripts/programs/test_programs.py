@@ -8,7 +8,7 @@ import pytest
 
 from npuprof.model import Context, Finding
 from npuprof.scripts.programs.finding import Programs
-from npuprof.scripts.programs.parsers import Parser, list_arguments
+from npuprof.scripts.programs.parsers import Parser
 from npuprof.scripts.scanning import scan_scripts
 from support.running import Run
 
@@ -59,8 +59,8 @@ def test_arguments_are_listed_for_completion(tmp_path: Path) -> None:
     parser = read(tmp_path, PROGRAM + "parser.add_argument('data')\n")
     assert parser is not None
     assert parser.complete
-    assert [each.name for each in list_arguments(parser)][:2] == ["num-layers", "hidden-size"]
-    assert "data" not in [each.name for each in list_arguments(parser)]
+    assert list(parser.flags)[:2] == ["--num-layers", "--hidden-size"]
+    assert "data" not in parser.flags
 
 
 @pytest.mark.parametrize("where", ["file", "folder"])
