@@ -37,7 +37,7 @@ _PARSING = re.compile(
 )
 #: What changes the arguments before they are parsed, or the functions that parse them.
 _CHANGING = re.compile(
-    rb"sys\.argv(?:\[[^\]\n]*\])?\s*=[^=]|sys\.argv\.(?:append|extend|insert|pop|remove)\("
+    rb"sys\.argv(?:\[[^\]\n]*\])?\s*\+?=[^=]|sys\.argv\.(?:append|extend|insert|pop|remove)\("
     rb"|del sys\.argv|SystemExit|\.parse_args\s*=[^=]|^\s*(?:import|from)\s+mindspeed\w*[.\s]",
     re.MULTILINE,
 )
@@ -95,7 +95,10 @@ class _Reader:
             if match := _CHANGING.search(data):
                 self._gaps[f"{file} has {match[0].decode(errors='replace').strip()!r}"] = None
             if file != main.path and _can_parse(data, data):
-                modules += filter(None, [self._modules.load(file)])
+                module = self._modules.load(file)
+                modules += [module] if module is not None else []
+                if module is None:
+                    self._gaps[f"{file} is not read"] = None
             imported = self._modules.list_imported(file)
             self._files += [each for each in imported if each not in self._files]
         for module in modules:
@@ -198,6 +201,20 @@ class _Reader:
             match statement:
                 case ast.ClassDef("ArgumentGroupFactory"):
                     continue  # its arguments are read where it is called
+                case ast.ClassDef(_, bases) if any(map(_is_foreign, bases)):
+                    self._add_gap("there is another class of parsers", statement, scope)
+                case ast.Assign(targets, value) if any(
+                    self._is_parser(each, scope) for each in targets
+                ):
+                    parts = (
+                        list_parts(value) if isinstance(value, (ast.BoolOp, ast.IfExp)) else [value]
+                    )
+                    if not all(
+                        self._makes_parser(each, scope)
+                        for each in parts
+                        if isinstance(each, ast.Call)
+                    ):
+                        self._add_gap("the parser is not followed", statement, scope)
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     inside = [Scope(statement, scope)]
                     self._read_wrapped(inside[0])
@@ -235,6 +252,8 @@ class _Reader:
             self._read_argument(node, scope)
         elif name not in _PARTS[:3] and _creates_parser(node, scope):
             self._read_options(node, scope)
+        elif _is_foreign(node.func):
+            self._add_gap("there is another class of parsers", node, scope)
         elif name in _PARSING_METHODS and isinstance(node.func, ast.Attribute):
             self._read_parsing(name, node, node.func.value, scope)
         elif any(self._is_parser(each, scope) for each in values) and name not in _BUILTINS:
@@ -255,10 +274,10 @@ class _Reader:
                     reader.read(each, home)
             else:
                 reader.read(value, scope)
-        if library in ("tyro", "draccus"):
-            self._is_parsed = self._is_strict = scope.node in self._reached or self._is_parsed
+        if library in ("tyro", "draccus") and scope.node in self._reached:
+            self._is_parsed = self._is_strict = True
         if not values or not is_plain:
-            reader.gaps.append(f"{library} has other options")
+            reader.gaps.append(f"{library} may have other options")
         self._arguments += reader.arguments
         self._gaps.update(dict.fromkeys(reader.gaps))
 
@@ -338,6 +357,8 @@ class _Reader:
                 is_listed = isinstance(choices, (list, tuple, dict))
                 argument = argument._replace(kind=kind, choices=tuple(choices) if is_listed else ())
             argument = argument._replace(nargs=ANY_NUMBER if nargs is ... else nargs)
+            if get_last_name(options.get("nargs", node)) == "REMAINDER" or nargs == ANY_NUMBER:
+                self._add_gap("an argument takes all words that follow", node, scope)
         self._arguments.append(argument)
 
 
@@ -346,6 +367,11 @@ def _list_expressions(statement: ast.stmt) -> list[ast.AST]:
     inner = (ast.stmt, ast.ExceptHandler, ast.match_case)
     parts = [] if isinstance(statement, DEFINITIONS) else list_parts(statement)
     return [node for part in parts if not isinstance(part, inner) for node in list_nodes(part)]
+
+
+def _is_foreign(node: ast.expr) -> bool:
+    """Return whether a class may be one of parsers, by its name."""
+    return get_last_name(node).endswith(("ArgumentParser", "ArgParser", "Tap"))
 
 
 def _list_bindings(node: ast.expr, scope: Scope) -> list[Binding]:

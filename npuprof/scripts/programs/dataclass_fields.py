@@ -84,13 +84,13 @@ def _read_type(node: ast.expr) -> tuple[str, tuple[Any, ...]]:
         case ast.BinOp(inner, ast.BitOr(), ast.Constant(None)):
             return _read_type(inner)
         case ast.Subscript(outer, inner):
-            name = get_last_name(outer)
-            if name == "Optional":
+            origin = get_last_name(outer)
+            if origin == "Optional":
                 return _read_type(inner)
-            if name in ("List", "list"):
+            if origin in ("List", "list"):
                 return "list", ()
             items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             choices = tuple(item.value for item in items if isinstance(item, ast.Constant))
-            if name == "Literal" and {type(each) for each in choices} == {str}:
+            if origin == "Literal" and {type(each) for each in choices} == {str}:
                 return "str", choices
     return "", ()
