@@ -187,7 +187,7 @@ class JudgingVerb(Verb):
 
         report = check_store(checked, specs, self.least_severity == "info", progress)
         if programs:
-            from npuprof.scripts.lint.preset_arguments import judge_presets
+            from npuprof.scripts.lint.program_faults import judge_presets
 
             report = judge_presets(checked, report, programs)
         unread = report.unresolved

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
+from math import inf
 from typing import Any
 
 from npuprof.catalog.programs import find_program
+from npuprof.checks.store import StoreReport
 from npuprof.checks.view import Fault
-from npuprof.document.keys import format_short_value
-from npuprof.model import LIKELY, Finding, did_you_mean, find_nearest_names
+from npuprof.document.keys import format_full_key, format_short_value
+from npuprof.model import LIKELY, Finding, NpuprofError, did_you_mean, find_nearest_names
+from npuprof.resolve.config import Config
 from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
-from npuprof.scripts.programs.parsers import (
-    ANY_NUMBER,
-    Parser,
-    ParserArgument,
-    list_arguments,
-)
+from npuprof.scripts.programs.parsers import ANY_NUMBER, Parser, ParserArgument
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
+from npuprof.store.checked import CheckedStore
 
 #: The minimum similarity of a flag that a parser with gaps may not have.
 _ALIKE = 0.85
+#: As many of its marks make a program the one of a section.
+_MOST_MARKS = 3
 #: Findings by the names of other releases, which the parser of the program knows better.
-BY_CATALOGUE = ("NP202", "NP203", "NP212", "NP216", "NP404", "NP405")
+_BY_CATALOGUE = ("NP202", "NP203", "NP212", "NP216", "NP404", "NP405")
 _EXPECTED = {"int": "a whole number", "float": "a number"}
+_COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
+_NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
 
 
@@ -45,32 +50,23 @@ def _judge_program(
     given: list[ScriptSetting], findings: list[Finding], path: str, programs: Programs
 ) -> list[Finding]:
     program = find_program(given[0].surface)
+    values = {each.name: ... if each.reason else each.value for each in given}
+    judged: dict[ScriptSetting, list[Fault]] = {}
     if program is not None and program.syntax == "hydra":
-        values = {each.name: ... if each.reason else each.value for each in given}
         config = programs.read_config(path, values)
-        if config is None or not config.complete:
-            return findings
-        judged = {each: find_override_faults(config, each.name, values) for each in given}
-    else:
-        parser = programs.read_parser(path)
-        if parser is None:
-            return findings
-        judged = {
-            each: find_flag_faults(parser, _get_flag(each), _get_value(each), programs)
-            for each in given
-        }
-        if not parser.complete:
-            flags = parser.flags
-            judged = {
-                each: faults
-                for each, faults in judged.items()
-                if faults or _get_flag(each) in flags
-            }
+        if config is not None and config.complete:
+            judged = {each: _find_override_faults(config, each.name, values) for each in given}
+    elif parser := programs.read_parser(path):
+        for each in given:
+            flag = _spell_flag(each.name)
+            faults = _find_flag_faults(parser, flag, ... if each.reason else each.value, programs)
+            if faults or parser.complete or flag in parser.flags:
+                judged[each] = faults
     keys = {(each.key, each.line, each.column) for each in judged}
     kept = [
         finding
         for finding in findings
-        if finding.code not in BY_CATALOGUE
+        if finding.code not in _BY_CATALOGUE
         or (finding.key, finding.line, finding.column) not in keys
     ]
     return kept + [
@@ -81,54 +77,100 @@ def _judge_program(
     ]
 
 
-def _get_flag(setting: ScriptSetting) -> str:
-    return setting.name if setting.name.startswith("-") else f"--{setting.name}"
+def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[str]) -> StoreReport:
+    """Return a report with the findings of the parsers of programs at some paths.
+
+    They replace those about the same arguments by the names of known releases.
+    """
+    programs = Programs((), paths)
+    presets = []
+    for preset in report.presets:
+        findings = preset.findings
+        with suppress(NpuprofError):  # it is in the report
+            config = checked.resolve_preset(preset.name)
+            judged = dict(_iterate_faults(config, programs))
+            findings = [
+                finding
+                for finding in findings
+                if finding.key not in judged or finding.code not in _BY_CATALOGUE
+            ]
+            findings += [
+                Finding(
+                    fault.code,
+                    fault.message,
+                    fault.why,
+                    fault.hint,
+                    config.origin(key),
+                    key,
+                    (preset.name,),
+                    severity=fault.severity,
+                    certainty=fault.certainty,
+                )
+                for key, faults in judged.items()
+                for fault in faults
+            ]
+        presets.append(preset._replace(findings=findings))
+    return report._replace(presets=presets)
 
 
-def _get_value(setting: ScriptSetting) -> Any:
-    """Return the value of an argument, ``...`` for one that is not known."""
-    return ... if setting.reason else setting.value
+def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, list[Fault]]]:
+    """Yield the arguments that some parsers judge by full key, with what all of them reject."""
+    parsers = programs.list_parsers()
+    sections = config.sections()
+    for program in filter(None, map(find_program, ("megatron", "args"))):
+        marks = {f"--{name}" for name in program.marks}
+        own = [each for each in parsers if len(marks & each.flags.keys()) >= _MOST_MARKS]
+        own = own if marks else [each for each in parsers if each not in own]
+        for name, value in sections.get(program.section, {}).items() if own else ():
+            found = [
+                [
+                    fault
+                    for flag, item in _iterate_flags(name, value)
+                    for fault in _find_flag_faults(parser, flag, item, programs)
+                ]
+                for parser in own
+            ]
+            yield format_full_key(program.section, name), found[0] if all(found) else []
 
 
-def find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs) -> list[Fault]:
+def _iterate_flags(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the flags of an argument of a preset with their values; a table has several."""
+    if isinstance(value, dict):
+        for inner, item in value.items():
+            yield from _iterate_flags(f"{name}.{inner}", item)
+    elif value is not False:  # no flag, or that of the negation
+        yield _spell_flag(name), value
+
+
+def _spell_flag(name: str) -> str:
+    return name if name.startswith("-") else f"--{name}"
+
+
+def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs) -> list[Fault]:
     """Return the faults of a flag: an unknown name, or a value that the parser rejects.
 
     The value is true for a flag alone, ``...`` if it is not known.
     """
     flags = parser.flags
-    argument = flags.get(flag)
-    if argument is not None:
+    how = {"severity": "error"} if parser.complete else LIKELY
+    if flag in flags:
         values = value if isinstance(value, list) and value else [value]
         if not all(isinstance(each, list) for each in values):
             values = [value]  # one flag
-        faults = [_find_value_fault(parser, argument, flag, each) for each in values]
+        faults = [_find_value_fault(parser, flags[flag], flag, each) for each in values]
         how = {} if parser.complete else LIKELY
         return [fault._replace(**how) for fault in faults if fault][:1]
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
     if not flag.startswith("--") or is_short or programs.is_quoted(parser, flag):
         return []
-    names = [each.name for each in list_arguments(parser)]
-    name = flag.removeprefix("--")
-    nearest = find_nearest_names(name, names, 1)
-    fault = Fault(
-        "NP212",
-        f"{parser.path} has no argument {flag}",
-        _STOPS,
-        did_you_mean(flag, flags, f"its arguments are in {_name_sources(parser)}"),
-    )
-    if nearest:
-        place = flags[f"--{nearest[0]}"].where if f"--{nearest[0]}" in flags else parser.path
-        fault = fault._replace(why=f"{_STOPS} --{nearest[0]} is defined in {place}.")
-    if parser.complete:
-        return [fault._replace(severity="error")]
-    if not nearest or SequenceMatcher(None, name, nearest[0]).ratio() < _ALIKE:
+    nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
+    is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
+    if not (parser.complete or is_alike):
         return []
-    return [fault._replace(**LIKELY)]
-
-
-def _name_sources(parser: Parser) -> str:
-    places = dict.fromkeys(each.where.rpartition(":")[0] for each in parser.arguments)
-    return ", ".join(list(places)[:3])
+    what = f"{parser.path} has no argument {flag}"
+    why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS
+    hint = did_you_mean(flag, flags, f"its arguments are in {', '.join(parser.files[:3])}")
+    return [Fault("NP212", what, why, hint)._replace(**how)]
 
 
 def _find_value_fault(
@@ -140,36 +182,29 @@ def _find_value_fault(
         return None
     values = [] if value is True else value if isinstance(value, list) else [value]
     why = f"{_STOPS} {flag} is defined in {argument.where}."
-    least, most = {None: (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}.get(
-        nargs, (nargs, nargs) if isinstance(nargs, int) else (0, None)
-    )
-    # words after the last one may be for an argument without flag
-    has_words = any(not flag.startswith("-") for each in parser.arguments for flag in each.flags)
-
+    least, most = _COUNTS.get(nargs, (nargs, nargs) if isinstance(nargs, int) else (0, inf))
+    takes = f"{flag} takes {_NUMBERS.get(least, f'{least} values')}"
     if len(values) < least:
-        what = f"{flag} takes {least if least > 1 else 'a'} value{'s' if least > 1 else ''}"
         # an empty variable may be a placeholder
-        return Fault("NP203", what, why, f"write {flag} VALUE")._replace(**LIKELY)
-    if most is not None and len(values) > most and value is not False:
-        if has_words:
+        return Fault("NP203", takes, why, f"write {flag} VALUE")._replace(**LIKELY)
+    if len(values) > most and value is not False:
+        # words after the last one may be for an argument without flag
+        if any(not each.flags[0].startswith("-") for each in parser.arguments):
             return None
-        what = f"{flag} takes {most or 'no'} value{'s' if most > 1 else ''}"
-        extra = format_short_value(values[most])
-        return Fault("NP203", f"{what}, and nothing takes {extra}", why, "remove it")
-    for each in values[:most]:
-        if each is True or each is False or isinstance(each, (list, dict)) or each is None:
+        extra = format_short_value(values[int(most)])
+        return Fault("NP203", f"{takes}, and nothing takes {extra}", why, "remove it")
+    for each in values:
+        if each is None or isinstance(each, (bool, list, dict)):
             continue
         read = _convert(argument.kind, each)
         shown = f"{flag} {format_short_value(each)}"
         if read is ...:
             expected = _EXPECTED[argument.kind]
-            what = f"{shown}: {flag} takes {expected}"
-            return Fault("NP202", what, why, f"write {expected}")
-        if argument.choices and read not in argument.choices and str(each) not in argument.choices:
-            hint = did_you_mean(str(each), map(str, argument.choices))
-            listed = ", ".join(map(str, argument.choices[:12]))
-            what = f"{shown} is none of its choices"
-            return Fault("NP203", what, why, hint or f"write one of {listed}")
+            return Fault("NP202", f"{shown}: {flag} takes {expected}", why, f"write {expected}")
+        choices = [*map(str, argument.choices)]
+        if choices and read not in argument.choices and str(each) not in choices:
+            hint = did_you_mean(str(each), choices, f"write one of {', '.join(choices[:12])}")
+            return Fault("NP203", f"{shown} is none of its choices", why, hint)
     return None
 
 
@@ -183,15 +218,14 @@ def _convert(kind: str, value: Any) -> Any:
         return ...
 
 
-def find_override_faults(
+def _find_override_faults(
     config: HydraConfig, name: str, overrides: Mapping[str, Any]
 ) -> list[Fault]:
     """Return the faults of an override of Hydra, by the keys of the configuration."""
-    prefix = name[: len(name) - len(name.lstrip("+~"))]
-    key = name[len(prefix) :]
-    if name.startswith("-") or key.partition(".")[0].partition("/")[0] == "hydra":
-        return []
-    if key in config.groups or "/" in key or "@" in key or prefix == "++":
+    key = name.lstrip("+~")
+    prefix = name.removesuffix(key)
+    is_group = key in config.groups or "/" in key or "@" in key
+    if is_group or prefix == "++" or re.match(r"-|hydra\b", key):
         return []
     # an override before it may have made the key
     others = [each.lstrip("+~") for each in overrides if each != name]
@@ -202,20 +236,16 @@ def find_override_faults(
         value = overrides.get(name)
         if known is None or not known.is_plain or value is ... or isinstance(value, (dict, list)):
             return []
-        what = f"+{key} is there already"
         why = f"Hydra stops at it. {key} is defined in {known.where}."
-        return [Fault("NP203", what, why, f"write {key}, or ++{key}")]
-    if known is not None or _is_in_list(config, key):
+        return [Fault("NP203", f"+{key} is there already", why, f"write {key}, or ++{key}")]
+    above = (key[: dot.start()] for dot in re.finditer(r"\.", key))
+    if known is not None or any(
+        each in config.keys and config.keys[each].is_list for each in above
+    ):
         return []
-    what = f"{config.path} has no key {key}"
     hint = did_you_mean(key, config.keys)
-    if prefix:
-        return [Fault("NP212", what, "Hydra stops where it cannot delete a key.", hint)]
-    hint = f"{hint} or write +{key}" if hint else f"write +{key}"
-    return [Fault("NP212", what, "Hydra stops at a new key without +.", hint)]
-
-
-def _is_in_list(config: HydraConfig, key: str) -> bool:
-    parts: Sequence[str] = key.split(".")
-    above = (".".join(parts[:count]) for count in range(1, len(parts)))
-    return any(config.keys[each].is_list for each in above if each in config.keys)
+    why = "Hydra stops where it cannot delete a key."
+    if not prefix:
+        why = "Hydra stops at a new key without +."
+        hint = f"{hint} or write +{key}" if hint else f"write +{key}"
+    return [Fault("NP212", f"{config.path} has no key {key}", why, hint)]

@@ -1,31 +1,21 @@
-"""Reads the parser of argparse that a program builds, from its first statement on."""
+"""Reads the parser of a program: all arguments in its files, and how it parses them."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof.scripts.programs.dataclass_fields import (
-    list_dotted_arguments,
-    list_factory_arguments,
-    list_field_arguments,
-)
+from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
 from npuprof.scripts.programs.parsers import ANY_NUMBER, Parser, ParserArgument
 from npuprof.scripts.python.builtin_calls import resolve_function_name
-from npuprof.scripts.python.calls import (
-    Entered,
-    find_class,
-    find_class_of_method,
-    find_entered,
-    get_first_parameter,
-    list_class_line,
-)
+from npuprof.scripts.python.calls import Entered, find_entered
 from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.expressions import (
     Unknown,
+    find_root,
     get_last_name,
     list_nodes,
     list_parts,
@@ -33,15 +23,12 @@ from npuprof.scripts.python.expressions import (
 )
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.loops import (
-    Scoped,
     follow_name,
-    iterate_keywords,
-    pair_call_arguments,
     unroll_loop,
 )
-from npuprof.scripts.python.scopes import Scope, iterate_statements
-from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS
-from npuprof.scripts.python.visitor import fold_test
+from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.scopes import Binding, Scope, iterate_statements, statement_blocks
+from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS, is_main_test
 from npuprof.scripts.steps import count_steps
 
 #: What a file or function contains that has to do with a parser.
@@ -50,690 +37,360 @@ _PARSING = re.compile(
 )
 #: What changes the arguments before they are parsed, or the functions that parse them.
 _CHANGING = re.compile(
-    rb"sys\.argv(?:\[[^\]\n]*\])?\s*=[^=]|sys\.argv\.(?:append|extend|insert|pop|remove)\("
-    rb"|del sys\.argv|\.parse_args\s*=[^=]|SystemExit"
-    rb"|^\s*(?:import|from)\s+mindspeed\w*[.\s]",
+    rb"sys\.argv(?:\[[^\]\n]*\])?\s*\+?=[^=]|sys\.argv\.(?:append|extend|insert|pop|remove)\("
+    rb"|del sys\.argv|SystemExit|\.parse_args\s*=[^=]|^\s*(?:import|from)\s+mindspeed\w*[.\s]",
     re.MULTILINE,
 )
-#: Methods that return a part of the parser: its arguments are the parser's.
+#: Methods of parsers: those that return a part of one, that reject unknown arguments, and others.
 _PARTS = ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser")
-#: Methods that parse arguments; an unknown one is an error for the first two.
 _STRICT = ("parse_args", "parse_intermixed_args", "parse_args_into_dataclasses")
-_LOOSE = ("parse_known_args", "parse_known_intermixed_args")
-#: Methods that change no arguments.
-_HARMLESS = frozenset(
-    [
-        "set_defaults",
-        "get_default",
-        "print_help",
-        "print_usage",
-        "format_help",
-        "format_usage",
-        "error",
-        "exit",
-    ]
-)
-#: Attributes of a parser that are only read.
-_READ = frozenset(("_actions", "_group_actions", "prog", "description", "usage"))
+_PARSING_METHODS = (*_STRICT, "parse_known_args", "parse_known_intermixed_args")
+_METHODS = (*_PARTS, *_PARSING_METHODS, "add_argument")
+#: Other attributes of a parser, which change no arguments.
+_HARMLESS = re.compile(r"print_|format_|error|exit|[gs]et_default|_(?:group_)?actions|prog|usage")
 #: Functions to which a parser may be passed.
-_BUILTINS = frozenset(("isinstance", "print", "type", "id", "repr", "str"))
-#: Methods that a parser class may have beside those of argparse.
-_OVERRIDDEN = frozenset(("error", "exit", "print_help", "format_help", "format_usage"))
-#: Functions that read the command line into a class, and what replaces an underscore in names.
-_TYPED = {"tyro.cli": "-_", "draccus.parse": "_"}
-_PARSER = "argparse.ArgumentParser"
+_BUILTINS = ("isinstance", "print", "type", "str", "build_group")
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
-_DEEPEST = 40
-#: The most imported modules whose statements are followed.
-_MOST_MODULES = 300
-
-Line = tuple[str, int]
-
-
-class _Builder:
-    """A parser as far as its program is read."""
-
-    def __init__(self) -> None:
-        self.arguments: list[ParserArgument] = []
-        self.parents: list[_Builder] = []
-        self.abbreviated = True
-        #: whether it certainly rejects unknown arguments, and whether it may accept some
-        self.is_strict, self.is_loose = False, False
-        #: whether the function that makes it is followed
-        self.is_followed = False
-
-    def list_arguments(self) -> Iterator[ParserArgument]:
-        """Yield its arguments and those of its parents."""
-        yield from self.arguments
-        for parent in self.parents:
-            if parent is not self:
-                yield from parent.list_arguments()
-
-
-Builders = frozenset[_Builder]
-_NONE: Builders = frozenset()
 
 
 def read_parser(path: str, modules: Modules) -> Parser | None:
     """Return the parser of the program in a file, None if it parses no arguments.
 
-    The modules must not be those of another scan.
+    It has the arguments of all files that the program imports. The modules must not be those of
+    another scan.
     """
-    if not _has_parser(modules, path):
-        return None
-    module = modules.load(path)
+    data = modules.read(path)
+    can_parse = _can_parse(data, data) or modules.list_supplied(path, _can_parse)
+    module = modules.load(path) if can_parse else None
     if module is None:
         return None
     modules.begin_script(module.index)
-    return _Reader(path, modules).read()
+    return _Reader(path, modules).read(module)
 
 
 def _can_parse(_: bytes, part: bytes) -> bool:
     return _PARSING.search(part) is not None
 
 
-def _has_parser(modules: Modules, path: str) -> bool:
-    data = modules.read(path)
-    return _can_parse(data, data) or bool(modules.list_supplied(path, _can_parse))
-
-
 class _Reader:
     def __init__(self, path: str, modules: Modules) -> None:
         self._path = path
         self._modules = modules
-        self._builders: dict[ast.AST, _Builder] = {}
+        self._files = [path]
+        self._reached: set[ast.AST] = set()
+        self._arguments: list[ParserArgument] = []
         self._gaps: dict[str, None] = {}
-        self._files: dict[str, None] = {}
-        self._values: dict[tuple[int, str], tuple[Scope, Builders]] = {}
-        self._open: set[Any] = set()
-        self._cycles = 0
-        self._entered: dict[Any, list[Any]] = {}
-        self._depth = 0
+        #: how the files name parsers and their parts
+        self._names: set[str] = set()
+        #: whether all values of an attribute are parsers that the files make
+        self._made: dict[str, bool] = {}
+        self._is_parsed = self._is_strict = self._abbreviated = False
 
-    def read(self) -> Parser | None:
+    def read(self, main: Module) -> Parser | None:
         """Return the parser that the program uses, None if it uses none."""
-        for file in self._list_modules():
-            is_main = file == self._path
-            module = self._modules.load(file)
-            if module is None:
-                continue
-            self._note_file(file)
-            name = ast.Constant("__main__" if is_main else "module")
-            module.scope.bound["__name__"] = name, Scope(module.tree)
-            self._walk(module.tree.body, module.scope, is_main)
-        used = [each for each in self._builders.values() if each.is_strict or each.is_loose]
-        if not used:
+        modules = [main]
+        for file in self._files:  # also over those that are added
+            count_steps(10)
+            data = self._modules.read(file)
+            if match := _CHANGING.search(data):
+                self._gaps[f"{file} has {match[0].decode(errors='replace').strip()!r}"] = None
+            if file != main.path and _can_parse(data, data):
+                module = self._modules.load(file)
+                modules += [module] if module is not None else []
+                if module is None:
+                    self._gaps[f"{file} is not read"] = None
+            imported = self._modules.list_imported(file)
+            self._files += [each for each in imported if each not in self._files]
+        for module in modules:
+            self._name_parsers(module)
+        self._reach(main.scope)
+        for module in modules:
+            self._collect(module.tree.body, module.scope)
+        if not self._is_parsed:
             return None
-        strict = [each for each in used if each.is_strict]
-        if len(strict) != 1 or len(used) != 1:
-            self._add_gap("several parsers read the command line" if len(used) > 1 else "")
-            if not strict:
-                self._add_gap("the parser may ignore unknown arguments")
-        chosen = strict if len(strict) == 1 else used
-        if not all(each.is_followed for each in chosen):
-            self._add_gap("the function that makes the parser is not followed")
-        arguments = [found for each in chosen for found in each.list_arguments()]
+        if not self._is_strict:
+            self._gaps["the parser may ignore unknown arguments"] = None
+        self._arguments.append(ParserArgument(("--help", "-h"), self._path, nargs=0))
         return Parser(
             self._path,
-            tuple(dict.fromkeys(arguments)),
+            tuple(dict.fromkeys(self._arguments)),
             tuple(self._gaps),
-            any(each.abbreviated for each in chosen),
-            tuple(self._files),
+            self._abbreviated,
+            tuple(module.path for module in modules),
         )
 
-    def _list_modules(self) -> list[str]:
-        """Return the imported modules that may build a parser when loaded, and the file."""
-        seen = {self._path: None}
-        for file in seen.copy():
-            seen.update(dict.fromkeys(self._modules.list_imported(file)))
-        waiting = list(seen)
-        while waiting:
-            for file in self._modules.list_imported(waiting.pop()):
-                count_steps(10)
-                if file not in seen:
-                    seen[file] = None
-                    waiting.append(file)
-        found = [
-            file
-            for file in seen
-            if file != self._path and b"ArgumentParser(" in self._modules.read(file)
-        ]
-        if len(found) > _MOST_MODULES:
-            self._add_gap("it imports too many modules")
-        return [*found[:_MOST_MODULES][::-1], self._path]
+    def _add_gap(self, reason: str, node: ast.AST, scope: Scope) -> None:
+        self._gaps[f"{reason} ({scope.file}:{getattr(node, 'lineno', 0)})"] = None
 
-    def _note_file(self, file: str) -> None:
-        if file in self._files:
-            return
-        self._files[file] = None
-        if match := _CHANGING.search(self._modules.read(file)):
-            written = " ".join(match[0].decode(errors="replace").split())
-            self._add_gap(f"{file} has {written!r}")
+    # parsers
 
-    def _add_gap(
-        self, reason: str, node: ast.AST | None = None, scope: Scope | None = None
-    ) -> None:
-        if reason:
-            place = f" ({scope.file}:{getattr(node, 'lineno', 0)})" if scope and node else ""
-            self._gaps[f"{reason}{place}"] = None
+    def _name_parsers(self, module: Module) -> None:
+        """Collect the names of a file's parsers."""
+        for call in module.index.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
+                self._names.add(write_source(call.func.value))
+        for statement in module.index.list_of(ast.Assign):
+            is_made = self._makes_parser(statement.value, module.scope)
+            for name in map(write_source, statement.targets):
+                self._made[name] = self._made.get(name, True) and is_made
+                if _creates_parser(statement.value, module.scope):
+                    self._names.add(name)
 
-    # statements
-
-    def _walk(self, body: Iterable[ast.stmt], scope: Scope, certain: bool) -> None:
-        """Follow statements; ``certain`` if they run whenever the program does."""
-        for statement in body:
-            count_steps()
-            match statement:
-                case ast.If(test, body, orelse):
-                    self._visit(test, scope, statement, certain)
-                    truth = fold_test(test, _bind_parameters(statement, scope))
-                    if truth is not False:
-                        self._walk(body, scope, certain and bool(truth))
-                    if not truth:
-                        self._walk(orelse, scope, certain and truth is False)
-                case ast.For(target, iterated, body, orelse):
-                    self._visit(iterated, scope, statement, certain)
-                    for names in unroll_loop(target, iterated, scope) or [{}]:
-                        self._walk(body, scope.with_bound(names), False)
-                    self._walk(orelse, scope, False)
-                case ast.While(test, body, orelse):
-                    self._visit(test, scope, statement, certain)
-                    self._walk([*body, *orelse], scope, False)
-                case ast.With(items, body):
-                    for item in items:
-                        self._visit(item.context_expr, scope, statement, certain)
-                    self._walk(body, scope, certain)
-                case ast.Try(body, handlers, orelse, finalbody):
-                    self._walk(body, scope, certain)
-                    for handler in handlers:
-                        self._walk(handler.body, scope, False)
-                    self._walk([*orelse, *finalbody], scope, certain)
-                case _ if not isinstance(statement, DEFINITIONS):
-                    self._visit_statement(statement, scope, certain)
-
-    def _visit_statement(self, statement: ast.stmt, scope: Scope, certain: bool) -> None:
-        match statement:
-            case ast.Assign(targets, value):
-                kept = all(map(self._keeps, targets))
-            case ast.AnnAssign(target, _, ast.expr() as value):
-                kept = self._keeps(target)
-            case ast.Return(ast.expr() as value) | ast.Expr(ast.expr() as value):
-                kept = True
-            case _:
-                for part in list_parts(statement):
-                    self._visit(part, scope, statement, certain)
-                return
-        for part in _list_choices(value) if kept else [value]:
-            # another name for the parser is followed, see _evaluate
-            if not (kept and isinstance(part, (ast.Name, ast.Attribute))):
-                self._visit(part, scope, statement, certain and part is value)
-        if isinstance(value, ast.Call) and not kept and self._evaluate(value, scope):
-            self._add_gap("the parser is stored", value, scope)
-
-    def _keeps(self, target: ast.expr) -> bool:
-        """Return whether what is assigned to a target is found there again."""
-        match target:
-            case ast.Name() | ast.Attribute(ast.Name("self")):
-                return True
-        return False
-
-    def _visit(self, node: ast.AST, scope: Scope, statement: ast.stmt, certain: bool) -> None:
-        """Follow the calls in an expression, and note a parser that is used in another way."""
-        count_steps()
-        if isinstance(node, ast.Call):
-            self._visit_call(node, scope, statement, certain)
-        elif isinstance(node, (ast.Name, ast.Attribute)) and self._evaluate(node, scope):
-            self._add_gap("the parser is stored", node, scope)
-        elif isinstance(node, ast.Attribute) and node.attr in _READ:
-            return
-        else:
-            if isinstance(node, ast.Compare):  # with None
-                return
-            is_lazy = isinstance(node, (ast.Lambda, ast.IfExp, ast.BoolOp))
-            for part in list_parts(node):
-                self._visit(part, scope, statement, certain and not is_lazy)
-
-    def _visit_call(self, node: ast.Call, scope: Scope, statement: ast.stmt, certain: bool) -> None:
-        function, home = self._follow(node.func, scope)
-        if isinstance(function, ast.Constant):
-            return  # a parameter without value
-        if isinstance(function, ast.IfExp):
-            for call, where in _split_call(node, function, home, scope):
-                self._visit(call, where, statement, False)
-            return
-        named = [keyword.value for keyword in node.keywords if keyword.arg != "parents"]
-        arguments = [
-            each.value if isinstance(each, ast.Starred) else each for each in (*node.args, *named)
-        ]
-        passed: list[ast.expr] = []
-        if isinstance(function, ast.Attribute):
-            builders = self._evaluate(function.value, home)
-            if isinstance(function.value, ast.Call) or not builders:
-                self._visit(function.value, home, statement, certain)
-            self._use(builders, function.attr, node, scope, certain)
-            if self._add_factory(function, home, node, scope):
-                return
-        else:
-            builders = _NONE
-        if not builders:
-            passed = [each for each in arguments if self._evaluate(each, scope)]
-        for each in arguments:
-            if each not in passed or isinstance(each, ast.Call):
-                self._visit(each, scope, statement, certain)
-        if builders:
-            return
-        created = self._evaluate(node, scope)
-        if node in self._builders:
-            for builder in created:
-                builder.is_followed = True
-            return
-        if self._add_typed(node, resolve_function_name(function, home), scope, certain):
-            return
-        entered = find_entered(
-            ast.copy_location(ast.Call(function, node.args, node.keywords), node), statement, home
-        )
-        name = get_last_name(function)
-        if entered is None:
-            if passed and name not in _BUILTINS:
-                self._add_gap(f"{name or 'a function'}() gets the parser", node, scope)
-            elif name in ("add_argument", *_STRICT, *_LOOSE):
-                self._add_gap(f"{write_source(function)}() is not followed", node, scope)
-        elif passed or self._is_relevant(entered):
-            if self._add_wrapped(entered, certain):
-                return
-            self._enter(entered, scope, certain, passed)
-
-    def _follow(self, node: ast.expr, scope: Scope) -> Scoped:
-        """Return the argument of a parameter, with its scope; another expression as it is."""
-        for _ in range(_DEEPEST):
-            if not isinstance(node, ast.Name):
-                break
-            home, _bindings = scope.find_binding(node.id)
-            if node.id not in home.bound:
-                break
-            node, scope = home.bound[node.id]
-        return node, scope
-
-    def _is_relevant(self, entered: Entered) -> bool:
-        """Return whether a function may have to do with a parser."""
-        supplied = self._modules.list_supplied(entered.scope.file, _can_parse)
-        names = {entered.function.name}
-        scope: Scope | None = entered.scope
-        while scope is not None and not isinstance(scope.node, ast.Module):
-            names.add(scope.node.name)
-            scope = scope.outer
-        return not supplied.isdisjoint(map(str.encode, names))
-
-    def _enter(
-        self, entered: Entered, where: Scope, certain: bool, passed: Sequence[ast.expr]
-    ) -> None:
-        inside = self._open_function(entered, where)
-        names = tuple(sorted((name, id(value)) for name, (value, _) in inside.bound.items()))
-        key = entered.function, names, certain
-        if key in self._entered or self._depth > _DEEPEST:
-            return
-        self._entered[key] = [value for value, _ in inside.bound.values()]  # keeps their ids
-        given = {id(value) for value, _ in inside.bound.values()}
-        if any(id(value) not in given for value in passed):
-            self._add_gap(f"{entered.function.name}() gets the parser", entered.call, where)
-        self._note_file(inside.file)
-        self._depth += 1
-        try:
-            self._walk(entered.function.body, inside, certain)
-        finally:
-            self._depth -= 1
-
-    def _open_function(self, entered: Entered, where: Scope) -> Scope:
-        """Return the scope of a called function, with its arguments.
-
-        Parameters that are assigned again are there under a name that no script has.
-        """
-        inside = Scope(entered.function, entered.scope)
-        bound = pair_call_arguments(entered.function, inside, entered.call, where) or {}
-        if entered.owner is not None:
-            bound = {get_first_parameter(entered.function): entered.owner, **bound}
-        return inside.with_bound(
-            {
-                name if inside.list_binding_kinds(name) == {"parameter"} else f"={name}": value
-                for name, value in bound.items()
-            }
-        )
-
-    # values
-
-    def _evaluate(self, node: ast.AST, scope: Scope) -> Builders:
-        """Return the parsers that an expression may be, or whose parts it is."""
-        count_steps()
-        match node:
-            case ast.Name(name):
-                return self._evaluate_name(name, scope)
-            case ast.Attribute():
-                return self._evaluate_attribute(node, scope)
-            case ast.Call() if self._depth < _DEEPEST:
-                self._depth += 1
-                try:
-                    return self._evaluate_call(node, scope)
-                finally:
-                    self._depth -= 1
-            case ast.IfExp(_, first, second):
-                return self._evaluate(first, scope) | self._evaluate(second, scope)
-            case ast.BoolOp(_, values):
-                return _NONE.union(*(self._evaluate(value, scope) for value in values))
-        return _NONE
-
-    def _evaluate_name(self, name: str, scope: Scope) -> Builders:
-        resolved = scope.resolve_name(name)
-        if resolved is None:
-            return _NONE
-        home, bindings = resolved
-        if not bindings:
-            return self._evaluate(*home.bound[name]) if name in home.bound else _NONE
-        name = bindings[0].name
-        values = [(binding.node, home) for binding in bindings if binding.kind == "assign"]
-        if f"={name}" in home.bound:
-            values.append(home.bound[f"={name}"])
-        return self._unite((id(home), name), home, values)
-
-    def _evaluate_attribute(self, node: ast.Attribute, scope: Scope) -> Builders:
-        if found := scope.resolve(node):
-            home, bindings = found
-            values = [(binding.node, home) for binding in bindings if binding.kind == "assign"]
-            return self._unite((id(home), node.attr), home, values)
-        cls, name = find_class_of_method(scope)
-        if cls is None or not isinstance(node.value, ast.Name) or node.value.id != name:
-            return _NONE
-        values = [
-            (value, inside)
-            for each in list_class_line(cls) or [cls]
-            for inside, value in _list_attribute_values(each, node.attr)
-        ]
-        return self._unite((id(cls.node), node.attr), cls, values)
-
-    def _unite(self, key: tuple[int, str], home: Scope, values: list[Scoped]) -> Builders:
-        """Return the parsers of all values of a name."""
-        if key in self._values:
-            return self._values[key][1]
-        if key in self._open:
-            self._cycles += 1
-            return _NONE
-        cycles = self._cycles
-        self._open.add(key)
-        try:
-            found = _NONE.union(*(self._evaluate(*value) for value in values))
-        finally:
-            self._open.discard(key)
-        # inside a cycle, nothing is found until its first name is complete
-        if found or not self._open or cycles == self._cycles:
-            self._values[key] = home, found  # the scope keeps its id
-        return found
-
-    def _evaluate_call(self, node: ast.Call, scope: Scope) -> Builders:
-        count_steps(100)  # a call of a call doubles the work
-        if node in self._builders:
-            return frozenset((self._builders[node],))
-        function, home = self._follow(node.func, scope)
-        if isinstance(function, ast.IfExp):
-            arms = _split_call(node, function, home, scope)
-            return _NONE.union(*(self._evaluate(*arm) for arm in arms))
-        if isinstance(function, ast.Attribute) and (found := self._evaluate(function.value, home)):
-            return found if function.attr in _PARTS else _NONE
-        if get_last_name(function) == "build_group":
-            return self._evaluate(node.args[0], scope) if node.args else _NONE
-        if self._creates_parser(function, home):
-            builder = self._builders[node] = _Builder()
-            self._read_options(builder, node, scope)
-            return frozenset((builder,))
-        call = ast.copy_location(ast.Call(function, node.args, node.keywords), node)
-        entered = find_entered(call, ast.Expr(call), home)
-        if entered is None or entered.function.name == "__init__":
-            return _NONE
-        passed = any(self._evaluate(each, scope) for each in node.args)
-        if not passed and not self._is_relevant(entered):
-            return _NONE
-        inside = self._open_function(entered, scope)
-        key = entered.function
-        if key in self._open:
-            self._cycles += 1
-            return _NONE
-        self._open.add(key)
-        try:
-            return _NONE.union(
-                *(
-                    self._evaluate(statement.value, inside)
-                    for statement in iterate_statements(entered.function.body)
-                    if isinstance(statement, ast.Return) and statement.value is not None
-                )
+    def _makes_parser(self, node: ast.expr, scope: Scope) -> bool:
+        """Return whether a call returns a parser that the files make, or a part of one."""
+        return (
+            _creates_parser(node, scope)
+            or self._find_entered(node, scope) is not None
+            or (
+                isinstance(node, ast.Call)
+                and any(self._is_parser(each, scope) for each in node.args)
             )
-        finally:
-            self._open.discard(key)
+        )
 
-    def _creates_parser(self, function: ast.expr, scope: Scope) -> bool:
-        name = resolve_function_name(function, scope)
-        if name == _PARSER:
-            return True
-        cls = find_class(function, scope)
-        if cls is None or not isinstance(cls.node, ast.ClassDef):
-            is_parser = name.endswith(("ArgumentParser", "ArgParser", "Parser.from_parser"))
-            if is_parser and not name.endswith("HfArgumentParser"):
-                self._add_gap(f"{name} is not in the tree", function, scope)
-            return is_parser
-        if not any(self._creates_parser(base, cls.outer or cls) for base in cls.node.bases):
+    def _is_parser(self, node: ast.AST, scope: Scope) -> bool:
+        return (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and write_source(node) in self._names
+            and not any(each.kind == "import" for each in _list_bindings(node, scope))
+        )
+
+    def _is_made(self, node: ast.expr, scope: Scope) -> bool:
+        """Return whether an expression is a parser that the files make."""
+        if isinstance(node, ast.Attribute):
+            return self._made.get(write_source(node), False)
+        values = [each.node for each in _list_bindings(node, scope)] or [node]
+        return all(self._makes_parser(each, scope) for each in values)
+
+    # functions
+
+    def _reach(self, scope: Scope) -> None:
+        """Find the functions that the program calls and that have to do with a parser."""
+        self._reached.add(scope.node)
+        for statement in iterate_statements(scope.node.body):
+            for node in _list_expressions(statement):
+                entered = self._find_entered(node, scope)
+                if entered is not None and entered.function not in self._reached:
+                    self._reach(Scope(entered.function, entered.scope))
+
+    def _find_entered(self, node: ast.AST, scope: Scope) -> Entered | None:
+        """Return the called function, if it is in the files and has to do with a parser."""
+        if not isinstance(node, ast.Call):
+            return None
+        entered = find_entered(node, ast.Expr(node), scope)
+        if entered is None:
+            return None
+        supplied = self._modules.list_supplied(entered.scope.file, _can_parse)
+        names = (entered.function.name, getattr(entered.scope.node, "name", ""))
+        return entered if any(name.encode() in supplied for name in names) else None
+
+    def _is_given(self, node: ast.expr, scope: Scope, words: Collection[str]) -> bool:
+        """Return whether a parameter has no other values than some names in all files."""
+        name = write_source(node)
+        if not any(each.kind == "parameter" for each in _list_bindings(node, scope)):
             return False
-        methods = {each.name for each in cls.node.body if isinstance(each, FUNCTIONS)}
-        if methods - _OVERRIDDEN:
-            self._add_gap(f"{cls.node.name} has its own methods", cls.node, cls)
-        return True
+        given = re.compile(rf"[(,]\s*{name}\s*=\s*(?:\w+\.)*(\w+)".encode())
+        found = {each for file in self._files for each in given.findall(self._modules.read(file))}
+        return {each.decode() for each in found} <= {name, *words}
 
     # arguments
 
-    def _read_options(self, builder: _Builder, node: ast.Call, scope: Scope) -> None:
-        """Read the arguments with which a parser is created."""
-        if get_last_name(node.func) == "HfArgumentParser" and node.args:
-            classes, home = follow_name(node.args[0], scope)
-            items = classes.elts if isinstance(classes, (ast.Tuple, ast.List)) else [classes]
-            for item in items:
-                self._add_fields(builder, list_field_arguments(item, home))
-        for keyword in iterate_keywords(node, scope):
-            if keyword.name == "parents":
-                items = keyword.value.elts if isinstance(keyword.value, ast.List) else []
-                parents = [self._evaluate(item, keyword.scope) for item in items]
-                builder.parents += [each for found in parents for each in found]
-                if not items or not all(parents):
-                    self._add_gap("a parent of the parser is not followed", node, scope)
-            elif keyword.name == "allow_abbrev":
-                builder.abbreviated = _fold(keyword.value, keyword.scope) is not False
-            elif keyword.name in ("", "prefix_chars"):
-                self._add_gap("the parser has other prefixes", node, scope)
-        builder.arguments.append(ParserArgument(("--help", "-h"), _locate(node, scope), nargs=0))
+    def _collect(self, body: Iterable[ast.stmt], scope: Scope) -> None:
+        """Collect what statements do with parsers, also those in functions and classes."""
+        for statement in body:
+            inside = [scope]
+            match statement:
+                case ast.ClassDef("ArgumentGroupFactory"):
+                    continue  # its arguments are read where it is called
+                case ast.ClassDef(_, bases) if any(map(_is_foreign, bases)):
+                    self._add_gap("there is another class of parsers", statement, scope)
+                case ast.Assign(targets, value) if any(
+                    self._is_parser(each, scope) for each in targets
+                ):
+                    parts = (
+                        list_parts(value) if isinstance(value, (ast.BoolOp, ast.IfExp)) else [value]
+                    )
+                    if not all(
+                        self._makes_parser(each, scope)
+                        for each in parts
+                        if isinstance(each, ast.Call)
+                    ):
+                        self._add_gap("the parser is not followed", statement, scope)
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    inside = [Scope(statement, scope)]
+                    self._read_wrapped(inside[0])
+                case ast.For(target, iterated):
+                    bound = unroll_loop(target, iterated, scope)
+                    inside = [scope.with_bound(names) for names in bound] or inside
+                case ast.If(test) if is_main_test(test) and scope.file != self._path:
+                    continue
+            for each in inside:
+                for block in statement_blocks(statement):
+                    self._collect(block, each)
+            followed = set[ast.AST]()
+            for node in _list_expressions(statement):
+                count_steps()
+                match node:
+                    case ast.Call(function, _, keywords):
+                        followed.add(function)
+                        followed.update(each.value for each in keywords if each.arg == "parents")
+                        self._read_call(node, scope)
+                    case ast.Attribute(owner, name) if self._is_parser(owner, scope):
+                        is_method = node in followed and name in _METHODS
+                        if not is_method and not _HARMLESS.match(name):
+                            self._add_gap(f"{name} of the parser is not followed", node, scope)
+                    case ast.List() | ast.Tuple() | ast.Dict() if node not in followed:
+                        if any(self._is_parser(part, scope) for part in list_parts(node)):
+                            self._add_gap("the parser is stored", node, scope)
 
-    def _add_fields(self, builder: _Builder, found: tuple[list[ParserArgument], list[str]]) -> None:
-        arguments, gaps = found
-        builder.arguments += arguments
-        for gap in gaps:
-            self._add_gap(gap)
+    def _read_call(self, node: ast.Call, scope: Scope) -> None:
+        name = get_last_name(node.func)
+        values = [*node.args, *(each.value for each in node.keywords)]
+        if library := LIBRARIES.get(resolve_function_name(node.func, scope) or name, ""):
+            is_plain = len(values) == 1 or library == "megatron"
+            self._read_class(values[:1], scope, library, is_plain)
+        if name == "add_argument":
+            self._read_argument(node, scope)
+        elif name not in _PARTS[:3] and _creates_parser(node, scope):
+            self._read_options(node, scope)
+        elif _is_foreign(node.func):
+            self._add_gap("there is another class of parsers", node, scope)
+        elif name in _PARSING_METHODS and isinstance(node.func, ast.Attribute):
+            self._read_parsing(name, node, node.func.value, scope)
+        elif any(self._is_parser(each, scope) for each in values) and name not in _BUILTINS:
+            defined = frozenset(("None",)).union(*map(self._modules.list_defined, self._files))
+            is_followed = self._find_entered(node, scope) is not None
+            if not (is_followed or self._is_given(node.func, scope, defined)):
+                self._add_gap(f"{name}() gets the parser", node, scope)
 
-    def _add_factory(
-        self, function: ast.Attribute, home: Scope, node: ast.Call, scope: Scope
-    ) -> bool:
-        """Add the arguments of Megatron's factory; return whether it is one."""
-        if function.attr != "build_group":
-            return False
-        factory, where = follow_name(function.value, home)
-        if not isinstance(factory, ast.Call) or "ArgumentGroupFactory" not in write_source(factory):
-            return False
-        found = list_factory_arguments(factory, where)
-        for builder in self._evaluate(node.args[0], scope) if node.args else ():
-            self._add_fields(builder, found)
-        return True
-
-    def _add_typed(self, node: ast.Call, name: str, scope: Scope, certain: bool) -> bool:
-        """Add the parser that a library makes of a class; return whether a call is one's."""
-        if name not in _TYPED:
-            return False
-        named = [each.value for each in node.keywords if each.arg == "config_class"]
-        classes = [*node.args, *named]
-        if len(classes) != 1 or len(node.args) + len(node.keywords) != 1:
-            self._add_gap(f"{name}() has other arguments", node, scope)
-        for each in classes[:1]:
-            self._add_class(node, each, scope, _TYPED[name], certain)
-        return True
-
-    def _add_class(
-        self, node: ast.AST, cls: ast.expr, scope: Scope, separators: str, certain: bool
+    def _read_class(
+        self, values: Sequence[ast.expr | None], scope: Scope, library: str, is_plain: bool
     ) -> None:
-        builder = self._builders.setdefault(node, _Builder())
-        builder.is_followed = True
-        builder.is_strict |= certain
-        builder.is_loose |= not certain
-        found, gaps = list_dotted_arguments(*self._follow(cls, scope), separators)
-        if separators == "_":  # draccus reads values as YAML
-            found = [each._replace(kind="", choices=(), nargs=ANY_NUMBER) for each in found]
-            found.append(ParserArgument(("--config_path",), _locate(node, scope)))
-        self._add_fields(builder, (found, gaps))
-        builder.arguments.append(ParserArgument(("--help", "-h"), _locate(node, scope), nargs=0))
+        """Read the arguments that a library makes of a class, or of several."""
+        reader = ClassReader(library)
+        for value in filter(None, values):
+            listed, home = follow_name(value, scope)
+            if isinstance(listed, (ast.Tuple, ast.List)):
+                for each in listed.elts:
+                    reader.read(each, home)
+            else:
+                reader.read(value, scope)
+        if library in ("tyro", "draccus") and scope.node in self._reached:
+            self._is_parsed = self._is_strict = True
+        if not values or not is_plain:
+            reader.gaps.append(f"{library} may have other options")
+        self._arguments += reader.arguments
+        self._gaps.update(dict.fromkeys(reader.gaps))
 
-    def _add_wrapped(self, entered: Entered, certain: bool) -> bool:
-        """Add the parser of a function that draccus calls; return whether it is one."""
-        wraps = [write_source(each) for each in entered.function.decorator_list]
-        parameters = entered.function.args.args
-        if not any(each.startswith("draccus.wrap(") for each in wraps) or not parameters:
-            return False
-        if parameters[0].annotation is None or "draccus.wrap()" not in wraps:
-            self._add_gap("the class of the configuration is not known", entered.function)
-        else:
-            annotation = parameters[0].annotation
-            self._add_class(entered.function, annotation, entered.scope, "_", certain)
-        return True
+    def _read_wrapped(self, scope: Scope) -> None:
+        """Read the class of the configuration with which draccus calls a function."""
+        assert not isinstance(scope.node, ast.Module)
+        for decorator in map(write_source, scope.node.decorator_list):
+            if decorator.startswith("draccus.wrap(") and isinstance(scope.node, FUNCTIONS):
+                classes = [each.annotation for each in scope.node.args.args[:1]]
+                self._read_class(classes, scope, "draccus", decorator == "draccus.wrap()")
 
-    def _use(
-        self, builders: Builders, method: str, node: ast.Call, scope: Scope, certain: bool
-    ) -> None:
-        """Note the call of a method of a parser, or of a part of one."""
-        if not builders:
+    def _read_options(self, node: ast.Call, scope: Scope) -> None:
+        """Read the options with which a parser is created."""
+        abbreviated = True
+        for keyword in node.keywords:
+            if keyword.arg == "allow_abbrev":
+                abbreviated = _fold(keyword.value, scope) is not False
+            elif keyword.arg in (None, "prefix_chars"):
+                self._add_gap("the parser may have other prefixes", node, scope)
+            elif keyword.arg == "parents" and not all(
+                self._is_parser(each, scope) for each in list_parts(keyword.value)
+            ):
+                self._add_gap("a parent of the parser is not followed", node, scope)
+        if scope.node in self._reached or isinstance(scope.node, ast.Module):
+            self._abbreviated |= abbreviated
+
+    def _read_parsing(self, name: str, node: ast.Call, owner: ast.expr, scope: Scope) -> None:
+        """Note how a parser reads the command line."""
+        is_module = isinstance(scope.node, ast.Module)
+        if scope.node not in self._reached and not is_module:
             return
-        if method == "add_argument":
-            arguments = list(filter(None, (self._read_argument(node, scope),)))
-            for builder in builders:
-                builder.arguments += arguments
-        elif method == "add_parser":
-            for builder in builders:
-                self._read_options(builder, node, scope)
-                builder.abbreviated = True
-        elif method in (*_STRICT, *_LOOSE):
-            if not self._reads_command_line(node, scope):
-                self._add_gap("other arguments than the program's are parsed", node, scope)
-            is_strict = method in _STRICT and not any(
-                keyword.arg == "return_remaining_strings" for keyword in node.keywords
-            )
-            for builder in builders:
-                builder.is_strict |= is_strict and certain
-                builder.is_loose |= not (is_strict and certain)
-        elif method not in _PARTS and method not in _HARMLESS:
-            self._add_gap(f"{method}() of the parser is not followed", node, scope)
+        self._is_parsed = True
+        given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "args")]
+        returns_rest = any(each.arg == "return_remaining_strings" for each in node.keywords)
+        if name not in _STRICT or returns_rest:
+            if not self._is_off(node, scope):
+                self._add_gap("the parser may ignore unknown arguments", node, scope)
+        elif not self._is_made(owner, scope):
+            self._add_gap("the parser is not followed", node, scope)
+        elif not all(
+            write_source(each) == "sys.argv[1:]" or self._is_given(each, scope, ["None"])
+            for each in given
+        ):
+            self._add_gap("other arguments than the program's are parsed", node, scope)
+        else:
+            self._is_strict |= scope.node in self._reached
 
-    def _reads_command_line(self, node: ast.Call, scope: Scope) -> bool:
-        named = [keyword.value for keyword in node.keywords if keyword.arg == "args"]
-        first = (*node.args, *named)[:1]
-        if not first:
-            return True
-        value, home = self._follow(first[0], scope)
-        return write_source(value) == "sys.argv[1:]" or _fold(value, home, "") is None
+    def _is_off(self, node: ast.Call, scope: Scope) -> bool:
+        """Return whether a call is only made with a parameter that is never true."""
+        module = self._modules.load(scope.file)
+        return module is not None and any(
+            self._is_given(each.test, scope, ["False"])
+            and any(node in list_nodes(inner) for inner in each.body)
+            for each in module.index.list_of(ast.If)
+            if isinstance(each.test, ast.Name)
+        )
 
-    def _read_argument(self, node: ast.Call, scope: Scope) -> ParserArgument | None:
-        flags: list[Any] = []
-        for each in node.args:
-            starred = isinstance(each, ast.Starred)
-            found = _fold(each.value if isinstance(each, ast.Starred) else each, scope)
-            flags += found if starred and isinstance(found, (list, tuple)) else [found]
-        options = {keyword.name: keyword for keyword in iterate_keywords(node, scope)}
-        if not flags and "dest" in options:
-            flags = [_fold(options["dest"].value, scope)]
+    def _read_argument(self, node: ast.Call, scope: Scope) -> None:
+        flags = [_fold(each, scope) for each in node.args]
         if not flags or not all(isinstance(flag, str) and flag for flag in flags):
             self._add_gap("the name of an argument is computed", node, scope)
-            return None
-
-        def fold(name: str, otherwise: Any = None) -> Any:
-            keyword = options.get(name)
-            return _fold(keyword.value, keyword.scope, otherwise) if keyword else None
-
-        action = fold("action", "") if "action" in options else "store"
-        if "action" in options and "BooleanOptionalAction" in write_source(options["action"].value):
+            return
+        options = {each.arg: each.value for each in node.keywords}
+        action = _fold(options.get("action", ast.Constant("store")), scope)
+        if "BooleanOptionalAction" in write_source(options.get("action", node.func)):
             flags += [f"--no-{flag[2:]}" for flag in flags if flag.startswith("--")]
             action = "store_true"
-        long = [flag for flag in flags if flag.startswith("--")]
-        argument = ParserArgument(
-            tuple(dict.fromkeys((*long, *flags))), _locate(node, scope), default=fold("default")
-        )
+        flags.sort(key=lambda flag: not flag.startswith("--"))
+        argument = ParserArgument(tuple(flags), f"{scope.file}:{node.lineno}")
         if action in _SWITCHES:
-            return argument._replace(nargs=0)
-        if action not in ("store", "append", "extend") or "" in options:
-            return argument._replace(nargs=ANY_NUMBER)
-        kind = "str"
-        if "type" in options:
-            kind = write_source(options["type"].value)
-            _, bindings = scope.resolve_name(kind) or (scope, [])
-            kind = kind if kind in ("int", "float", "str") and not bindings else ""
-        choices = fold("choices")
-        return argument._replace(
-            kind=kind,
-            nargs=fold("nargs", ANY_NUMBER),
-            choices=tuple(choices) if kind and isinstance(choices, (list, tuple, dict)) else (),
-        )
+            argument = argument._replace(nargs=0)
+        elif action in ("store", "append", "extend") and None not in options:
+            nargs = _fold(options.get("nargs", ast.Constant(None)), scope)
+            kind = write_source(options.get("type", ast.Name("str")))
+            if kind in ("int", "float", "str") and scope.resolve_name(kind) is None:
+                choices = _fold(options.get("choices", ast.Tuple([])), scope)
+                is_listed = isinstance(choices, (list, tuple, dict))
+                argument = argument._replace(kind=kind, choices=tuple(choices) if is_listed else ())
+            argument = argument._replace(nargs=ANY_NUMBER if nargs is ... else nargs)
+            if get_last_name(options.get("nargs", node)) == "REMAINDER" or nargs == ANY_NUMBER:
+                self._add_gap("an argument takes all words that follow", node, scope)
+        self._arguments.append(argument)
 
 
-def _list_choices(node: ast.expr) -> list[ast.expr]:
-    """Return the expressions of which another one has the value."""
-    match node:
-        case ast.BoolOp(_, values):
-            return [each for value in values for each in _list_choices(value)]
-        case ast.IfExp(test, first, second):
-            return [test, *_list_choices(first), *_list_choices(second)]
-    return [node]
+def _list_expressions(statement: ast.stmt) -> list[ast.AST]:
+    """Return the nodes of a statement outside of its blocks, outermost first."""
+    inner = (ast.stmt, ast.ExceptHandler, ast.match_case)
+    parts = [] if isinstance(statement, DEFINITIONS) else list_parts(statement)
+    return [node for part in parts if not isinstance(part, inner) for node in list_nodes(part)]
 
 
-def _bind_parameters(statement: ast.stmt, scope: Scope) -> Scope:
-    """Return a scope with the parameters that are assigned again in or after a statement only."""
-    return scope.with_bound(
-        {
-            name[1:]: value
-            for name, value in scope.bound.items()
-            if name.startswith("=")
-            and all(
-                getattr(binding.node, "lineno", 0) >= statement.lineno
-                for binding in scope.list_bindings(name[1:])
-                if binding.kind != "parameter"
-            )
-        }
-    )
+def _is_foreign(node: ast.expr) -> bool:
+    """Return whether a class may be one of parsers, by its name."""
+    return get_last_name(node).endswith(("ArgumentParser", "ArgParser", "Tap"))
 
 
-def _split_call(node: ast.Call, function: ast.IfExp, home: Scope, scope: Scope) -> list[Scoped]:
-    """Return the calls of both functions of a conditional expression."""
-    return [
-        (
-            ast.copy_location(ast.Call(ast.Name("=called"), node.args, node.keywords), node),
-            scope.with_bound({"=called": (arm, home)}),
-        )
-        for arm in (function.body, function.orelse)
-    ]
+def _list_bindings(node: ast.expr, scope: Scope) -> list[Binding]:
+    """Return the bindings of the first name of an expression."""
+    root = find_root(node)
+    return scope.find_binding(root.id)[1] if isinstance(root, ast.Name) else []
 
 
-def _fold(node: ast.expr, scope: Scope, otherwise: Any = ...) -> Any:
-    """Return the constant value of an expression, else ``otherwise``."""
+def _creates_parser(node: ast.expr, scope: Scope) -> bool:
+    """Return whether a call creates a parser, or a part of one."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = resolve_function_name(node.func, scope)
+    is_class = name in ("argparse.ArgumentParser", "transformers.HfArgumentParser")
+    return is_class or get_last_name(node.func) in _PARTS
+
+
+def _fold(node: ast.expr, scope: Scope) -> Any:
+    """Return the constant value of an expression, ``...`` for others."""
     with suppress(Unknown):
         return fold_expression(node, scope)
-    return otherwise
-
-
-def _locate(node: ast.AST, scope: Scope) -> str:
-    return f"{scope.file}:{getattr(node, 'lineno', 0)}"
-
-
-def _list_attribute_values(cls: Scope, name: str) -> Iterator[tuple[Scope, ast.expr]]:
-    """Yield the values that the methods of a class assign to an attribute of its objects."""
-    for method in cls.node.body:
-        if not isinstance(method, FUNCTIONS):
-            continue
-        for node in list_nodes(method):
-            if isinstance(node, ast.Assign) and f"self.{name}" in map(write_source, node.targets):
-                yield Scope(method, cls), node.value
+    return ...

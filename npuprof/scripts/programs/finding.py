@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.programs.argparse_calls import read_parser
@@ -14,6 +15,9 @@ from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_confi
 from npuprof.scripts.programs.parsers import Parser
 from npuprof.scripts.steps import TooManySteps, limit_steps
 from npuprof.system.files import find_packages
+
+#: What is read of a program.
+Read = TypeVar("Read")
 
 
 class Programs:
@@ -25,7 +29,7 @@ class Programs:
         # not the modules of the scan, which keep other words of each file
         self._modules = open_modules([*folders, *roots], roots=roots)
         #: Returns the parser of a program by its file, None if it is not read.
-        self.read_parser = cache(self._read_parser)
+        self.read_parser = cache(partial(self._read, read_parser))
 
     def find(self, file: str, script: str, module: str) -> str:
         """Return the file of a program that a script starts, empty if it is not found."""
@@ -35,11 +39,12 @@ class Programs:
         found = locate(file, script, False) if locate and not os.path.isabs(script) else ()
         if len(found) == 1:
             return found[0]
-        names = dict.fromkeys((script, os.path.basename(script)))
+        if found:
+            return ""
+        names = (script, os.path.basename(script))
         below = [os.path.join(top, name) for top in self._programs for name in names]
         below += [each for each in self._programs if os.path.basename(each) in names]
-        files = [] if found else filter(os.path.isfile, below)
-        return next((each for each in files if each.endswith(".py")), "")
+        return next(filter(_is_python, below), "")
 
     def _find_module(self, file: str, module: str) -> str:
         tops = [file, *(os.path.join(top, "program.py") for top in self._programs)]
@@ -53,27 +58,19 @@ class Programs:
 
     def list_parsers(self) -> list[Parser]:
         """Return the parsers of the named programs, and of those in the named folders."""
-        files = []
-        for path in self._programs:
-            names = sorted(os.listdir(path)) if os.path.isdir(path) else [""]
-            files += [os.path.join(path, name) if name else path for name in names]
-        found = [self.read_parser(file) for file in files if file.endswith(".py")]
-        return [parser for parser in found if parser is not None]
-
-    def _read_parser(self, path: str) -> Parser | None:
-        try:
-            with limit_steps():
-                return read_parser(path, self._modules)
-        except (TooManySteps, RecursionError):
-            return None
+        files = list(self._programs)
+        for top in filter(os.path.isdir, self._programs):
+            files += [os.path.join(top, name) for name in sorted(os.listdir(top))]
+        return list(filter(None, map(self.read_parser, filter(_is_python, files))))
 
     def read_config(self, path: str, overrides: Mapping[str, Any]) -> HydraConfig | None:
         """Return the configuration of a program of Hydra, None if it is not read."""
-        try:
-            with limit_steps():
-                return read_hydra_config(path, self._modules, overrides)
-        except (TooManySteps, RecursionError):
-            return None
+        return self._read(read_hydra_config, path, overrides)
+
+    def _read(self, read: Callable[..., Read | None], path: str, *others: Any) -> Read | None:
+        with suppress(TooManySteps, RecursionError), limit_steps():
+            return read(path, self._modules, *others)
+        return None
 
     def is_quoted(self, parser: Parser, flag: str) -> bool:
         """Return whether the source of a program has the name of an unknown flag elsewhere.
@@ -81,10 +78,9 @@ class Programs:
         For a parser that is not complete, the whole tree counts.
         """
         name = re.escape(flag.lstrip("-"))
-        if parser.complete:  # what the arguments are compared with
-            pattern = rf"['\"](?:--)?{name}['\"=]"
-            files: Sequence[str] | None = parser.files
-        else:
+        pattern = rf"['\"](?:--)?{name}['\"=]"  # what the arguments are compared with
+        files: Sequence[str] | None = parser.files
+        if not parser.complete:
             either = re.sub(r"\\-|_", "[-_]", name)
             pattern = rf"(?<![\w-]){either}(?![\w-])"
             files = self._modules.list_tree(parser.path)
@@ -92,3 +88,7 @@ class Programs:
             return True
         quoted = re.compile(pattern.encode())
         return any(quoted.search(data) for data in map(self._modules.read, files))
+
+
+def _is_python(path: str) -> bool:
+    return path.endswith(".py") and os.path.isfile(path)

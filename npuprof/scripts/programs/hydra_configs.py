@@ -6,19 +6,18 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from npuprof.model import Finding, Record
 from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.expressions import Unknown, write_source
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.module import Module
 from npuprof.scripts.reading.trees import Node, parse_yaml
 from npuprof.scripts.steps import count_steps
 
 _HEADER = re.compile(r"^\s*#\s*@package[ \t]+(\S+)", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\{([\w/@.]+)\}")
-_GLOBAL = "_global_"
 _MOST_FILES = 500
 
 
@@ -60,48 +59,42 @@ def read_hydra_config(
     if b"hydra.main" not in modules.read(path):
         return None
     module = modules.load(path)
-    decorators = module.index.list_of(ast.FunctionDef) if module else []
     calls = [
         each
-        for function in decorators
+        for function in (module.index.list_of(ast.FunctionDef) if module else ())
         for each in function.decorator_list
         if isinstance(each, ast.Call) and write_source(each.func) == "hydra.main"
     ]
     if module is None or len(calls) != 1:
         return None
-    options = _fold_options(calls[0], module)
-    folder = overrides.get("--config-path", options.get("config_path"))
-    name = overrides.get("--config-name", options.get("config_name"))
+    options: dict[str, Any] = {}
+    for keyword in calls[0].keywords:
+        with suppress(Unknown):
+            options[f"--{keyword.arg}".replace("_", "-")] = fold_expression(
+                keyword.value, module.scope
+            )
+    options |= overrides
+    folder, name = options.get("--config-path"), options.get("--config-name")
     if not isinstance(folder, str) or not isinstance(name, str) or "://" in folder:
         return None
     folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
     composer = _Composer(folder, modules.read, overrides)
     texts = map(modules.read, (path, *modules.list_imported(path)))
-    if any(b"ConfigStore" in text for text in texts):
-        composer.gaps["the program registers configurations itself"] = None
-    if "--config-dir" in overrides:
-        composer.gaps["--config-dir adds configurations"] = None
-    composer.compose(re.sub(r"\.ya?ml$", "", name), "")
-    for group, chosen in overrides.items():
-        if group.startswith("+") and "." not in group and composer.has(group[1:], chosen):
-            composer.compose(f"{group[1:]}/{chosen}", group[1:].replace("/", "."))
+    added = (
+        f"{folder}/{key.lstrip('+').partition('@')[0]}/{value}.yaml"
+        for key, value in overrides.items()
+        if key.startswith("+")
+    )
+    if (
+        "--config-dir" in overrides
+        or any(map(modules.read, added))
+        or any(b"ConfigStore" in text for text in texts)
+    ):
+        composer.gaps["there are other configurations"] = None
+    composer.compose(name.removesuffix(".yaml"), "")
     return HydraConfig(
         f"{folder}/{name}", composer.keys, frozenset(composer.groups), tuple(composer.gaps)
     )
-
-
-def _fold_options(call: ast.Call, module: Module) -> dict[str, Any]:
-    options = {}
-    names = ("config_path", "config_name")
-    for name, node in (
-        *zip(names, call.args, strict=False),
-        *((each.arg or "", each.value) for each in call.keywords),
-    ):
-        try:
-            options[name] = fold_expression(node, module.scope)
-        except Unknown:
-            options[name] = ...
-    return options
 
 
 class _Composer:
@@ -110,15 +103,11 @@ class _Composer:
     ) -> None:
         self._folder = folder
         self._read = read
-        self._overrides = overrides
+        self._overrides = dict(overrides)
         self._composed: set[tuple[str, str]] = set()
         self.keys: dict[str, HydraKey] = {}
         self.groups: dict[str, str] = {}
         self.gaps: dict[str, None] = {}
-
-    def has(self, group: str, name: Any) -> bool:
-        """Return whether a group has an option."""
-        return bool(isinstance(name, str) and self._read(self._locate(f"{group}/{name}")))
 
     def _locate(self, config: str) -> str:
         return posixpath.normpath(f"{self._folder}/{config}.yaml")
@@ -135,21 +124,26 @@ class _Composer:
         if not documents or problems or len(self._composed) > _MOST_FILES:
             self.gaps[f"{path} is not read"] = None
             return
-        root = documents[0]
-        parts = package.split(".") if package else []
-        for count in range(len(parts)):
-            name = ".".join(parts[: count + 1])
-            self.keys[name] = HydraKey(f"{path}:1", is_plain=False)
-        self._add_keys(root, f"{package}." if package else "", path, is_root=True)
-        defaults = root.find("defaults")
-        for item in defaults.items or () if defaults else ():
-            self._add_default(item, posixpath.dirname(config), package)
+        prefix = ""
+        for part in filter(None, package.split(".")):
+            self.keys[f"{prefix}{part}"] = HydraKey(f"{path}:1", is_plain=False)
+            prefix += f"{part}."
+        self._add_keys(documents[0], prefix, path)
+        defaults = documents[0].find("defaults")
+        entries = [
+            each
+            for item in (defaults.items if defaults else None) or ()
+            for each in _list_default(item)
+        ]
+        for written, names in entries:
+            if written.startswith("override ") and names:
+                self._overrides.setdefault(written.removeprefix("override ").strip(), names[0])
+        for written, names in entries:
+            self._add_default(written, names, posixpath.dirname(config), package)
 
-    def _add_keys(self, table: Node, prefix: str, path: str, is_root: bool = False) -> None:
+    def _add_keys(self, table: Node, prefix: str, path: str) -> None:
         for key, value in table.pairs or ():
             count_steps(10)
-            if is_root and key.value == "defaults":
-                continue
             name = f"{prefix}{key.value}"
             is_open = value.value is None or "${" in str(value.value) or value.value == "???"
             before = self.keys.get(name)
@@ -158,34 +152,28 @@ class _Composer:
             self.keys[name] = HydraKey(f"{path}:{key.line}", is_plain, is_list)
             self._add_keys(value, f"{name}.", path)
 
-    def _add_default(self, item: Node, base: str, package: str) -> None:
-        for written, names in _list_default(item):
-            target, _, given = written.removeprefix("optional ").partition("@")
-            target = target.removeprefix("override ").strip()
-            if target == "_self_" or target.lstrip("/").startswith("hydra/"):
-                continue
-            group = target if names is not None else posixpath.dirname(target)
+    def _add_default(self, written: str, names: list[Any] | None, base: str, package: str) -> None:
+        """Add the options of a group, or a file, that a defaults list names."""
+        is_optional = written.startswith("optional ")
+        target, _, given = written.removeprefix("optional ").strip().partition("@")
+        if target == "_self_" or target.startswith("override ") or "hydra/" in target:
+            return
+        group = target if names is not None else posixpath.dirname(target)
+        if given.startswith("_") or (not given and ".." in target):
+            self.gaps[f"{written} has no package"] = None
+        if names is not None:
+            key = f"{_join(base, target)}{'@' if given else ''}{given}"
+            names = [self._overrides[key]] if key in self._overrides else names
+            self.groups[key] = str(names[0] if names else "")
+        for name in names if names is not None else [posixpath.basename(target)]:
+            config = _join(base, posixpath.join(group, self._fill_in(name)))
+            text = self._read(self._locate(config)).decode(errors="replace")
+            header = _HEADER.search(text)
+            if header and header[1] != "_global_":
+                self.gaps[f"{config} has a package"] = None
             inner = given or group.lstrip("/").replace("/", ".")
-            if not given and ".." in target:
-                self.gaps[f"{written} has no package"] = None
-            if names is not None:
-                key = f"{_join(base, target)}{'@' if given else ''}{given}"
-                self.groups[key] = str(names[0] if names else "")
-                if key in self._overrides:
-                    names = [self._overrides[key]]
-                    self.groups[key] = str(names[0])
-            for name in names if names is not None else [posixpath.basename(target)]:
-                chosen = self._fill_in(name)
-                config = _join(base, target if names is None else f"{target}/{chosen}")
-                if written.startswith("optional ") and not self._read(self._locate(config)):
-                    continue
-                header = _HEADER.search(self._read(self._locate(config)).decode(errors="replace"))
-                own = header[1] if header and not given else inner
-                own = own.replace("_group_", group.strip("/").replace("/", "."))
-                own = own.replace("_here_", "").replace("_name_", chosen.replace("/", "."))
-                full = f"{package}.{own}".strip(".")
-                if _GLOBAL in full:
-                    full = full.rpartition(_GLOBAL)[2].strip(".")
+            full = "" if header and not given else f"{package}.{inner}".strip(".")
+            if text or not is_optional:
                 self.compose(config, full)
 
     def _fill_in(self, name: Any) -> str:

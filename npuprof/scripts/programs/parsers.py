@@ -21,13 +21,7 @@ class ParserArgument(Record):
     where: str
     kind: str = ""
     choices: tuple[Any, ...] = ()
-    nargs: Any = None
-    default: Any = None
-
-    @property
-    def name(self) -> str:
-        """The first flag, without two dashes."""
-        return self.flags[0].removeprefix("--")
+    nargs: Any = ANY_NUMBER
 
 
 class Parser(Record):
@@ -50,20 +44,11 @@ class Parser(Record):
 
     @property
     def flags(self) -> dict[str, ParserArgument]:
-        """The arguments by flag; of several definitions, what they have in common."""
+        """The arguments by flag; values of several definitions that differ are not judged."""
         found: dict[str, ParserArgument] = {}
         for argument in self.arguments:
-            for flag in argument.flags:
+            for flag in argument.flags if argument.flags[0].startswith("-") else ():
                 other = found.setdefault(flag, argument)
-                if (other.kind, other.choices, other.nargs) != (
-                    argument.kind,
-                    argument.choices,
-                    argument.nargs,
-                ):
-                    found[flag] = other._replace(kind="", choices=(), nargs=ANY_NUMBER)
+                if argument._replace(flags=other.flags, where=other.where) != other:
+                    found[flag] = ParserArgument(other.flags, other.where)
         return found
-
-
-def list_arguments(parser: Parser) -> list[ParserArgument]:
-    """Return the arguments of a parser, without those that only have a position."""
-    return [argument for argument in parser.arguments if argument.flags[0].startswith("-")]

@@ -28,7 +28,7 @@ defaults:
   - engine: first
   - optional extra: missing
   - optim@worker.optim: ${engine}_optim
-  - data
+  - data@data
   - _self_
 seed: 1
 nothing: null
@@ -38,7 +38,8 @@ table: {a: 1}
 same: ${table}
 must: ???
 """,
-    "data.yaml": "# @package data\nbatch: 8\nfiles:\n  train: x\n",
+    "over.yaml": "defaults:\n  - ppo\n  - override engine: second\n  - _self_\n",
+    "data.yaml": "batch: 8\nfiles:\n  train: x\n",
     "actor/dense.yaml": "defaults:\n  - ../loss@loss: plain\n  - base\n  - _self_\nlayers: 2\n",
     "actor/sparse.yaml": "defaults:\n  - base\n  - _self_\nexperts: 2\n",
     "actor/base.yaml": "hidden: 4\n",
@@ -142,6 +143,24 @@ def test_what_hydra_takes_is_no_error(tmp_path: Path) -> None:
     assert [line for line in errors if taken[line]] == []
     rejected = {line for line in LINES if not taken[line]}
     assert len(errors) >= FLOOR, sorted(rejected - errors)
+
+
+@pytest.mark.parametrize("name", ["second_only", "worker.optim.second_lr", "worker.optim.third_lr"])
+def test_an_override_in_a_defaults_list_chooses_the_option(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "verl/trainer/config"
+    for path, content in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    (tmp_path / "verl/__init__.py").write_text("")
+    (tmp_path / "verl/trainer/main.py").write_text(PROGRAM.replace('"ppo"', '"over"'))
+    (tmp_path / "run.sh").write_text(f"python3 -m verl.trainer.main {name}=2\n")
+    with initialize_config_dir(str(folder), version_base=None):
+        try:
+            is_taken = bool(compose("over", [f"{name}=2"]))
+        except HydraException:
+            is_taken = False
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.code for each in found] == ([] if is_taken else ["NP212"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from npuprof.model import Context, Finding
 from npuprof.scripts.programs.finding import Programs
-from npuprof.scripts.programs.parsers import Parser, list_arguments
+from npuprof.scripts.programs.parsers import Parser
 from npuprof.scripts.scanning import scan_scripts
 from support.running import Run
 
@@ -59,8 +59,8 @@ def test_arguments_are_listed_for_completion(tmp_path: Path) -> None:
     parser = read(tmp_path, PROGRAM + "parser.add_argument('data')\n")
     assert parser is not None
     assert parser.complete
-    assert [each.name for each in list_arguments(parser)][:2] == ["help", "num-layers"]
-    assert "data" not in [each.name for each in list_arguments(parser)]
+    assert list(parser.flags)[:2] == ["--num-layers", "--hidden-size"]
+    assert "data" not in parser.flags
 
 
 @pytest.mark.parametrize("where", ["file", "folder"])
@@ -96,10 +96,9 @@ def test_check_judges_presets_by_named_programs(tmp_path: Path, run: Run) -> Non
         ("parser.add_argument(name())\nparser.parse_args()", "the name of an argument is computed"),
         ("parser.parse_args(['--num-layers'])", "other arguments than the program's are parsed"),
         ("import mindspeed.megatron_adaptor\nparser.parse_args()", "import mindspeed."),
-        ("if read():\n    parser.parse_args()", "the parser may ignore unknown arguments"),
-        ("parser.register('action', 'x', None)\nparser.parse_args()", "register() of the parser"),
+        ("parser.register('action', 'x', None)\nparser.parse_args()", "register of the parser"),
     ],
-    ids=["unknown ones", "foreign", "computed", "other words", "mindspeed", "maybe", "register"],
+    ids=["unknown ones", "foreign", "computed", "other words", "mindspeed", "register"],
 )
 def test_a_parser_with_a_gap_gives_no_error(tmp_path: Path, text: str, gap: str) -> None:
     parser = read(tmp_path, PROGRAM.replace("args = parser.parse_args()", text))
@@ -131,7 +130,6 @@ class Model:
     use_cache: bool = True
     targets: List[str] = field(default_factory=list)
     kind: Literal["a", "b"] = "a"
-    hidden: int = field(default=1, init=False)
 parser = HfArgumentParser((Model,))
 (model,) = parser.parse_args_into_dataclasses()
 """
@@ -141,10 +139,8 @@ parser = HfArgumentParser((Model,))
     flags = parser.flags
     assert flags["--rank"].kind == "int"
     assert flags["--model-name"] == flags["--model_name"]
-    assert flags["--no_use_cache"].nargs == "?"
-    assert flags["--targets"].nargs == "+"
+    assert flags["--no_use_cache"].kind == flags["--targets"].kind == ""
     assert flags["--kind"].choices == ("a", "b")
-    assert "--hidden" not in flags
 
 
 def test_a_base_class_outside_the_tree_is_a_gap(tmp_path: Path) -> None:

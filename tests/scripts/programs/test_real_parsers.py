@@ -357,6 +357,56 @@ parser.parse_args()
         },
         "--layers 3\n--hidden 3",
     ),
+    "all words that follow": (
+        {
+            "train.py": PLAIN.replace(
+                "    args =",
+                '    parser.add_argument("opts", nargs=argparse.REMAINDER)\n    args =',
+            )
+        },
+        "--lr 3 MODEL.NAME x --other 3\n--layers 4 x --others 2",
+    ),
+    "a parser of another library behind a function": (
+        {
+            "train.py": """
+import os, sys
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
+from helper import get_parser
+args = get_parser().parse_args()
+""",
+            "helper.py": """
+import other
+def get_parser():
+    parser = other.make()
+    parser.add_argument("--layers", type=int)
+    return parser
+""",
+            "site-packages/other.py": """
+import argparse
+def make():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hidden")
+    return parser
+""",
+        },
+        "--layers 3\n--hidden 3",
+    ),
+    "a class of its own behind a function": (
+        {
+            "train.py": """
+import argparse
+class Parser(argparse.ArgumentParser):
+    def parse_args(self, args=None, namespace=None):
+        return self.parse_known_args(args, namespace)[0]
+def get_parser():
+    parser = Parser()
+    parser.add_argument("--layers", type=int)
+    return parser
+get_parser().parse_args()
+"""
+        },
+        "--layers 3\n--layer 3\n--others 3",
+    ),
     "computed names": (
         {
             "train.py": """
@@ -537,12 +587,12 @@ FLOORS = {
     "plain": 17,
     "without abbreviations": 20,
     "with a word": 12,
-    "functions of other modules": 8,
+    "functions of other modules": 7,
     "parents and subcommands": 5,
     "provider of further arguments": 4,
     "object of options": 4,
     "code that depends on the run": 2,
-    "group of a dataclass": 7,
+    "group of a dataclass": 4,
     "tyro": 5,
     "draccus": 3,
 }
