@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from math import inf
 from typing import Any
 
+from npuprof import catalog
 from npuprof.catalog.programs import find_program
 from npuprof.checks.store import StoreReport
 from npuprof.checks.view import Fault
@@ -27,7 +28,10 @@ _ALIKE = 0.85
 #: As many of its marks make a program the one of a section.
 _MOST_MARKS = 3
 #: Findings by the names of other releases, which the parser of the program knows better.
-_BY_CATALOGUE = ("NP202", "NP203", "NP212", "NP216", "NP404", "NP405")
+_BY_CATALOGUE = (
+    *("NP202", "NP203", "NP212", "NP216", "NP404", "NP405"),
+    *("NP3339", "NP3340", "NP3341", "NP3342"),
+)
 _EXPECTED = {"int": "a whole number", "float": "a number"}
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
@@ -60,6 +64,9 @@ def _judge_program(
         for each in given:
             flag = _spell_flag(each.name)
             faults = _find_flag_faults(parser, flag, ... if each.reason else each.value, programs)
+            if catalog.find_setting(each.surface, each.name):  # MindSpeed changes parsers
+                known = flag in parser.flags
+                faults = [fault._replace(**LIKELY) for fault in faults] if known else []
             if faults or parser.complete or flag in parser.flags:
                 judged[each] = faults
     keys = {(each.key, each.line, each.column) for each in judged}

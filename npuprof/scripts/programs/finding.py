@@ -14,6 +14,7 @@ from npuprof.scripts.programs.argparse_calls import read_parser
 from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_config
 from npuprof.scripts.programs.parsers import Parser
 from npuprof.scripts.steps import TooManySteps, limit_steps
+from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import find_packages
 
 #: What is read of a program.
@@ -27,7 +28,8 @@ class Programs:
         self._programs = [os.path.normpath(each) for each in programs]
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
-        self._modules = open_modules([*folders, *roots], roots=roots)
+        tops = [_find_top(each) for each in (*folders, os.curdir)]
+        self._modules = open_modules([*tops, *roots], roots=roots)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, read_parser))
 
@@ -92,3 +94,10 @@ class Programs:
 
 def _is_python(path: str) -> bool:
     return path.endswith(".py") and os.path.isfile(path)
+
+
+def _find_top(folder: str) -> str:
+    """Return the top of a program's tree: its repository, else the current folder above it."""
+    here = os.getcwd()
+    above = here if is_below(os.path.realpath(folder), here) else folder
+    return find_repository_top(folder) or above
