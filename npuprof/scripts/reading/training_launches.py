@@ -190,6 +190,11 @@ def _read_flags(section: str, words: list[Word]) -> Iterator[Argument]:
         if record and values and not given:  # only empty variables
             value, reason = "", PLACEHOLDER
         yield word, name, value, reason
+        # a variable behind a value may bring more flags
+        last = values[-1] if len(values) > 1 else word
+        is_whole = bool(last.open_part) and last.text == last.open_part and not last.quoted
+        if is_whole and not (record and record.kind in ("any", "list")):
+            yield last, "", None, ""
 
 
 def _begins_next(word: Word) -> bool:
