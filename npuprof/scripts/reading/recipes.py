@@ -91,7 +91,7 @@ def find_list_program(
         is_named = program.section in named and not _SHARED.issuperset(known)
         # flags without values are a list of names, unless all of them are switches
         records = [find_setting(program.section, name) for name in known]
-        is_whole = has_values or all(record and record.kind == "bool" for record in records)
+        is_whole = has_values or {record and record.kind for record in records} == {"bool"}
         is_likely = is_whole and len(known) * 3 >= len(names) * 2
         if is_likely if own else is_named and len(known) == len(names):
             return program, words
