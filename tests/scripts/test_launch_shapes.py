@@ -345,6 +345,17 @@ SHAPES = {
         "    gpuMemoryUtilization: 0.8\n    v1: 1\n",
         {"max-model-len": 4096, "max-num-seqs": 32, "gpu-memory-utilization": 0.8},
     ),
+    # vllm-project/production-stack tutorials/assets/values-02-basic-config.yaml
+    "Helm fields with a list of arguments": (
+        "vllmConfig:\n  enablePrefixCaching: false\n  maxModelLen: 4096\n  v1: 1\n"
+        '  extraArgs: ["--max-num-seqs", "8"]\n',
+        {"enable-prefix-caching": False, "max-model-len": 4096, "max-num-seqs": 8},
+    ),
+    # vllm-project/recipes models/nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16.yaml
+    "switches alone": (
+        "base_args:\n- --trust-remote-code\n- --async-scheduling\n",
+        {"trust-remote-code": True, "async-scheduling": True},
+    ),
     # opea-project/GenAIExamples AgentQnA/docker_compose/amd/gpu/rocm/compose_vllm.yaml
     "a text of flags": (
         "services:\n  vllm:\n    command: --model $M --max-model-len 4096 --max-num-seqs 8\n",

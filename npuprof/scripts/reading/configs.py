@@ -18,6 +18,7 @@ from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.program_arguments import NO_NAME
 from npuprof.scripts.reading.recipes import (
+    begins_with_flag,
     find_list_program,
     find_table_program,
     list_setting_names,
@@ -170,9 +171,15 @@ class _LaunchReader:
         if node.pairs is not None and names_other_server(place, node):
             self._other = place
         is_file = place.count("/") == 2
-        found = find_table_program(node, is_file) if is_file or self._other == _NOWHERE else None
+        may_be_table = is_file or self._other == _NOWHERE
+        found = find_table_program(place, node, is_file) if may_be_table else None
         if found:  # a table of arguments
-            self._add(place, program_arguments.read_file_table(self.path, *found))
+            settings = [*program_arguments.read_file_table(self.path, *found)]
+            lists = [value for _, value in node.pairs or () if begins_with_flag(value)]
+            words = [word for value in lists for word in _list_words(value.items or ())]
+            for setting in program_arguments.read_arguments(self.path, found[0], words, ""):
+                settings.append(setting._replace(scope=settings[0].scope))
+            self._add(place, settings)
             return
         is_command = self._read_command(place, node)
         children = list(self._list_children(place, node, not is_command))

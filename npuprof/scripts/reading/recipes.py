@@ -89,20 +89,33 @@ def find_list_program(
         known = [name for name in names if f"--{name.partition('.')[0]}" in program.flags]
         own = {*program.marks, *program.tables}.intersection(names) - _OF_OTHERS
         is_named = program.section in named and not _SHARED.issuperset(known)
-        # flags without values are a list of names
-        is_likely = has_values and len(known) * 3 >= len(names) * 2
+        # flags without values are a list of names, unless all of them are switches
+        records = [find_setting(program.section, name) for name in known]
+        is_whole = has_values or {record and record.kind for record in records} == {"bool"}
+        is_likely = is_whole and len(known) * 3 >= len(names) * 2
         if is_likely if own else is_named and len(known) == len(names):
             return program, words
     return None
 
 
-def find_table_program(table: Node, is_file: bool) -> tuple[Program, Node] | None:
+def begins_with_flag(node: Node) -> bool:
+    """Return whether a node is a list of arguments, such as ``extraArgs``."""
+    return bool(node.items) and str(node.items[0].value).startswith("--")
+
+
+def find_table_program(place: str, table: Node, is_file: bool) -> tuple[Program, Node] | None:
     """Return the program of which a table has arguments, and a table of them; None for others.
 
     A file of arguments has a table of another section, or two arguments of no other program: then
-    all its keys are arguments. A table in another file has mostly arguments.
+    all its keys are arguments. A table in another file has mostly arguments, or nothing else if it
+    is not named after the program.
     """
-    names = [str(key.value) for key, value in table.pairs or () if not value.is_null]
+    title = place.split("/")[-2].lower()
+    names = [
+        str(key.value)
+        for key, value in table.pairs or ()
+        if not (value.is_null or begins_with_flag(value))
+    ]
     for program in load_programs():
         spelt = set(map(program.spell_argument if is_file else program.spell_field, names))
         own = len(spelt.intersection(program.marks))
@@ -110,7 +123,8 @@ def find_table_program(table: Node, is_file: bool) -> tuple[Program, Node] | Non
             return program, table
         fields = _select_fields(program, table)
         known = len(fields.pairs or ())
-        if own and not is_file and 1 < known >= len(names) * (2 / 3 if own > 1 else 1):
+        share = 2 / 3 if own > 1 or program.section in title else 1
+        if own and not is_file and 1 < known >= len(names) * share:
             return program, fields
     return None
 
