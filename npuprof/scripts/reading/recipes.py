@@ -100,7 +100,7 @@ def find_list_program(
 
 def begins_with_flag(node: Node) -> bool:
     """Return whether a node is a list of arguments, such as ``extraArgs``."""
-    return bool(node.items) and str(node.items[0].value).startswith("--")
+    return any(str(item.value).startswith("--") for item in (node.items or ())[:1])
 
 
 def find_table_program(place: str, table: Node, is_file: bool) -> tuple[Program, Node] | None:
