@@ -504,7 +504,9 @@ def _read_variable(variable: catalog.Variable, value: Any) -> Any:
 
 def _read_json(text: str) -> Any:
     """Return what a text means as JSON, such as a number or a table; else the text."""
-    import json  # few presets have framework sections
+    if not (text[:1].isdigit() or text[:1] in '{["-' or text in ("true", "false", "null")):
+        return text  # without json, as a name is none
+    import json
 
     try:
         return json.loads(text)
