@@ -170,7 +170,7 @@ ROWS = [
         command="check",
         patterns=13,
         children=0,
-        modules=79,
+        modules=81,
         absent={
             *STARTING,
             "heapq",
