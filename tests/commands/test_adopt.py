@@ -415,3 +415,9 @@ def test_arguments_that_no_block_contains_are_told_with_their_line(project: Path
     told = "own/start.sh:2: model, max-model-len of vllm stay as they are: no block contains them"
     assert told in run("adopt", "own").err
     assert (project / "own/start.sh").read_text().endswith(launch)
+
+
+def test_a_file_that_a_preset_rendered_is_not_told(project: Path, run: Run) -> None:
+    write(project, {"profiles/serve.toml": "[vllm]\nmax-model-len = 8192\nmax-num-seqs = 8\n"})
+    assert run("render", "serve", "--to", "vllm", "-o", "own").code == 0
+    assert "config.yaml" not in run("adopt", "own").err
