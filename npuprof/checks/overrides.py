@@ -10,7 +10,7 @@ from npuprof.checks.program_values import find_form_faults, find_program_value_f
 from npuprof.checks.unknown_settings import build_unknown_fault
 from npuprof.checks.view import Fault
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Fix, Path
+from npuprof.model import TYPE_CHECKING, Fix
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,21 +22,12 @@ def split_prefix(name: str) -> tuple[str, str]:
     return prefix, name.removeprefix(prefix)
 
 
-def list_leaves(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the value of each override for a key: one for each leaf of a table."""
-    if not isinstance(value, dict) or not value:
-        yield (), value
-        return
-    for name, item in value.items():
-        yield from (((str(name), *path), leaf) for path, leaf in list_leaves(item))
-
-
 def find_override_faults(section: str, written: str, value: Any) -> list[Fault]:
     """Return the faults of the overrides for a key that hold in any release."""
     prefix, name = split_prefix(written)
     is_own = name.startswith("--") or name == "hydra"
     faults = []
-    for path, leaf in list_leaves(value):
+    for path, leaf in keys.list_table_leaves(value):
         dotted = ".".join((name, *path))
         key = keys.format_key_path(keys.format_full_key(section, written), path)
         record = None if is_own else catalog.find_setting(section, dotted)
@@ -73,7 +64,7 @@ def find_added_faults(
     Hydra (1.3) merges lists and tables, and sets a key that is null. Without ``covered`` releases,
     it is certain if all known releases have the key.
     """
-    for path, leaf in list_leaves(value) if prefix == "+" else ():
+    for path, leaf in keys.list_table_leaves(value) if prefix == "+" else ():
         record = catalog.find_setting(section, ".".join((name, *path)))
         if record is None or not record.always_set or isinstance(leaf, (dict, list)):
             continue

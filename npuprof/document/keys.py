@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, TYPE_CHECKING, Path
+
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The maximum number of segments of a key on the command line.
 DEEPEST_KEY = 32
@@ -222,3 +226,12 @@ def format_short_value(value: object) -> str:
         return text
     closing = text[-1] if text[-1] in '"]}' else ""
     return f"{text[:68]}...{closing}"
+
+
+def list_table_leaves(value: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield the path and the value of each leaf of a table; a list or an empty table is one."""
+    if not isinstance(value, dict) or not value:
+        yield (), value
+        return
+    for name, item in value.items():
+        yield from (((str(name), *path), leaf) for path, leaf in list_table_leaves(item))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from npuprof import catalog
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, TYPE_CHECKING, NpuprofError, Path, TomlTable, is_utf8
+from npuprof.model import LONGEST_WORD, TYPE_CHECKING, NpuprofError, Path, is_utf8
 from npuprof.renderers import (
     ARGUMENT_SECTIONS,
     ARGUMENTS,
@@ -90,7 +90,7 @@ def list_rows(config: Config, write: Writer, sections: Sequence[str], target: st
     rows = []
     problems = []
     for section in used if used and used[0] in sections else ():
-        for path, value in _list_leaves(config.shared_sections[section]):
+        for path, value in keys.list_table_leaves(config.shared_sections[section]):
             try:
                 rows += write(section, path, value)
             except ValueError as error:
@@ -101,14 +101,6 @@ def list_rows(config: Config, write: Writer, sections: Sequence[str], target: st
     if problems:
         raise NpuprofError(problems)
     return rows
-
-
-def _list_leaves(table: TomlTable, above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    for name, value in table.items():
-        if isinstance(value, dict) and value:
-            yield from _list_leaves(value, (*above, name))
-        else:
-            yield (*above, name), value
 
 
 def list_argument_words(section: str, path: Path, value: Any) -> list[list[str]]:
