@@ -225,12 +225,12 @@ def _check_launch(
 
 
 def _find_missing_variables(view: ScriptView) -> Iterator[Finding]:
-    """Yield the errors for which a variable must be unset that the script does not mention."""
+    """Yield the faults for which a variable must be unset that the script does not mention."""
     found = [item.finding for item in check_rules(view, _reads_variable)]
     view.complete = (*view.complete, "env")
     view.memory = {}
     for item in check_rules(view, _reads_variable):
-        if item.finding.severity == "error" and item.finding not in found:
+        if item.finding.severity != "info" and item.finding not in found:
             yield item.finding._replace(**LIKELY)
 
 
