@@ -37,8 +37,8 @@ class Receive(Verb):
     group = "team"
     hidden = True
 
-    sync: bool = flag("--sync", text="Fetch the locked sources of each tip first")
-    store: str | None = STORE
+    sync = flag("--sync", text="Fetch the locked sources of each tip first")
+    store = STORE
 
     def run(self) -> Answer:
         """Return the errors of each tip.
