@@ -396,7 +396,7 @@ def sort_faults(
 
     In one group if the origin is unknown.
     """
-    known: set[tuple[str, ...]] = set()
+    known = set()
     for pair in survey.pairs if survey else ():
         for finding in (*pair.broken, *pair.unavailable):
             known.update(_identify_finding(finding))

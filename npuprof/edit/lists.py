@@ -157,7 +157,7 @@ def _change_names(
     own = find_at_path(data, path)
     if own is MISSING and known.inherited:  # its own list replaces the inherited one
         own = list(resolve_apart(profile).products)
-    before: Any = own
+    before = own
     if own is MISSING:
         before = []
     elif isinstance(own, str):

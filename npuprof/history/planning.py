@@ -27,7 +27,6 @@ from npuprof.model import Context, Finding, NpuprofError, Record, select_errors
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec, strip_revision
-from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.outputs import Output, Outputs
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 from npuprof.system import join_lines
@@ -216,8 +215,8 @@ class _Planner:
         self._same: dict[str, str] = {}
         self._head = head
         self._workspace = workspace
-        self._repository: StoreRepository = workspace.store.repository
-        self._committed: Revision = self._repository.load_revision(head)
+        self._repository = workspace.store.repository
+        self._committed = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
     def plan_presets(self, chosen: Container[str] = ()) -> tuple[list[PlannedRelease], list[str]]:

@@ -240,7 +240,7 @@ class ContextMap:
             by_kind = group_pairs(
                 (kind, point) for kind, point in pairs if not unasked or point.target == target
             )
-            regions: list[Region] = []
+            regions = []
             for points in by_kind.values():
                 regions += self._build_regions(points, unasked)
             self._regions[key] = regions

@@ -152,10 +152,10 @@ def _build_missing_finding(path: str | None) -> Finding:
 
 def _read_source(source: Source) -> Adapter:
     """Return the adapter in a source; files that cannot be read are in ``unread``."""
-    unread: list[tuple[str, str]] = []
+    unread = []
     packages = tuple(_list_packages(source))
     classes = Classes()
-    libraries: list[str] = []
+    libraries = []
     keys: frozenset[str] | None = None
     for name in source.names:
         in_package = any(part in PACKAGES for part in name.split("/")[:-1])

@@ -200,7 +200,7 @@ def list_shown(
     drawn = [name for box in family.boxes for name in box.names]
     order = {name: number for number, name in enumerate(drawn)}
     ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
-    shown: dict[str, Fields] = {
+    shown = {
         "index.html": {
             **_list_kinds([_build_row(preset, past) for preset in ranked]),
             "summary": _summarise(presets),

@@ -21,7 +21,6 @@ from npuprof.scripts.python.expressions import (
     name_callee,
 )
 from npuprof.scripts.python.loops import (
-    Scoped,
     follow_name,
     iterate_keywords,
     list_table_parts,
@@ -153,7 +152,7 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
     """Read a call of a setter function; with too many arguments, its effect is unknown."""
     path, before = forms[0].path, forms[0].before
     rest = list(call.args[before:])
-    named: dict[str, Scoped] = {
+    named = {
         argument.name: (argument.value, argument.scope)
         for argument in iterate_keywords(call, scope)
     }

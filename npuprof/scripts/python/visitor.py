@@ -428,7 +428,7 @@ class Visitor:
 
     def _may_set(self, path: str, entered: Entered) -> bool:
         """Return whether a function of another file, or its class, may set something."""
-        outermost: str = entered.function.name
+        outermost = entered.function.name
         scope: Scope | None = entered.scope
         while scope is not None and isinstance(scope.node, ast.ClassDef):
             outermost, scope = scope.node.name, scope.outer

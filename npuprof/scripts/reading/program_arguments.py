@@ -142,7 +142,7 @@ def _read_command_line(
     path: str, program: Program, arguments: Sequence[Word], source: str
 ) -> list[ScriptSetting]:
     remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
-    settings: list[ScriptSetting] = []
+    settings = []
     dotted: dict[str, list[ScriptSetting]] = {}
     appended: dict[str, ScriptSetting] = {}
     if program.positional and remaining and not remaining[-1].text.startswith("-"):
@@ -448,7 +448,7 @@ def read_file_table(path: str, program: Program, table: Node) -> Iterator[Script
 
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
     """Yield the settings of a file as those of the arguments into which the program turns it."""
-    words: list[Word] = []
+    words = []
     for key, node in table.pairs or ():
         written = program.spell_argument(str(key.value))
         name, is_on = program.find_flag(f"--{written}") or (written, True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 import tomlkit
 
@@ -216,7 +215,7 @@ def _edit_sources(document: tomlkit.TOMLDocument, changed: Mapping[str, TomlTabl
 
     if "sources" not in document:
         document["sources"] = tomlkit.table(is_super_table=True)
-    tables: Any = document["sources"]
+    tables = document["sources"]
     for name, values in changed.items():
         if values is None:
             tables.pop(name, None)
