@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from npuprof.compare.changes import Change
@@ -57,7 +58,7 @@ def fold_changes(
     differ in revisions.
     """
     changes: dict[str, Change] = {}
-    names: dict[str, list[str]] = {}
+    names = defaultdict(list)
     for pair in pairs:
         # new and removed presets differ in all settings, which have no common cause
         if pair.status != "changed":
@@ -65,7 +66,7 @@ def fold_changes(
         for change in pair.changes:
             identity = identify(change)
             changes.setdefault(identity, change)
-            names.setdefault(identity, []).append(pair.name)
+            names[identity].append(pair.name)
     folds = [Fold(change, tuple(names[identity])) for identity, change in changes.items()]
     return sorted(folds, key=lambda fold: -len(fold.presets))
 
@@ -171,7 +172,7 @@ def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
 
 def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
-    names_of_lines: dict[str, list[str]] = {}
+    names_of_lines = defaultdict(list)
     for name, accepted in list_accepted(pairs):
         finding = accepted.finding
         ignore = accepted.ignore
@@ -179,7 +180,7 @@ def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
             f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
             f"{ignore.reason} ({ignore.origin})"
         )
-        names_of_lines.setdefault(line, []).append(name)
+        names_of_lines[line].append(name)
     return names_of_lines
 
 

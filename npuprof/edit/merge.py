@@ -7,7 +7,7 @@ result, or in a conflict.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -292,7 +292,7 @@ class _Merge:
         order = self._ours.order
         theirs = self._theirs.rows
         indices = {path: index for index, path in enumerate(order)}
-        added: dict[int, list[Path]] = {}  # by the index of the predecessor in ``order``
+        added = defaultdict(list)  # by the index of the predecessor in ``order``
         index = 0
         table = _END
         for path, row in theirs.items():
@@ -305,7 +305,7 @@ class _Merge:
             while self._is_before(order[index + 1], row):
                 index += 1
             table = row.table
-            added.setdefault(index, []).append(path)
+            added[index].append(path)
         for index, path in enumerate(order):
             yield path
             yield from added.get(index, ())

@@ -5,6 +5,7 @@ It has names, order and version numbers.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Sequence
 
 from npuprof.checks import check_config
@@ -105,11 +106,11 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
-        followers: dict[tuple[str, ...], list[PlannedRelease]] = {}
+        followers = defaultdict(list)
         for planned in self.releases:
             if planned.follows:
                 causes = tuple(labels[name] for name in planned.follows)
-                followers.setdefault(causes, []).append(planned)
+                followers[causes].append(planned)
         return followers
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from functools import cache
 from typing import Any
 
@@ -66,7 +67,7 @@ class Form(Record):
 @cache
 def list_forms() -> dict[str, list[Form]]:
     """Return the forms of settings other than ``set_option`` keys, by their path."""
-    forms: dict[str, list[Form]] = {}
+    forms = defaultdict(list)
     for record in catalog.list_records(catalog.Setting, _SECTION):
         match = _CALL.fullmatch(record.call)
         if match is None:
@@ -80,7 +81,7 @@ def list_forms() -> dict[str, list[Form]]:
             keyword=match["keyword"] or "",
             members=match["members"] or "",
         )
-        forms.setdefault(path, []).append(form)
+        forms[path].append(form)
     return forms
 
 

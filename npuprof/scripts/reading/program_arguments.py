@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -143,7 +144,7 @@ def _read_command_line(
 ) -> list[ScriptSetting]:
     remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
     settings = []
-    dotted: dict[str, list[ScriptSetting]] = {}
+    dotted = defaultdict(list)
     appended: dict[str, ScriptSetting] = {}
     if program.positional and remaining and not remaining[-1].text.startswith("-"):
         first = remaining.pop()
@@ -157,7 +158,7 @@ def _read_command_line(
         values = given.values or _take_values(record, given, remaining)
         if given.path:
             setting = _build_argument(path, program, argument, given.name, values, given.path)
-            dotted.setdefault(given.written, []).append(setting)
+            dotted[given.written].append(setting)
         elif values and (given.name in program.tables or _is_json(record, values[0])):
             settings += _read_table_argument(path, program, given.name, values[0], source, argument)
         else:

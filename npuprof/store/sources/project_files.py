@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
@@ -138,10 +139,10 @@ class ProjectFiles:
 
     def list_references(self) -> dict[str, set[str]]:
         """Return the references of readable presets: ``NAME[@VERSION]`` by source name."""
-        by_source: dict[str, set[str]] = {}
+        by_source = defaultdict(set)
         for parent in self.iterate_references():
             source, _, preset = parent.reference.partition(":")
-            by_source.setdefault(source, set()).add(preset)
+            by_source[source].add(preset)
         return by_source
 
     def find_reference(self, source: str, reference: str) -> Origin | None:
