@@ -49,7 +49,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     touched = here.touched
     # The chip of a conversion selects the product for all checks.
     chips = touched.intersection(list_chip_settings())
-    found = judge_view(view, notes, _select_nothing if chips else touched.isdisjoint)
+    found = judge_view(view, notes, (lambda reads: False) if chips else touched.isdisjoint)
     read_together = (
         *((key,) for key in sharing.list_locked_keys(view.config)),
         *_list_team_reads(view),
@@ -69,10 +69,6 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
         if notes and here.declared and here.count > MOST_CONTEXTS:
             findings += view.sift_plain_findings([_build_many_finding(view, here)])
     return findings
-
-
-def _select_nothing(reads: Iterable[str]) -> bool:
-    return False
 
 
 def _omit_unrequested(conditions: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
-from npuprof.model import SEVERITIES, TYPE_CHECKING, Origin, Record, select_errors
+from npuprof.model import SEVERITIES, TYPE_CHECKING, Record, select_errors
 from npuprof.report.text import escape_controls, format_count
 from npuprof.system import group_pairs
 
@@ -40,13 +40,12 @@ def identify_lasting_change(change: Change) -> str:
 
     Presets are compared with their own revisions by it.
     """
-    origins = map(_identify_origin, (*change.origins, change.extends))
+    origins = (
+        (origin.file, origin.path, origin.layer) if origin else ()
+        for origin in (*change.origins, change.extends)
+    )
     # repr tells 1 from True and 1.0, and values may be lists, which have no hash
     return repr((change.key, change.scope, change.kind, change.before, change.after, *origins))
-
-
-def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
-    return (origin.file, origin.path, origin.layer) if origin else ()
 
 
 def fold_changes(

@@ -383,6 +383,8 @@ class _Planner:
         the reason. Errors are added to ``problems``.
         """
         before = self._repository.load_revision(self._repository.resolve_commit(last.commit))
+        # their digests match an unreadable version; one at another commit says nothing about it
+        unchanged = {name for name, commit in self._same.items() if commit == before.commit}
         steps = StoreSteps([], (), ())
         try:
             steps = explain_presets(
@@ -390,7 +392,7 @@ class _Planner:
                 before,
                 self._committed,
                 self._configs,
-                self._list_unchanged(before.commit) if self._uncompared else None,
+                unchanged if self._uncompared else None,
             )
             steps.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
@@ -399,13 +401,6 @@ class _Planner:
         if not steps.reasons and planned:
             steps.reasons.append(Reason("patch", "only versions of presets are new"))
         return steps
-
-    def _list_unchanged(self, commit: str) -> set[str]:
-        """Return the presets whose digests match their unreadable version at a commit.
-
-        A match with a version at another commit says nothing about this one.
-        """
-        return {name for name, released in self._same.items() if released == commit}
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:
