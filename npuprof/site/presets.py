@@ -133,12 +133,13 @@ def _list_frameworks(config: Config) -> tuple[str, ...]:
     ATC reads the options of an offline conversion.
     """
     is_offline = config.scenario == "offline-inference"
-    frameworks: dict[str, None] = {}
-    for key in config.ordered_settings():
-        name = find_framework(*keys.split_section_and_name(key))
-        if name not in ("", "CANN"):
-            frameworks["ATC" if name == "TensorFlow" and is_offline else name] = None
-    return tuple(frameworks)
+    names = (find_framework(*keys.split_section_and_name(key)) for key in config.ordered_settings())
+    frameworks = (
+        "ATC" if name == "TensorFlow" and is_offline else name
+        for name in names
+        if name not in ("", "CANN")
+    )
+    return tuple(dict.fromkeys(frameworks))
 
 
 def describe_preset(workspace: spec.Workspace, report: PresetReport) -> Preset:
