@@ -88,7 +88,7 @@ def find_list_changes(
     data: TomlTable,
     change: ListChange,
     notes: list[str],
-    below: TomlTable | None = None,
+    below: TomlTable | None,
 ) -> list[PathChange]:
     """Return the changes that add or remove elements, and apply them to ``data``.
 
