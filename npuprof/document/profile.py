@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import starmap
 
 from npuprof.document import Document, keys
 from npuprof.model import (
@@ -546,7 +547,7 @@ class _Reader:
                 "write [[override]]",
             )
             return ()
-        return tuple(self.build_override(index, block) for index, block in enumerate(blocks))
+        return tuple(starmap(self.build_override, enumerate(blocks)))
 
     def build_override(self, index: int, block: TomlTable) -> Override:
         path = ("override", index)

@@ -9,6 +9,7 @@ import ast
 import re
 from collections import defaultdict
 from functools import cache
+from itertools import starmap
 from typing import Any
 
 from npuprof import catalog
@@ -302,7 +303,7 @@ def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     conditions, dead, branches = visitor.conditions, visitor.dead, visitor.branches
     for entry in entries:
         own = [branch for branch in entry.branches if branch not in branches]
-        visitor.conditions = (*conditions, *(Condition(*branch) for branch in own))
+        visitor.conditions = (*conditions, *starmap(Condition, own))
         visitor.dead = max(dead, entry.dead)
         _read_option(visitor, entry)
     visitor.conditions, visitor.dead = conditions, dead
