@@ -42,7 +42,6 @@ from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.assignment_arguments import build_plain_steps
 from npuprof.store.checked import CheckedStore
-from npuprof.store.folder import Folder
 
 #: The target names that ``render`` accepts.
 TARGETS: tuple[str, ...] = tuple(renderers.load_target_index())
@@ -61,7 +60,7 @@ class Library:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else _require_path("path", path)
         self.workspace = spec.Workspace(self._path, in_python=True)
-        self.store: Folder = self.workspace.store
+        self.store = self.workspace.store
         if not (self.store.names() or self.store.stray_files()):
             hint = "name the folder with the presets; npuprof init creates one"
             raise build_error("NP010", f"there is no preset in {self.store.label}", "", hint)

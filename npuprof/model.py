@@ -639,7 +639,7 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[
     ]
 
 
-def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[str, Fix | None]:
+def suggest_name(word: str, names: Iterable[str], otherwise: str) -> tuple[str, Fix | None]:
     """Return the did-you-mean hint for a name, and a fix if only its spelling differs.
 
     Spelling is case, dashes and underscores.

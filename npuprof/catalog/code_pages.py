@@ -41,11 +41,8 @@ def load_pages() -> dict[str, Page]:
         **load_built_part("pages"),
         **load_built_part("rule_texts")["rules"],
     }
-    return {code: _build_page(code, records[code]) for code in sorted(records, key=_rank_code)}
-
-
-def _rank_code(code: str) -> tuple[int, str]:
-    return len(code), code
+    codes = sorted(records, key=lambda code: (len(code), code))
+    return {code: _build_page(code, records[code]) for code in codes}
 
 
 def _build_page(code: str, record: TomlTable) -> Page:

@@ -81,7 +81,7 @@ _RANGES = {
 _OPTIONS = table_schema(
     dict.fromkeys(("global", "session", "graph"), map_schema({"type": "string"}, 0))
 )
-_ENGINE: Schema = table_schema({"compile options": _OPTIONS, "execute options": _OPTIONS})
+_ENGINE = table_schema({"compile options": _OPTIONS, "execute options": _OPTIONS})
 
 
 def _find_name_faults(value: Any) -> Iterator[ValueFault]:

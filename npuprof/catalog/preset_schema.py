@@ -118,7 +118,7 @@ def _build_profile_table_schema(values: dict[str, Schema]) -> Schema:
     accepted = table_schema(
         {"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"]
     )
-    kinds: dict[str, Schema] = {
+    kinds = {
         TEXT: {"type": "string"},
         NAMES: list_schema({"type": "string"}),
         SWITCH: {"type": "boolean"},
@@ -220,7 +220,7 @@ def _build_section(section: catalog.Section) -> Schema:
     """
     if section.name == "env":
         return _build_env_schema(section.description)
-    schema: Schema = {**table_schema({}), "description": section.description}
+    schema = {**table_schema({}), "description": section.description}
     if section.launch:
         fields = {"": schema["properties"], **{name: {} for name in section.names}}
         for each in catalog.list_records(catalog.Setting, section.name):

@@ -16,7 +16,6 @@ from npuprof.catalog import find_key_record, load_built_part, load_sections
 from npuprof.catalog.records import (
     Axis,
     Entry,
-    Key,
     Option,
     Setting,
     Variable,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 CANN = "cann"
 
 #: Later than every release that a range can name.
-_FUTURE: Key = (1, 10**9, 0, 1, 0, 0)
+_FUTURE = (1, 10**9, 0, 1, 0, 0)
 _RELEASE = r"[0-9][0-9A-Za-z.]*?"
 
 

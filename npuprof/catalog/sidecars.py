@@ -18,7 +18,6 @@ from npuprof.catalog.ignored_parts import (
 from npuprof.catalog.shapes import (
     NAME,
     SWITCH,
-    Schema,
     Structure,
     ValueFault,
     find_schema_faults,
@@ -74,7 +73,7 @@ _MIXLIST = table_schema(
 _PRECISION = table_schema(
     dict.fromkeys(("ByOpType", "ByNodeName"), map_schema({"enum": list(IMPLEMENTATION_MODES)}, 0))
 )
-_DTYPES: Schema = {
+_DTYPES = {
     **table_schema(
         {side: list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}
     ),

@@ -42,7 +42,7 @@ _STEPS = list_schema(
 )
 #: Counts by engine name.
 _COUNTS = map_schema(COUNT, names="[A-Za-z_][A-Za-z0-9_]*")
-_CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
+_CORES = {**list_schema(COUNT, 2), "maxItems": 2}
 #: Excludes characters that would end a name or are invisible.
 _NODES = list_schema(
     {
@@ -52,7 +52,7 @@ _NODES = list_schema(
     },
     1,
 )
-_NODE_RANGES: Schema = {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1}
+_NODE_RANGES = {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1}
 _KINDS = {"enum": ["fast", "fast1"]}
 _TRIGGERS = {"enum": ["step", "loss"]}
 _ACCELERATION: Schema = {
@@ -62,7 +62,7 @@ _ACCELERATION: Schema = {
     ]
 }
 _SIZE: Schema = {"anyOf": [DIMENSION, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
-_SHAPE_RANGES: Schema = {
+_SHAPE_RANGES = {
     **table_schema({kind: list_schema(list_schema(_SIZE), 1) for kind in ("getnext", "data")}),
     "minProperties": 1,
 }

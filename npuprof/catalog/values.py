@@ -101,6 +101,10 @@ def parse_structured_value(key: str, value: Any) -> Any:
     return wrap_in_leaves(parsed, value.origin) if isinstance(value, Leaf) else parsed
 
 
+#: For lookups of many paths of one text in a row.
+_parse_once = lru_cache(maxsize=8)(parse_structured_value)
+
+
 def wrap_in_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf``, all with the same origin."""
     return map_leaves(lambda leaf: Leaf(leaf, origin), value)
@@ -249,7 +253,7 @@ def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
         is_set, inner = find_value(key, value.value, tail)
         return is_set, wrap_in_leaves(inner, value.origin) if is_set else None
     if tail and isinstance(value, str):
-        value = _parse_text_once(key, value)
+        value = _parse_once(key, value)
     for part in tail:
         if (isinstance(value, dict) and part in value) or (
             isinstance(value, list) and isinstance(part, int) and -len(value) <= part < len(value)
@@ -263,15 +267,6 @@ def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
 def find_setting_value(settings: Mapping[str, Any], key: str, tail: Path) -> tuple[bool, Any]:
     """Return whether settings have a value at a path below a key, and the value."""
     return find_value(key, settings[key], tail) if key in settings else (False, None)
-
-
-@lru_cache(maxsize=8)
-def _parse_text_once(key: str, text: str) -> Any:
-    """Return the structured form of a text for lookups.
-
-    Cached, as many paths of one text are looked up in a row.
-    """
-    return parse_structured_value(key, text)
 
 
 def build_canonical_value(key: str, value: Any) -> Any:

@@ -15,7 +15,7 @@ from npuprof.document.policy import TeamRule
 from npuprof.model import SCENARIOS, SECTIONS, TYPE_CHECKING, did_you_mean
 
 #: The value types of a setting by kind, with their name; text by default.
-_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+_KINDS = {
     "b": ((bool,), "true or false"),
     "bool": ((bool,), "true or false"),
     "i": ((int,), "a whole number"),

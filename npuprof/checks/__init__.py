@@ -8,6 +8,7 @@ Rules between options are data (``catalog/rules.toml``); the pages of all other 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import starmap
 
 from npuprof.catalog.targets import list_target_names
 from npuprof.checks import scope, sharing
@@ -215,7 +216,7 @@ def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
         _, profiles = folded.setdefault(identity, (finding, set()))
         profiles.update(finding.profiles)
     return sorted(
-        (_put_author_first(finding, names) for finding, names in folded.values()),
+        starmap(_put_author_first, folded.values()),
         key=_finding_sort_key,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -48,7 +49,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     touched = here.touched
     # The chip of a conversion selects the product for all checks.
     chips = touched.intersection(list_chip_settings())
-    found = judge_view(view, notes, _select_nothing if chips else touched.isdisjoint)
+    found = judge_view(view, notes, (lambda reads: False) if chips else touched.isdisjoint)
     read_together = (
         *((key,) for key in sharing.list_locked_keys(view.config)),
         *_list_team_reads(view),
@@ -68,10 +69,6 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
         if notes and here.declared and here.count > MOST_CONTEXTS:
             findings += view.sift_plain_findings([_build_many_finding(view, here)])
     return findings
-
-
-def _select_nothing(reads: Iterable[str]) -> bool:
-    return False
 
 
 def _omit_unrequested(conditions: tuple[str, ...]) -> tuple[str, ...]:
@@ -102,9 +99,9 @@ def _visit_parts(
     The settings ``always``, or one ``target``, also decide.
     """
     # Groups of settings that are checked together, by the classes of their contexts.
-    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}
+    alike = defaultdict(set)
     for part in parts:
-        alike.setdefault(here.find_kinds(part | always), set()).add(part)
+        alike[here.find_kinds(part | always)].add(part)
     for together in alike.values():
 
         def is_about(reads: Iterable[str], together: set[frozenset[str]] = together) -> bool:
@@ -130,12 +127,12 @@ def _judge_unrequested_targets(
     keys = here.touched.union(view.settings)
     narrow = {name for key in keys for name in targets.list_narrow_targets(key)}
     # Targets with equal results are judged once.
-    alike: dict[tuple[frozenset[str], str], list[str]] = {}
+    alike = defaultdict(list)
     for name, row in targets.load_target_index().items():
         if name in narrow or (name == "atc" and not view.config.scenario):
             barring = frozenset(key for key in here.touched if may_bar(row.surface, key))
             own_match = name if name in here.named_targets else ""
-            alike.setdefault((barring, own_match), []).append(name)
+            alike[barring, own_match].append(name)
     for (barring, _), names in alike.items():
         for region, about in _visit_parts(here, parts, chips | barring, names[0]):
             if everywhere or region.plain:
@@ -182,11 +179,11 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
 
 def _merge_contexts(found: Iterable[ConditionalFinding]) -> list[Finding]:
     """Return findings with equal ones merged; the message names the contexts."""
-    merged: dict[tuple[object, ...], list[ConditionalFinding]] = {}
+    merged = defaultdict(list)
     for item in found:
         finding, origin = item.finding, item.finding.origin
         place = (id(origin.document), origin.path) if origin else None
-        merged.setdefault((finding.code, finding.key, finding.message, place), []).append(item)
+        merged[finding.code, finding.key, finding.message, place].append(item)
     findings = []
     for items in merged.values():
         contexts = [item.conditions for item in items]

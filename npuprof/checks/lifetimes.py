@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.programs import find_program
@@ -138,7 +140,7 @@ def is_out_of_range(record: catalog.Setting, value: Any) -> bool:
 
 def build_newer_findings(context: Context) -> list[Finding]:
     """Return a note for each requested release that is newer than all known ones."""
-    return [build_newer_finding(axis, written) for axis, written in context.newer]
+    return list(starmap(build_newer_finding, context.newer))
 
 
 def build_newer_finding(axis: str, written: str) -> Finding:

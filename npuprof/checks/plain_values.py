@@ -24,7 +24,7 @@ from npuprof.model import TYPE_CHECKING, suggest_name
 if TYPE_CHECKING:
     from typing import Any
 
-_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
+_TYPES = {"int": (int,), "bool": (bool,), "float": (int, float)}
 _CHINESE = "\\u3400-\\u9fff"
 _TYPE_NAMES = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
 

@@ -212,7 +212,7 @@ def compare_contexts(
     is one of some release and some product in it, and rules only read the newest release that
     changes a default.
     """
-    states: list[tuple[str, ...] | None] = []
+    states = []
     for context in contexts:
         codes = [item.fault.code for item in _find_context_faults(ranges, meant, context)]
         is_known = codes or _contains_context(there, context)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.records import NONE_DECLARED, TeamVariables
+from npuprof.catalog.records import TeamVariables
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -72,7 +72,7 @@ def build_own_variable_fault(key: str) -> Fault:
 
 
 def find_frozen_fault(
-    key: str, value: Any, in_python: bool = False, declared: TeamVariables = NONE_DECLARED
+    key: str, value: Any, in_python: bool, declared: TeamVariables
 ) -> Fault | None:
     """Return the fault for a value that belongs to the process, the job or the site, or None.
 

@@ -14,7 +14,6 @@ from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule
-from npuprof.model import Axes
 from npuprof.system import join_boxes
 
 TYPE_CHECKING = False
@@ -52,7 +51,7 @@ def _list_facts(view: View, rule: TeamRule) -> Spans:
     Only those that it reads are listed.
     """
     read = {path[0] for path in written_condition.list_paths(rule)}
-    axes: Axes = {"product": (), **rule.axes}
+    axes = {"product": (), **rule.axes}
     return {axis: view.list_values(axis, axes[axis]) for axis in axes if axis in read}
 
 

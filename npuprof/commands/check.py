@@ -58,15 +58,15 @@ class Check(JudgingVerb):
     group = "presets"
     prose = True
 
-    specs: list[str] = SPECS
-    rev: str | None = option(
+    specs = SPECS
+    rev = option(
         "--rev",
         metavar="REV",
         text="Check the presets at this revision [default: the work tree]",
         complete="revision",
     )
-    staged: bool = flag("--staged", text="Check the staged changes, as in a pre-commit hook")
-    canns: list[str] = many(
+    staged = flag("--staged", text="Check the staged changes, as in a pre-commit hook")
+    canns = many(
         "--cann",
         metavar="RELEASE",
         text=(
@@ -75,33 +75,33 @@ class Check(JudgingVerb):
         ),
         complete="release",
     )
-    products: list[str] = many(
+    products = many(
         "--product",
         metavar="PRODUCT",
         text="Check for this product; repeat for a matrix [default: all that the preset supports]",
         complete="product",
     )
-    frameworks: list[str] = FRAMEWORKS
-    axes: list[str] = AXES
-    programs: list[str] = PROGRAMS
-    format: str = formats(*FORMATS)
-    severity: str | None = SEVERITY
-    strict: bool = STRICT
-    select: list[str] = SELECT
-    ignore: list[str] = IGNORE
-    baseline: str | None = BASELINE
-    write_baseline: bool = WRITE_BASELINE
-    fix: bool = flag("--fix", text="Apply safe fixes, then report the remaining findings")
-    diff: bool = flag(
+    frameworks = FRAMEWORKS
+    axes = AXES
+    programs = PROGRAMS
+    format = formats(*FORMATS)
+    severity = SEVERITY
+    strict = STRICT
+    select = SELECT
+    ignore = IGNORE
+    baseline = BASELINE
+    write_baseline = WRITE_BASELINE
+    fix = flag("--fix", text="Apply safe fixes, then report the remaining findings")
+    diff = flag(
         "--diff",
         text=(
             "Show the safe fixes without writing them, "
             "even with --fix; exit with 1 if there are any"
         ),
     )
-    store: str | None = STORE
-    output: str | None = OUTPUT
-    color: str = COLOR
+    store = STORE
+    output = OUTPUT
+    color = COLOR
 
     def run(self) -> Answer:
         """Return the findings.

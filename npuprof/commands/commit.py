@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+
 from npuprof import checks
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import StoreVerb
@@ -126,9 +128,7 @@ class _Changes:
                 self.repository, sorted(selected.difference(changed))
             )
             if ignored:
-                raise NpuprofError(
-                    [_build_ignored_finding(path, by) for path, by in ignored.items()]
-                )
+                raise NpuprofError(list(starmap(_build_ignored_finding, ignored.items())))
             changed = [path for path in changed if path in selected]
             untracked = [path for path in untracked if path in selected]
         return ChangedPaths(

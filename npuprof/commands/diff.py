@@ -285,14 +285,10 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
         raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
     parts = workspace.split_spec(preset)
     if len(parts) > 1:
-        return "+".join(_name_committed(part) for part in parts), preset
+        committed = [part if "@" in part or ":" in part else f"{part}@HEAD" for part in parts]
+        return "+".join(committed), preset
     name, at, _ = preset.partition("@")
     return (preset, name) if at else (f"{preset}@HEAD", preset)
-
-
-def _name_committed(part: str) -> str:
-    """Return a part of a composition at the last commit, unless its revision is fixed."""
-    return part if "@" in part or ":" in part else f"{part}@HEAD"
 
 
 def _format_html(result: Survey) -> str:

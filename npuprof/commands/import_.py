@@ -43,7 +43,7 @@ from npuprof.scripts.reading.file_kinds import describe_kinds
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
-from npuprof.store.folder import Folder, find_store
+from npuprof.store.folder import find_store
 from npuprof.system import (
     drop_empty,
     find_repository_top,
@@ -505,11 +505,7 @@ def _trust_carried(files: dict[str, str]) -> None:
         home = spec.Workspace().store
     except NpuprofError:  # not in a store: nothing is exported from here
         return
-    names = (
-        {path: home.locate_file(os.path.abspath(path)) for path in files}
-        if isinstance(home, Folder)
-        else {}
-    )
+    names = {path: home.locate_file(os.path.abspath(path)) for path in files}
     untrusted = trust_carried(
         home,
         [

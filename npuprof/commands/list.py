@@ -71,7 +71,7 @@ class List(PrintingVerb):
             from npuprof.edit.conditions import Conditions
 
             conditions = Conditions(self.where, workspace.declared_axes)
-        presets: list[tuple[Profile, Config | None]] = []
+        presets = []
         problems: dict[tuple[str, ...], Finding] = {}
         store = workspace.listed_store
         composed: list[str] = []

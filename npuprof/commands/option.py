@@ -208,7 +208,7 @@ def _list_facts(section: str, record: Any, text: Fields) -> list[tuple[str, str]
         if "structure" in fields
         else find_structure(format_full_key(section, record.name))
     )
-    facts: list[tuple[str, Any]] = [
+    facts = [
         ("kind", f"{record.kind}{field}"),
         (
             "field",

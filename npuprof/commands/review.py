@@ -83,22 +83,22 @@ class Review(JudgingVerb):
     )
     group = "team"
 
-    revision: str | None = optional_argument(
+    revision = optional_argument(
         "BASE", "Same as --base [default with --local: the default branch]", "revision"
     )
-    local: bool = flag("--local", text="Print the comment for the work tree or, if equal, HEAD")
-    base: str | None = option(
+    local = flag("--local", text="Print the comment for the work tree or, if equal, HEAD")
+    base = option(
         "--base",
         metavar="REV",
         text="Compare with this revision [default: the one that the CI service names]",
         complete="revision",
     )
-    report: str | None = option(
+    report = option(
         "--report",
         metavar="FILE",
         text="Write the findings to FILE too, as SARIF on GitHub or code quality on GitLab",
     )
-    sync: bool = flag(
+    sync = flag(
         "--sync",
         text="Fetch the locked sources first, of the work tree and of both compared commits",
     )
@@ -396,7 +396,7 @@ def sort_faults(
 
     In one group if the origin is unknown.
     """
-    known: set[tuple[str, ...]] = set()
+    known = set()
     for pair in survey.pairs if survey else ():
         for finding in (*pair.broken, *pair.unavailable):
             known.update(_identify_finding(finding))

@@ -27,7 +27,7 @@ from npuprof.report import Answer
 from npuprof.report.baselines import BaselineKey
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
-from npuprof.scripts.pinned_releases import describe_pins, list_pin_fields
+from npuprof.scripts.pinned_releases import describe_pins
 from npuprof.scripts.reading.file_kinds import describe_kinds
 from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_groups, format_report, format_report_page
@@ -122,7 +122,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         if self.format == "text" and is_grouped:
             return Answer(format_groups(shown, scanned.folders, self.coloured), (note,), code)
         covered_fields = scanned.coverage.format_fields()
-        pinned = list_pin_fields(scanned.releases)
+        pinned = [{**pin._asdict(), "files": count} for pin, count in scanned.releases.items()]
         return self.answer_findings(shown, code, note, accepted, covered_fields, pinned)
 
     def _begin_survey(self, context: Context) -> Survey | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 
 from npuprof.catalog.records import TeamVariables
 from npuprof.commands.framework import Verb, arguments, flag, option, optional_argument
@@ -234,7 +235,7 @@ def _read_fields(fields: TomlTable) -> Trusted:
 
 def _format_groups(needs: list[_TrustNeed]) -> str:
     """Return the variables, grouped by the reason why they need trust."""
-    groups: dict[str, list[str]] = {}
+    groups = defaultdict(list)
     for need in needs:
         value = f" = {keys.format_short_value(need.value)}" if need.executes else ""
         reason = "trusted by name: not in the catalogue"
@@ -243,7 +244,7 @@ def _format_groups(needs: list[_TrustNeed]) -> str:
         elif need.declared:
             reason = "trusted by name and kind: declared in npuprof.toml"
             value = f": {need.declared}"
-        groups.setdefault(reason, []).append(
+        groups[reason].append(
             f"  {need.variable}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n"
         )
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))

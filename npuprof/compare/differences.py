@@ -164,7 +164,9 @@ def _compare_plain_tables(
         not isinstance(before, dict)
         or not isinstance(after, dict)
         or type(before) is not type(after)
-        or not all(map(_is_plain_table, (before, after)))
+        or any(
+            isinstance(form, (dict, list)) for table in (before, after) for form in table.values()
+        )
     ):
         return None
     is_list = isinstance(before, _Elements)
@@ -182,10 +184,6 @@ def _compare_plain_tables(
         tail = () if is_list else (name,)
         differences.append(_build_difference(kind, tail, was.get(name), now.get(name), is_list))
     return differences
-
-
-def _is_plain_table(table: dict[Any, Form]) -> bool:
-    return not any(isinstance(form, (dict, list)) for form in table.values())
 
 
 def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:

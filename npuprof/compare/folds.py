@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from npuprof.compare.changes import Change
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
-from npuprof.model import SEVERITIES, TYPE_CHECKING, Origin, Record, select_errors
+from npuprof.model import SEVERITIES, TYPE_CHECKING, Record, select_errors
 from npuprof.report.text import escape_controls, format_count
 from npuprof.system import group_pairs
 
@@ -39,13 +40,12 @@ def identify_lasting_change(change: Change) -> str:
 
     Presets are compared with their own revisions by it.
     """
-    origins = map(_identify_origin, (*change.origins, change.extends))
+    origins = (
+        (origin.file, origin.path, origin.layer) if origin else ()
+        for origin in (*change.origins, change.extends)
+    )
     # repr tells 1 from True and 1.0, and values may be lists, which have no hash
     return repr((change.key, change.scope, change.kind, change.before, change.after, *origins))
-
-
-def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
-    return (origin.file, origin.path, origin.layer) if origin else ()
 
 
 def fold_changes(
@@ -57,7 +57,7 @@ def fold_changes(
     differ in revisions.
     """
     changes: dict[str, Change] = {}
-    names: dict[str, list[str]] = {}
+    names = defaultdict(list)
     for pair in pairs:
         # new and removed presets differ in all settings, which have no common cause
         if pair.status != "changed":
@@ -65,7 +65,7 @@ def fold_changes(
         for change in pair.changes:
             identity = identify(change)
             changes.setdefault(identity, change)
-            names.setdefault(identity, []).append(pair.name)
+            names[identity].append(pair.name)
     folds = [Fold(change, tuple(names[identity])) for identity, change in changes.items()]
     return sorted(folds, key=lambda fold: -len(fold.presets))
 
@@ -171,7 +171,7 @@ def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
 
 def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
-    names_of_lines: dict[str, list[str]] = {}
+    names_of_lines = defaultdict(list)
     for name, accepted in list_accepted(pairs):
         finding = accepted.finding
         ignore = accepted.ignore
@@ -179,7 +179,7 @@ def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
             f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
             f"{ignore.reason} ({ignore.origin})"
         )
-        names_of_lines.setdefault(line, []).append(name)
+        names_of_lines[line].append(name)
     return names_of_lines
 
 

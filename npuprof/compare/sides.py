@@ -108,9 +108,7 @@ class StoreSide(ResolvedSide):
 
     def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
         super().__init__(spec.Workspace(None, context, opened=store), store)
-        self.texts: Revision | WorkTree = (
-            store if isinstance(store, Revision) else WorkTree(store, before)
-        )
+        self.texts = store if isinstance(store, Revision) else WorkTree(store, before)
         if isinstance(self.texts, WorkTree):
             self.names |= self.texts.absent.keys()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from npuprof.compare.preset_states import (
@@ -190,14 +191,14 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
     if not changed and not moved:
         return set()
     new.texts.load_texts(new.names)
-    children: dict[str, set[str]] = {}
+    children = defaultdict(set)
     reached = set(changed)
     for name in new.names - changed:
         parents = new.read_parent_names(name)
         if parents is None:
             reached.add(name)  # unreadable: it may extend anything
         for parent in parents or ():
-            children.setdefault(parent, set()).add(name)
+            children[parent].add(name)
             if moved and "@" in parent:
                 reached.add(name)
     waiting = list(reached)

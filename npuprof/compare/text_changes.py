@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from npuprof.compare.changes import SIGNS, Change
@@ -47,7 +48,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
         accepted.append(_format_reach(names))
     blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
     headlines = []
-    alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
+    alike = defaultdict(list)  # presets with shared verdicts, by their headline
     for pair in touched:
         own: Sequence[Change] = ()
         if pair.status == "changed":
@@ -66,7 +67,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
                 block += format_change_lines(change, "  ", coloured)
             blocks.append(block + format_verdict_lines(own_verdicts, "  ", coloured))
         elif title and verdicts[pair.name]:
-            alike.setdefault(title, []).append(pair.name)
+            alike[title].append(pair.name)
         elif title:
             headlines.append(headline)
     headlines += [
@@ -87,13 +88,13 @@ def _format_shared(
     folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool
 ) -> list[list[str]]:
     """Return a block of lines for each group of presets that share changes or verdicts."""
-    blocks: dict[tuple[str, ...], list[str]] = {}
+    blocks = defaultdict(list)
     for fold in folds:
-        blocks.setdefault(fold.presets, []).extend(
+        blocks[fold.presets].extend(
             format_change_lines(fold.change, "", coloured, len(fold.presets))
         )
     for line, presets in verdicts.items():
-        blocks.setdefault(presets, []).extend(format_verdict_lines([line], "", coloured))
+        blocks[presets].extend(format_verdict_lines([line], "", coloured))
     return [[*lines, _format_reach(presets)] for presets, lines in blocks.items()]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import starmap
 
 from npuprof.document import Document, keys
 from npuprof.model import (
@@ -237,11 +238,11 @@ class Profile:
         self.named: list[Path] = []
         renew_hints()
         reader = _Reader(document, self.problems, self.named, self.form)
-        self.table: TomlTable = reader.profile_table()
-        self.steps: tuple[Step, ...] = reader.steps(
+        self.table = reader.profile_table()
+        self.steps = reader.steps(
             document.data, (), self.table.get("unset", []), ("profile", "unset")
         )
-        self.overrides: tuple[Override, ...] = reader.overrides()
+        self.overrides = reader.overrides()
         self.touched: frozenset[str] | None = None
 
     def __getstate__(self) -> TomlTable:
@@ -528,7 +529,7 @@ class _Reader:
 
     def _build_value_step(self, op: str, section: str, name: str, value: Any, path: Path) -> Step:
         """Return the step of a key; a quoted one with dots is a key of the table that it names."""
-        tail: list[str] = []
+        tail = []
         is_split = section in FRAMEWORK_SECTIONS and self.form == FORM
         if is_split and all(parts := name.split(".")):
             name, *tail = parts
@@ -546,7 +547,7 @@ class _Reader:
                 "write [[override]]",
             )
             return ()
-        return tuple(self.build_override(index, block) for index, block in enumerate(blocks))
+        return tuple(starmap(self.build_override, enumerate(blocks)))
 
     def build_override(self, index: int, block: TomlTable) -> Override:
         path = ("override", index)

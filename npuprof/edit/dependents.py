@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from contextlib import suppress
 
 from npuprof import checks
@@ -45,12 +46,12 @@ def find_dependents(home: Folder, name: str) -> list[str]:
 
     Raises NpuprofError after an internal error in a preset, which might be a dependent.
     """
-    children: dict[str, list[str]] = {}
+    children = defaultdict(list)
     faults: list[Finding] = []
     for heir in home.names():
         with suppress(NpuprofError), isolate_faults(home.cite_file(f"{heir}.toml"), faults, heir):
             for parent in home.profile(heir).extends:
-                children.setdefault(parent, []).append(heir)
+                children[parent].append(heir)
     raise_any(faults)
     dependents: set[str] = set()
     waiting = [name]

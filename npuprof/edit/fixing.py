@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -34,13 +35,13 @@ def fix_documents(
     ``find_file`` returns the path of a document's file, an empty string if it must not be changed.
     """
     documents: dict[str, Document] = {}
-    fixable: dict[str, list[Finding]] = {}
+    fixable = defaultdict(list)
     for finding in findings:
         read = finding.origin.document if finding.origin and is_fixable(finding) else None
         # the first document of a file stays: all its findings cite the same text
         if isinstance(read, Document) and (path := find_file(read)):
             documents.setdefault(path, read)
-            fixable.setdefault(path, []).append(finding)
+            fixable[path].append(finding)
     fixed = {path: _fix_document(documents[path], faults) for path, faults in fixable.items()}
     return {path: change for path, change in fixed.items() if change.count}
 

@@ -88,7 +88,7 @@ def find_list_changes(
     data: TomlTable,
     change: ListChange,
     notes: list[str],
-    below: TomlTable | None = None,
+    below: TomlTable | None,
 ) -> list[PathChange]:
     """Return the changes that add or remove elements, and apply them to ``data``.
 
@@ -157,7 +157,7 @@ def _change_names(
     own = find_at_path(data, path)
     if own is MISSING and known.inherited:  # its own list replaces the inherited one
         own = list(resolve_apart(profile).products)
-    before: Any = own
+    before = own
     if own is MISSING:
         before = []
     elif isinstance(own, str):

@@ -7,7 +7,7 @@ result, or in a conflict.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -126,10 +126,10 @@ class _Layout:
 
     def list_blocks(self) -> dict[Path, str]:
         """Return the texts of the override blocks, by path."""
-        blocks: dict[Path, str] = {}
+        blocks = defaultdict[Path, str](str)
         for path, row in self.rows.items():
             if path[:1] == ("override",):
-                blocks[path[:2]] = blocks.get(path[:2], "") + row.text
+                blocks[path[:2]] += row.text
         return blocks
 
 
@@ -277,14 +277,11 @@ class _Merge:
             if row.header or header is None or not header.header:
                 continue
             shown = self._texts[row.table]
-            is_used_by_us = bool(shown.ours or text.ours)
-            is_used_by_them = bool(shown.theirs or text.theirs)
-            if is_used_by_us != bool(shown.ours) or is_used_by_them != bool(shown.theirs):
-                self._leads[row.table] = Pair(
-                    header.lead if is_used_by_us else "", header.lead if is_used_by_them else ""
-                )
-                self._texts[row.table] = Pair(
-                    header.text if is_used_by_us else "", header.text if is_used_by_them else ""
+            used_by_us, used_by_them = shown.ours or text.ours, shown.theirs or text.theirs
+            if (used_by_us and not shown.ours) or (used_by_them and not shown.theirs):
+                self._leads[row.table], self._texts[row.table] = (
+                    Pair(part if used_by_us else "", part if used_by_them else "")
+                    for part in (header.lead, header.text)
                 )
 
     def _arrange_paths(self) -> Iterator[Path]:
@@ -292,7 +289,7 @@ class _Merge:
         order = self._ours.order
         theirs = self._theirs.rows
         indices = {path: index for index, path in enumerate(order)}
-        added: dict[int, list[Path]] = {}  # by the index of the predecessor in ``order``
+        added = defaultdict(list)  # by the index of the predecessor in ``order``
         index = 0
         table = _END
         for path, row in theirs.items():
@@ -305,7 +302,7 @@ class _Merge:
             while self._is_before(order[index + 1], row):
                 index += 1
             table = row.table
-            added.setdefault(index, []).append(path)
+            added[index].append(path)
         for index, path in enumerate(order):
             yield path
             yield from added.get(index, ())

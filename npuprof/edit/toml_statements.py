@@ -45,8 +45,8 @@ class Statement:
         self.table = table
         self.header = header
         self.key = self.value = self.end = 0
-        self.preceding: Statement = self
-        self.following: Statement = self
+        self.preceding = self
+        self.following = self
 
     @property
     def indent(self) -> str:

@@ -5,6 +5,7 @@ It has names, order and version numbers.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Sequence
 
 from npuprof.checks import check_config
@@ -27,7 +28,6 @@ from npuprof.model import Context, Finding, NpuprofError, Record, select_errors
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec, strip_revision
-from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.outputs import Output, Outputs
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 from npuprof.system import join_lines
@@ -106,11 +106,11 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
-        followers: dict[tuple[str, ...], list[PlannedRelease]] = {}
+        followers = defaultdict(list)
         for planned in self.releases:
             if planned.follows:
                 causes = tuple(labels[name] for name in planned.follows)
-                followers.setdefault(causes, []).append(planned)
+                followers[causes].append(planned)
         return followers
 
 
@@ -216,8 +216,8 @@ class _Planner:
         self._same: dict[str, str] = {}
         self._head = head
         self._workspace = workspace
-        self._repository: StoreRepository = workspace.store.repository
-        self._committed: Revision = self._repository.load_revision(head)
+        self._repository = workspace.store.repository
+        self._committed = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
     def plan_presets(self, chosen: Container[str] = ()) -> tuple[list[PlannedRelease], list[str]]:
@@ -383,6 +383,8 @@ class _Planner:
         the reason. Errors are added to ``problems``.
         """
         before = self._repository.load_revision(self._repository.resolve_commit(last.commit))
+        # their digests match an unreadable version; one at another commit says nothing about it
+        unchanged = {name for name, commit in self._same.items() if commit == before.commit}
         steps = StoreSteps([], (), ())
         try:
             steps = explain_presets(
@@ -390,7 +392,7 @@ class _Planner:
                 before,
                 self._committed,
                 self._configs,
-                self._list_unchanged(before.commit) if self._uncompared else None,
+                unchanged if self._uncompared else None,
             )
             steps.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
@@ -399,13 +401,6 @@ class _Planner:
         if not steps.reasons and planned:
             steps.reasons.append(Reason("patch", "only versions of presets are new"))
         return steps
-
-    def _list_unchanged(self, commit: str) -> set[str]:
-        """Return the presets whose digests match their unreadable version at a commit.
-
-        A match with a version at another commit says nothing about this one.
-        """
-        return {name for name, released in self._same.items() if released == commit}
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 from npuprof.history.git_queries import read_settings
@@ -131,14 +132,14 @@ def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -
 def _explain_rejection(output: bytes, folder: str) -> Finding:
     """Return why a push failed: the remote's message, then each reason once with its tags."""
     messages = []
-    tags_of_reasons: dict[str, list[str]] = {}
+    tags_of_reasons = defaultdict(list)
     taken = []
     for line in decode_safely(output).splitlines():
         if line.startswith("remote:"):
             messages.append(line.removeprefix("remote:").strip())
         elif rejected := _REJECTED.match(line.rstrip()):
             reason = rejected["reason"] or rejected["kind"]
-            tags_of_reasons.setdefault(reason, []).append(rejected["ref"])
+            tags_of_reasons[reason].append(rejected["ref"])
     messages = [message for message in messages if message]
     if not tags_of_reasons:
         finding = build_refusal_finding(output, folder)

@@ -5,6 +5,7 @@ They are changes of presets, of team rules, and of the required npuprof.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from npuprof.compare.renames import match_renamed_presets
@@ -65,7 +66,7 @@ def explain_presets(
     steps += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]
     if added:
         steps.append(Reason("minor", f"new: {count_rest(added, _SHOWN)}"))
-    presets_of: dict[Reason, list[str]] = {}
+    presets_of = defaultdict(list)
     for name in sorted(now - set(added)):
         if name not in configs:
             continue  # unresolvable presets are reported elsewhere
@@ -85,7 +86,7 @@ def explain_presets(
             else:
                 reasons = [Reason("major", "not compared with unreadable presets")]
         for reason in dict.fromkeys(reasons):
-            presets_of.setdefault(reason, []).append(name)
+            presets_of[reason].append(name)
     steps += [
         Reason(reason.step, _name_presets(reason.text, names))
         for reason, names in presets_of.items()

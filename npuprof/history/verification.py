@@ -15,7 +15,6 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore.repository import Repository, shorten_commit
-from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.problems import UNAVAILABLE, advise_sync_of
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
@@ -57,7 +56,7 @@ class Verifier:
 
     def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
-        self.repository: StoreRepository = workspace.store.repository
+        self.repository = workspace.store.repository
         self._names = set(workspace.store.names())
         self.signatures = signatures
 

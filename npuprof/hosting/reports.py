@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
@@ -111,12 +112,12 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
 
     Fingerprints omit line numbers, which change between pipelines.
     """
-    counts: dict[str, int] = {}  # of equal findings, which need distinct fingerprints
+    counts = Counter[str]()  # of equal findings, which need distinct fingerprints
     rows = []
     for finding in findings:
         path = posixpath.normpath(finding.path or "npuprof.toml")
         identity = "\0".join((path, finding.code, finding.key, strip_lines(finding)))
-        counts[identity] = counts.get(identity, 0) + 1
+        counts[identity] += 1
         identity = f"{identity}\0{counts[identity]}"
         rows.append(
             {

@@ -67,7 +67,7 @@ def render_toml(config: Config, inline: bool) -> Rendered:
 
 def build_tables(head: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, TomlTable]:
     """Return the tables of a preset with some settings, without empty ones."""
-    tables: dict[str, TomlTable] = {
+    tables = {
         "profile": drop_empty(head),
         **{section: {} for section in catalog.load_sections()},
     }

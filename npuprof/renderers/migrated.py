@@ -21,7 +21,7 @@ _HOOK_LOOP = (
     "SetIterationsVarHook({count}) among the hooks, "
     'train_op = tf.group(train_op, name="IterationOp")'
 )
-_SHAPES: dict[str, Shape] = {
+_SHAPES = {
     "session-migrated": Shape(
         ("npu_config_proto",),
         "",

@@ -79,7 +79,7 @@ def compare_with_files(
     """Return the status of a code file and its sidecar files, by path."""
     folder = os.path.dirname(code)
     texts = {os.path.join(folder, name): text for name, text in rendered.sidecars.items()}
-    listed: set[tuple[str, str]] = set()
+    listed = set()
     digests = list_digests(config.settings)
     states = {}
     for path, text in {code: rendered.text, **texts}.items():

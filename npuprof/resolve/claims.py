@@ -34,13 +34,13 @@ class Claim(Record):
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
-    combined: Claims = {}
+    combined = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
     for table in ("versions", "axes"):
         own |= {f"{table}.{name}": value for name, value in profile.table.get(table, {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
-            path: tuple[str, ...] = ("profile", *name.split("."))
+            path = ("profile", *name.split("."))
             if name == releases.CANN:  # the range may be written in two tables
                 path = profile.locate_range(name)
             combined[name] = Claim(own[name], profile.origin(*path))

@@ -489,8 +489,7 @@ class Config(Mapping[str, "Any"]):
         """
         leaf = values.find_value(key, self.traced_value(key), tail)[1]
         if isinstance(leaf, values.Leaf):
-            origin: Origin = leaf.origin
-            return origin
+            return leaf.origin
         # the value is a table or list: the last step that wrote there decides
         for event in reversed(self.history(key)):
             if event.step.op != "unset" and values.find_value(key, event.step.value, tail)[0]:
@@ -538,7 +537,7 @@ class Config(Mapping[str, "Any"]):
 
 
 def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
-    value: Any = event.step.value
+    value = event.step.value
     path = event.origin.path
     for part in tail:
         # a mapping written as one string has no positions inside it

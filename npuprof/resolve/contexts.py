@@ -10,6 +10,7 @@ however many overrides there are.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, islice
@@ -100,7 +101,7 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
     The axis is the product or the release that was not requested.
     """
     here = config.context
-    unasked: dict[str, list[Origin]] = {}
+    unasked = defaultdict(list)
     for profile in config.lineage:
         for index, override in enumerate(profile.overrides):
             axes = ("product", "cann", *list_axes_matched([override]))
@@ -108,7 +109,7 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
             known = {axis: names for axis, names in override.match.items() if axis not in open_}
             is_met = is_override_active(override._replace(match=known), here, config.scenario)
             if open_ and is_met and may_be_asked(config, override):
-                unasked.setdefault(" and ".join(map(format_flag, open_)), []).append(
+                unasked[" and ".join(map(format_flag, open_))].append(
                     profile.origin("override", index)
                 )
     return unasked
@@ -240,7 +241,7 @@ class ContextMap:
             by_kind = group_pairs(
                 (kind, point) for kind, point in pairs if not unasked or point.target == target
             )
-            regions: list[Region] = []
+            regions = []
             for points in by_kind.values():
                 regions += self._build_regions(points, unasked)
             self._regions[key] = regions

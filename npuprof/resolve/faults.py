@@ -22,7 +22,7 @@ def find_unknown_names(profile: Profile, declared: Axes) -> Iterator[Finding]:
     """Yield where a profile names an unknown framework, or an undeclared axis or value (NP006)."""
     for path in profile.named:
         *_, table, name = path
-        known: tuple[str, ...] = ("cann", *releases.list_frameworks())
+        known = ("cann", *releases.list_frameworks())
         if table == "match":
             known = (*MATCH_KEYS, *known[1:], *declared)
         elif table == "axes":

@@ -6,7 +6,7 @@ written order.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import repeat
 from operator import attrgetter, contains, is_
@@ -182,7 +182,7 @@ class Lineages:
         """
         parents = []
         problems: list[Finding] = []
-        repeated: dict[str, list[int]] = {}
+        repeated = defaultdict(list)
         for index, reference in enumerate(profile.extends):
             try:
                 parent = self._lookup(reference, profile, index)
@@ -194,7 +194,7 @@ class Lineages:
                 from npuprof.resolve.faults import build_cycle_finding
 
                 raise NpuprofError(build_cycle_finding(list(chain.values()), parent))
-            repeated.setdefault(parent.key, []).append(index)
+            repeated[parent.key].append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
         if len(repeated) < len(parents):

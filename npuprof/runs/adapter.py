@@ -9,6 +9,7 @@ import ast
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -152,10 +153,10 @@ def _build_missing_finding(path: str | None) -> Finding:
 
 def _read_source(source: Source) -> Adapter:
     """Return the adapter in a source; files that cannot be read are in ``unread``."""
-    unread: list[tuple[str, str]] = []
+    unread = []
     packages = tuple(_list_packages(source))
     classes = Classes()
-    libraries: list[str] = []
+    libraries = []
     keys: frozenset[str] | None = None
     for name in source.names:
         in_package = any(part in PACKAGES for part in name.split("/")[:-1])
@@ -293,13 +294,13 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
 
     None if nothing can be compared.
     """
-    compared_with: dict[str, int] = {}
+    compared_with = Counter[str]()
     mismatches: dict[str, list[str]] = {}
     for release in releases.load_releases():
         for label, state, is_present in _list_traits(adapter, release):
             if state == "?":  # unknown for this release
                 continue
-            compared_with[release] = compared_with.get(release, 0) + 1
+            compared_with[release] += 1
             different = mismatches.setdefault(release, [])
             if is_present is not (state == "Y"):
                 different.append(label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import starmap
 from typing import Any
 
 from npuprof.model import NpuprofError, Record
@@ -60,7 +61,7 @@ def find_fits(
         if (name, config.digest) in seen:
             return
         seen.add((name, config.digest))
-        states = [judge(option, value) for option, value in config.options.items()]
+        states = list(starmap(judge, config.options.items()))
         in_force = sum(state == {IN_FORCE} for state in states)
         if in_force and all(state.isdisjoint(NOT_IN_FORCE) for state in states):
             fits.append(

@@ -166,11 +166,7 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     value = {str(written): plain for plain, written in (known or {}).items()}.get(shown, shown)
     choices = [str(choice) for choice in option.choices] if option is not None else []
     # of a cut line, a choice may be the beginning of another one
-    may_be_cut = (
-        isinstance(value, str)
-        and value not in choices
-        and any(choice.startswith(value) for choice in choices)
-    )
+    may_be_cut = value not in choices and any(choice.startswith(value) for choice in choices)
     return None if may_be_cut else value
 
 

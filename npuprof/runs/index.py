@@ -9,6 +9,7 @@ changes.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
@@ -74,7 +75,7 @@ class Index:
         Each has those commits, newest first.
         """
         holding = set()
-        commits_of: dict[str, list[str]] = {}
+        commits_of = defaultdict(list)
         for state in self.states:
             for name, digests in state.changed.items():
                 if digests is not None and digests.match(prefix):
@@ -82,7 +83,7 @@ class Index:
                 else:
                     holding.discard(name)
             for name in holding:
-                commits_of.setdefault(name, []).extend(state.commits)
+                commits_of[name].extend(state.commits)
         return {name: self._sort(commits) for name, commits in commits_of.items()}
 
     def group_commits(self, names: Collection[str]) -> list[list[str]]:
@@ -91,7 +92,7 @@ class Index:
         Each group newest first.
         """
         present = {}
-        groups: dict[tuple[Digests, ...], list[str]] = {}
+        groups = defaultdict(list)
         for state in self.states:
             for name, digests in state.changed.items():
                 if name in names and digests is not None:
@@ -99,7 +100,7 @@ class Index:
                 elif name in names:
                     present.pop(name, None)
             if len(present) == len(names):
-                groups.setdefault(tuple(present[name] for name in names), []).extend(state.commits)
+                groups[tuple(present[name] for name in names)].extend(state.commits)
         return [*map(self._sort, groups.values())]
 
     def _sort(self, commits: list[str]) -> list[str]:

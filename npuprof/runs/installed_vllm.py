@@ -53,7 +53,7 @@ class Vllm(Record):
         return sorted((self.arguments or frozenset()) - known)
 
 
-def find_vllm(path: str | None = None) -> Vllm | None:
+def find_vllm(path: str | None) -> Vllm | None:
     """Return vLLM at a path (a folder or a wheel), else the installed one; None if there is none.
 
     That of the Python on PATH comes before that beside npuprof. Raises NpuprofError if there is

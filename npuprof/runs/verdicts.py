@@ -220,12 +220,12 @@ def _name_starts(verdict: Verdict, numbers: list[int], count: int) -> Verdict:
 
 def _list_texts(wire: Wire, process: Process) -> tuple[str, ...]:
     """Return the different texts of an option in all blocks of a process."""
-    texts: dict[str, None] = {}
-    for epoch in process.epochs:
-        for stage, blocks in epoch.maps.items():
-            if stage not in STAGES:
-                continue
-            for block in blocks:
-                for text in find_texts(wire, stage, block.values).values():
-                    texts[text.text] = None
-    return tuple(texts)
+    texts = (
+        text.text
+        for epoch in process.epochs
+        for stage, blocks in epoch.maps.items()
+        if stage in STAGES
+        for block in blocks
+        for text in find_texts(wire, stage, block.values).values()
+    )
+    return tuple(dict.fromkeys(texts))

@@ -220,7 +220,7 @@ def _is_around(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def nest_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as presets have them: keys of a table are in a table."""
-    settings: dict[str, Any] = {}
+    settings = {}
     for key, value in values.items():
         section, *names = _split_key(key)
         if len(names) < 2 or section not in FRAMEWORK_SECTIONS:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from npuprof.catalog import load_built_part, releases
 from npuprof.checks.lifetimes import build_newer_finding
-from npuprof.model import LIKELY, Context, Fields, Finding, Place, Record
+from npuprof.model import LIKELY, Context, Finding, Place, Record
 from npuprof.report.text import count_rest, escape_controls
 from npuprof.scripts.import_resolution import list_enclosing_folders
 from npuprof.scripts.reading.file_kinds import detect_named_kind
@@ -74,11 +74,6 @@ def describe_pins(counts: Mapping[Pin, int]) -> str:
     """Return the pins that files were judged for as the end of a sentence; empty for none."""
     listed = [escape_controls(pin.describe()) for pin in counts]
     return f"; judged for {count_rest(listed, _SHOWN)}" if listed else ""
-
-
-def list_pin_fields(counts: Mapping[Pin, int]) -> list[Fields]:
-    """Return pins as the fields of JSON objects, with their numbers of files."""
-    return [{**pin._asdict(), "files": number} for pin, number in counts.items()]
 
 
 class _Stage(NamedTuple):

@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.catalog import releases, risks
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
-from npuprof.model import Fields, Record
+from npuprof.model import Record
 
 
 class CatalogueRow(Record):
@@ -60,7 +60,7 @@ def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
 def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
     record = section.find(name)
     texts = catalog.find_record_texts(section.name, name)
-    fields: Fields = record._asdict() if record is not None else {}
+    fields = record._asdict() if record is not None else {}
     key = section.format_key(name)
     default = fields.get("default")
     return CatalogueRow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
@@ -173,7 +174,7 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
 
     Presets with an internal error are also omitted, and reported in ``faults``.
     """
-    alike: dict[Effects, list[str]] = {}
+    alike = defaultdict(list)
     for preset in presets:
         config = preset.config
         if config is None:
@@ -181,7 +182,7 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
         with isolate_faults(config.profile.document.source, faults, preset.name):
             effects = _compare_with_release(config, preset.findings, release)
             if any(effects):
-                alike.setdefault(effects, []).append(preset.name)
+                alike[effects].append(preset.name)
     upgrades = [Upgrade(tuple(names), *effects) for effects, names in alike.items()]
     return sorted(upgrades, key=lambda upgrade: (not upgrade.breaks, upgrade.names))
 

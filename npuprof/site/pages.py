@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -200,7 +201,7 @@ def list_shown(
     drawn = [name for box in family.boxes for name in box.names]
     order = {name: number for number, name in enumerate(drawn)}
     ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
-    shown: dict[str, Fields] = {
+    shown = {
         "index.html": {
             **_list_kinds([_build_row(preset, past) for preset in ranked]),
             "summary": _summarise(presets),
@@ -294,7 +295,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> Fields:
     """
     rows = list_catalogue_rows()
     known = releases.load_releases()
-    groups: dict[tuple[str, str], list[Fields]] = {}
+    groups = defaultdict(list)
     for row in rows:
         option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
@@ -306,7 +307,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> Fields:
             "read_by": _fold_spans(states) if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }
-        groups.setdefault((row.kind, row.framework), []).append({**row._asdict(), **shown})
+        groups[row.kind, row.framework].append({**row._asdict(), **shown})
     return {
         "count": len(rows),
         "groups": groups,

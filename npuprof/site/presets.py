@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -132,12 +133,13 @@ def _list_frameworks(config: Config) -> tuple[str, ...]:
     ATC reads the options of an offline conversion.
     """
     is_offline = config.scenario == "offline-inference"
-    frameworks: dict[str, None] = {}
-    for key in config.ordered_settings():
-        name = find_framework(*keys.split_section_and_name(key))
-        if name not in ("", "CANN"):
-            frameworks["ATC" if name == "TensorFlow" and is_offline else name] = None
-    return tuple(frameworks)
+    names = (find_framework(*keys.split_section_and_name(key)) for key in config.ordered_settings())
+    frameworks = (
+        "ATC" if name == "TensorFlow" and is_offline else name
+        for name in names
+        if name not in ("", "CANN")
+    )
+    return tuple(dict.fromkeys(frameworks))
 
 
 def describe_preset(workspace: spec.Workspace, report: PresetReport) -> Preset:
@@ -232,11 +234,11 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
     except NpuprofError as error:
         yield RenderedText("exports", "", _join_messages(error.findings))
         return
-    shells: dict[tuple[str, str], list[str]] = {}
+    shells = defaultdict(list)
     for name, shell in SHELLS.items():
         faults = {variable: shell.refuses(text) for variable, text in variables.items()}
         reason = "; ".join(f"{variable}: {why}" for variable, why in faults.items() if why)
         lines = format_clear_and_export_lines(config, name, variables) if not reason else ""
-        shells.setdefault((lines, reason), []).append(name)
+        shells[lines, reason].append(name)
     for (text, reason), names in shells.items():
         yield RenderedText(f"exports for {', '.join(names)}", text, reason)

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
+from itertools import starmap
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.text import format_count
@@ -67,7 +68,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
         gone.difference_update(map(os.fsdecode, git.list_files(folder, only_tracked=True)))
     left = sorted({*existing.proven, *rest}.difference(files, gone))
     changed = sorted(files.keys() - existing.same)
-    now = {_format_line(name, content) for name, content in files.items()}
+    now = set(starmap(_format_line, files.items()))
     _write_record(record, known | now)  # a killed run leaves files of both
     for path in dict.fromkeys(map(os.path.dirname, changed)):
         tree.make_folder(path)

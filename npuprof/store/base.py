@@ -100,7 +100,7 @@ class CachedStore(ProfileSource):
         Cached for each of them. The parents of a profile are finished before it, without recursion:
         a chain of parents may be long, and may have a cycle.
         """
-        waiting: list[Parent] = [(self, name)]
+        waiting = [(self, name)]
         opened = {}
         while waiting:
             store, current = waiting[-1]

@@ -221,7 +221,7 @@ def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, boo
     ``folder`` is that of ``npuprof.toml``. Links, folders that begin with a dot, and other
     repositories are skipped. Raises OSError.
     """
-    waiting: list[tuple[str, GlobState]] = [("", layout.start)]
+    waiting = [("", layout.start)]
     while waiting:
         below, state = waiting.pop()
         for name, mode in _list_entries(os.path.join(folder, below), state, bool(below)):

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from npuprof.model import (
     Context,
-    Finding,
     NpuprofError,
     Origin,
     Record,
@@ -71,7 +70,7 @@ class Outputs:
         home = self.home
         if home.is_shipped or home.is_locked or not home.may_have_policy():
             return ()
-        problems: list[Finding] = []
+        problems = []
         outputs = []
         for texts, origin in self._workspace.lookups.find_project(home).outputs:
             try:

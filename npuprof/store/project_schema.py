@@ -41,7 +41,7 @@ _TAKEN = "|".join(
 
 
 #: The schemas of values without tables, by the kind of their key.
-_KINDS: dict[str, Schema] = {
+_KINDS = {
     "a text": _SOME,
     "a list of texts": list_schema(_NAMES),
     "a number": {"type": "number"},

@@ -87,7 +87,7 @@ class Workspace:
         requested = self._named or os.environ.get("NPUPROF_STORE", "")
         if requested.endswith(":") and is_source_reference(requested):
             return self.lookups.open_source(find_store(None, {}), requested[:-1])
-        folder: Folder | None = self._find_bare_store(requested)
+        folder = self._find_bare_store(requested)
         if folder is None:
             folder = find_store(self._named, os.environ, self.resolver.in_python)
         _require_this_npuprof(folder)

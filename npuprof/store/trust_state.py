@@ -29,7 +29,7 @@ class Trusted(Record):
     pairs: frozenset[Pair] = frozenset()
     declared: frozenset[Pair] = frozenset()
 
-    def allows(self, name: str, text: str, executes: str, signature: str = "") -> bool:
+    def allows(self, name: str, text: str, executes: str, signature: str) -> bool:
         """Return whether a variable may be exported.
 
         If it affects code execution, only with a trusted value.

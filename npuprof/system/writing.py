@@ -278,7 +278,7 @@ class _Replacing:
         """
         plan = prepared.plan
         try:
-            old: os.stat_result | None = os.stat(prepared.target)
+            old = os.stat(prepared.target)
         except FileNotFoundError:
             old = None
         # New files follow the umask; a replacement is private until it has the mode of its target.

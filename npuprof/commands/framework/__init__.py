@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import starmap
 
 from npuprof import commands
 from npuprof.model import (
@@ -450,4 +451,4 @@ def list_families() -> dict[str, str]:
 
 def _load_index() -> list[IndexedVerb]:
     """Return the index of all verbs, sorted by group and name."""
-    return [IndexedVerb(*row) for row in load_built_part("commands", "verbs")]
+    return list(starmap(IndexedVerb, load_built_part("commands", "verbs")))

@@ -8,6 +8,7 @@ import operator
 import os
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from itertools import starmap
 from typing import Annotated, Any
 
 import typer
@@ -209,7 +210,7 @@ def _add_verb(
             require_single_values(verb, arguments)
         return runner(verb, values)
 
-    signature = [_build_parameter(name, parameter) for name, parameter in verb.parameters.items()]
+    signature = list(starmap(_build_parameter, verb.parameters.items()))
     vars(command)["__signature__"] = inspect.Signature(signature)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: Fields = {"ignore_unknown_options": verb.takes_any_word}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 
 from npuprof.checks import identify_finding
@@ -37,8 +38,8 @@ class Receive(Verb):
     group = "team"
     hidden = True
 
-    sync: bool = flag("--sync", text="Fetch the locked sources of each tip first")
-    store: str | None = STORE
+    sync = flag("--sync", text="Fetch the locked sources of each tip first")
+    store = STORE
 
     def run(self) -> Answer:
         """Return the errors of each tip.
@@ -117,7 +118,7 @@ def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
 
     Raises NpuprofError.
     """
-    tips: dict[str, list[tuple[str, str]]] = {}
+    tips = defaultdict(list)
     text = lines.decode(errors="surrogateescape").removesuffix("\n")
     for line in text.split("\n") if lines else ():
         match = _LINE.fullmatch(line)
@@ -131,7 +132,7 @@ def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
         # git writes zeros for a branch that did not exist, or is deleted
         if ref.startswith("refs/heads/") and commit.strip("0"):  # no tags, no deleted branches
             old = match["old"] if match["old"].strip("0") else ""
-            tips.setdefault(commit, []).append((old, ref.removeprefix("refs/heads/")))
+            tips[commit].append((old, ref.removeprefix("refs/heads/")))
     return tips
 
 

@@ -20,18 +20,18 @@ class Sync(Verb):
 
     group = "team"
 
-    names: list[str] = arguments("NAME...", "Sources to fetch [default: all]", "source")
-    rev: str | None = option(
+    names = arguments("NAME...", "Sources to fetch [default: all]", "source")
+    rev = option(
         "--rev",
         metavar="REV",
         text="Fetch the commits in the lock at this revision [default: the work tree]",
         complete="revision",
     )
-    history: bool = flag(
+    history = flag(
         "--history",
         text="Fetch the commits in the locks of all branches and tags, for log, diff and verify",
     )
-    store: str | None = STORE
+    store = STORE
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all failures."""

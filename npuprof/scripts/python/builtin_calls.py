@@ -139,7 +139,7 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     return compute_value(node, _BUILTINS[name], *map(fold, node.args), **named)
 
 
-_TYPES: dict[str, type] = {
+_TYPES = {
     "str": str,
     "int": int,
     "float": float,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from contextlib import suppress
 from typing import Any
 
@@ -23,7 +24,7 @@ def collect_flag_defaults(
     ``calls`` and ``attributes`` are those of the file. Flags with several defaults are left out.
     """
     scope = Scope(tree)
-    declared: dict[str, list[Any]] = {}
+    declared = defaultdict(list)
     overridden = {}
     for call in calls:
         name = name_callee(call)
@@ -44,7 +45,7 @@ def collect_flag_defaults(
                 value = _convert_argument(call, value)
             elif name in _NUMBERS:
                 value = _convert_number(_NUMBERS[name], value)
-            declared.setdefault(flag, []).append(value)
+            declared[flag].append(value)
     # by repr, since lists have no hash and True == 1
     certain = {
         flag: values[0] for flag, values in declared.items() if len(set(map(repr, values))) == 1

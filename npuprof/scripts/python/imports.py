@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from math import inf
@@ -246,7 +246,7 @@ class Modules:
 
     def _index_importers(self, files: tuple[str, ...]) -> dict[str, list[str]]:
         """Return the files that import modules, by each name in their imports."""
-        importers: dict[str, list[str]] = {}
+        importers = defaultdict(list)
         for path in files:
             names = set[bytes]()
             # not through the cache, which would lose its modules to all these files
@@ -254,7 +254,7 @@ class Modules:
                 for text in (line.source, line.names, line.modules):
                     names.update(split_words(text))
             for name in names:
-                importers.setdefault(decode_safely(name), []).append(path)
+                importers[decode_safely(name)].append(path)
         return importers
 
     def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:

@@ -47,7 +47,7 @@ def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict
 def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Scoped] | None:
     """Return the loop variables of one iteration; None if a value is not in the source."""
     parts = list(pair_targets(target, node))
-    names: dict[str, Scoped] = {
+    names = {
         part.target.id: (part.value, scope)
         for part in parts
         if part.is_split and isinstance(part.target, ast.Name)
@@ -183,13 +183,13 @@ def pair_call_arguments(
     # "self" is not among the arguments of a method call
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
-    named: dict[str, Scoped] = {
+    named = {
         argument.name: (argument.value, argument.scope)
         for argument in iterate_keywords(call, where)
     }
     if "" in named or any(isinstance(arg, ast.Starred) for arg in call.args):
         return None
-    bound: dict[str, Scoped] = {
+    bound = {
         name: (value, inside.outer or inside)
         for name, value in collect_parameter_defaults(function).items()
     }

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from functools import cache
+from itertools import starmap
 from typing import Any
 
 from npuprof import catalog
@@ -21,7 +23,6 @@ from npuprof.scripts.python.expressions import (
     name_callee,
 )
 from npuprof.scripts.python.loops import (
-    Scoped,
     follow_name,
     iterate_keywords,
     list_table_parts,
@@ -67,7 +68,7 @@ class Form(Record):
 @cache
 def list_forms() -> dict[str, list[Form]]:
     """Return the forms of settings other than ``set_option`` keys, by their path."""
-    forms: dict[str, list[Form]] = {}
+    forms = defaultdict(list)
     for record in catalog.list_records(catalog.Setting, _SECTION):
         match = _CALL.fullmatch(record.call)
         if match is None:
@@ -81,7 +82,7 @@ def list_forms() -> dict[str, list[Form]]:
             keyword=match["keyword"] or "",
             members=match["members"] or "",
         )
-        forms.setdefault(path, []).append(form)
+        forms[path].append(form)
     return forms
 
 
@@ -153,7 +154,7 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
     """Read a call of a setter function; with too many arguments, its effect is unknown."""
     path, before = forms[0].path, forms[0].before
     rest = list(call.args[before:])
-    named: dict[str, Scoped] = {
+    named = {
         argument.name: (argument.value, argument.scope)
         for argument in iterate_keywords(call, scope)
     }
@@ -302,7 +303,7 @@ def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     conditions, dead, branches = visitor.conditions, visitor.dead, visitor.branches
     for entry in entries:
         own = [branch for branch in entry.branches if branch not in branches]
-        visitor.conditions = (*conditions, *(Condition(*branch) for branch in own))
+        visitor.conditions = (*conditions, *starmap(Condition, own))
         visitor.dead = max(dead, entry.dead)
         _read_option(visitor, entry)
     visitor.conditions, visitor.dead = conditions, dead

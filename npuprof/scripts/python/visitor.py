@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections import ChainMap, Counter
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import islice
@@ -428,7 +428,7 @@ class Visitor:
 
     def _may_set(self, path: str, entered: Entered) -> bool:
         """Return whether a function of another file, or its class, may set something."""
-        outermost: str = entered.function.name
+        outermost = entered.function.name
         scope: Scope | None = entered.scope
         while scope is not None and isinstance(scope.node, ast.ClassDef):
             outermost, scope = scope.node.name, scope.outer
@@ -747,21 +747,17 @@ def _get_called_name(entry: PendingFunction) -> str:
 # -- calls of one function ------------------------------------------------------------------------
 
 
-#: Place, surface, scope and name of a setting: a tuple, as each setting is grouped by it.
-_LocationKey = tuple[ScriptLocation, str, str, str]
-
-
 _get_location_key = attrgetter("location", "surface", "scope", "name")
 _get_target = attrgetter("scope", "name")
 
 
 def _unite_calls(called: FunctionRuns) -> Iterator[ScriptSetting]:
     """Yield the settings of a function's calls, those of one location united."""
-    by_location: dict[_LocationKey, list[list[ScriptSetting]]] = {}
+    by_location = defaultdict(list)
     live_targets = set[tuple[str, str]]()
     for run in called.runs:
         for location, settings in group_by(run, _get_location_key).items():
-            by_location.setdefault(location, []).append(settings)
+            by_location[location].append(settings)
         if len(called.runs) > 1:
             live_targets.update(_get_target(setting) for setting in run if not setting.dead)
     for versions in by_location.values():

@@ -188,7 +188,7 @@ def _list_items(
         return None
     match node:
         case ast.List(parts) | ast.Tuple(parts):
-            items: list[Item] = []
+            items = []
             for part in parts[:_MOST_ITEMS]:
                 items += _list_part(visitor, part, scope, depth)
             return items

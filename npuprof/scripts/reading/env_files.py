@@ -47,10 +47,8 @@ _BRACED = re.compile(r"\$\{[^}\n]*+\}")
 _CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": ""}
 #: The format of an export, by the quote around its digest: systemd, or python-dotenv and similar
 #: readers.
-_UNIT: dict[str, Quotes] = {
-    '"': Quotes(re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))
-}
-_DOTENV: dict[str, Quotes] = {
+_UNIT = {'"': Quotes(re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))}
+_DOTENV = {
     "'": Quotes(re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
     '"': Quotes(
         re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r"""\\([\\'"abfnrtv])""")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -142,8 +143,8 @@ def _read_command_line(
     path: str, program: Program, arguments: Sequence[Word], source: str
 ) -> list[ScriptSetting]:
     remaining = list(arguments)[::-1]  # the next argument is last, where it is removed fast
-    settings: list[ScriptSetting] = []
-    dotted: dict[str, list[ScriptSetting]] = {}
+    settings = []
+    dotted = defaultdict(list)
     appended: dict[str, ScriptSetting] = {}
     if program.positional and remaining and not remaining[-1].text.startswith("-"):
         first = remaining.pop()
@@ -157,7 +158,7 @@ def _read_command_line(
         values = given.values or _take_values(record, given, remaining)
         if given.path:
             setting = _build_argument(path, program, argument, given.name, values, given.path)
-            dotted.setdefault(given.written, []).append(setting)
+            dotted[given.written].append(setting)
         elif values and (given.name in program.tables or _is_json(record, values[0])):
             settings += _read_table_argument(path, program, given.name, values[0], source, argument)
         else:
@@ -448,7 +449,7 @@ def read_file_table(path: str, program: Program, table: Node) -> Iterator[Script
 
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
     """Yield the settings of a file as those of the arguments into which the program turns it."""
-    words: list[Word] = []
+    words = []
     for key, node in table.pairs or ():
         written = program.spell_argument(str(key.value))
         name, is_on = program.find_flag(f"--{written}") or (written, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.preset_draft import Draft
@@ -74,9 +75,9 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
     lines are plain exports, and no line between them may read the variables.
     """
     lines = Lines(data)
-    names_of_line: dict[int, set[str]] = {}
+    names_of_line = defaultdict(set)
     for setting in draft.carried:
-        names_of_line.setdefault(setting.line, set()).add(setting.name)
+        names_of_line[setting.line].add(setting.name)
     edits = [
         lines.build_cut(line, line, _read_export(path, lines, line, names))
         for line, names in sorted(names_of_line.items())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from npuprof.model import NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
@@ -190,17 +191,13 @@ class ReadAhead:
                 error = failure
             self._ahead, self._contents = {}, {}
             for commit in batch:
-                for changes in commit.changes.values():
-                    self._note_old_versions(changes)
+                for change in chain.from_iterable(commit.changes.values()):
+                    if change.was and change.old:
+                        self._ahead.setdefault(change.was, []).append(change.old.oid)
             yield from batch
             size = min(4 * size, _MOST_AHEAD) if batch else 0
         if error:
             raise error
-
-    def _note_old_versions(self, changes: list[FileChange]) -> None:
-        for change in changes:
-            if change.was and change.old:
-                self._ahead.setdefault(change.was, []).append(change.old.oid)
 
     def read_content(self, name: str, oid: str) -> bytes:
         """Return the content of the file of a preset, by blob id. Raises NpuprofError."""
@@ -267,7 +264,7 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
     """Return git's comparison of two commits, and the previous folder of most store files."""
     output = repository.git.run_command("-c", "diff.renameLimit=4000", *_COMPARISON, old, new)
     raw = output.split(b"\0")
-    counts: dict[bytes, int] = {}  # of moved store files, by previous folder
+    counts = Counter[bytes]()  # of moved store files, by previous folder
     store = Layout(repository.prefix)
     # a rename is ":MODES OIDS R100", the old path, the new path
     for line, was, now in zip(raw, raw[1:], raw[2:], strict=False):
@@ -281,7 +278,7 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
             and (b"/" + was).endswith(b"/" + name)
         ):
             folder = was.removesuffix(name)
-            counts[folder] = counts.get(folder, 0) + 1
+            counts[folder] += 1
     best = max(counts, key=lambda folder: counts[folder], default=None)
     return TreeComparison(os.fsdecode(best) if best is not None else None, raw)
 

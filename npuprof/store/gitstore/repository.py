@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable
 
 from npuprof.model import TYPE_CHECKING, NpuprofError, Origin, Record, build_error, did_you_mean
@@ -442,7 +443,7 @@ def find_former_names(
         *layout.pathspecs,
     )
     current = {name: name for name in names}  # today's name, by the name at the commit
-    former: dict[str, list[FormerName]] = {}
+    former = defaultdict(list)
     for record in listed.split(b"\1")[1:]:
         commit, *fields = record.split(b"\0")  # status, old path, new path, status, ...
         for old_path, new_path in zip(fields[1::3], fields[2::3], strict=False):
@@ -451,5 +452,5 @@ def find_former_names(
             if old and new and new in current:
                 name = current.pop(new)
                 current[old] = name
-                former.setdefault(name, []).append(FormerName(old, commit.decode()))
+                former[name].append(FormerName(old, commit.decode()))
     return former

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
@@ -321,9 +322,9 @@ class Reachability:
             stdin=join_lines(starts).encode(),
         )
         masks: dict[str, int] = {}
-        own: dict[str, int] = {}
+        own = defaultdict[str, int](int)
         for bit, tip in enumerate(tips):
-            own[tip] = own.get(tip, 0) | 1 << bit
+            own[tip] |= 1 << bit
         for line in listed.decode().splitlines():
             oid, *parents = line.split(" ")
             mask = own.get(oid, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import starmap
 from typing import Any
 
 from npuprof.document import Document, parse_document
@@ -219,7 +220,7 @@ def _is_entry(entry: Any) -> bool:
         if not isinstance(text, str) or not re.fullmatch(form, text):
             return False
     versions = entry.get("versions", {})
-    if not isinstance(versions, dict) or not all(_is_pin(*pin) for pin in versions.items()):
+    if not isinstance(versions, dict) or not all(starmap(_is_pin, versions.items())):
         return False
     # a merged or forged lock could name a local program or an option of git
     if find_url_fault(entry["url"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
@@ -23,11 +24,11 @@ def parse_manifest(raw: bytes) -> dict[str, set[str]]:
 
     While a copy is replaced, those of the old and the new one.
     """
-    listed: dict[str, set[str]] = {}
+    listed = defaultdict(set)
     for line in raw.decode(errors="surrogateescape").splitlines():
         path, _, digest = line.rpartition(" ")
         if is_plain_name(path):
-            listed.setdefault(path, set()).add(digest)
+            listed[path].add(digest)
     return listed
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 import tomlkit
 
@@ -139,10 +139,10 @@ class ProjectFiles:
 
     def list_references(self) -> dict[str, set[str]]:
         """Return the references of readable presets: ``NAME[@VERSION]`` by source name."""
-        by_source: dict[str, set[str]] = {}
+        by_source = defaultdict(set)
         for parent in self.iterate_references():
             source, _, preset = parent.reference.partition(":")
-            by_source.setdefault(source, set()).add(preset)
+            by_source[source].add(preset)
         return by_source
 
     def find_reference(self, source: str, reference: str) -> Origin | None:
@@ -216,7 +216,7 @@ def _edit_sources(document: tomlkit.TOMLDocument, changed: Mapping[str, TomlTabl
 
     if "sources" not in document:
         document["sources"] = tomlkit.table(is_super_table=True)
-    tables: Any = document["sources"]
+    tables = document["sources"]
     for name, values in changed.items():
         if values is None:
             tables.pop(name, None)

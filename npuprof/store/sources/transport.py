@@ -225,7 +225,7 @@ def _listen(process: subprocess.Popen[bytes], line: Line, show: ShowProgress) ->
     assert process.stdout is not None, "start_git_talk opens a pipe"
     assert process.stderr is not None, "start_git_talk opens a pipe"
     messages, answer = _Messages(show), bytearray()
-    consumers: dict[int, Callable[[bytes], None]] = {
+    consumers = {
         process.stderr.fileno(): messages.add,
         process.stdout.fileno(): answer.extend,
     }
