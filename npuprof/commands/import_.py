@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from npuprof import catalog
 from npuprof.commands.framework import Verb, arguments, flag, option
-from npuprof.commands.framework.parameters import COLOR, formats
+from npuprof.commands.framework.parameters import COLOR, PROGRAMS, formats
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Fields, Finding, NpuprofError, Place, build_error
@@ -23,6 +23,7 @@ from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.file_discovery import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
+from npuprof.scripts.lint.program_faults import judge_programs
 from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_draft import Draft, Note
@@ -32,6 +33,7 @@ from npuprof.scripts.preset_text import (
     find_passed_over,
     select_section,
 )
+from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.reading import (
     ImportedFile,
     ScriptSetting,
@@ -104,6 +106,7 @@ class Import(Verb):
     )
     force = flag("--force", text="Overwrite existing files")
     docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
+    programs = PROGRAMS
     strict = flag(
         "--strict", text="Exit with 1 if a setting is not carried over or fails the checks"
     )
@@ -216,7 +219,7 @@ class _Scripts:
         users = self._read_files()
         self._name_presets()
         self.nothing = self._explain_nothing(users)
-        self._judge_presets()
+        self._format_presets()
         self.problems += [
             *(problem for file in self.files for problem in file.problems),
             *self.bad,
@@ -232,6 +235,7 @@ class _Scripts:
         imported = []
         folders = [path for path in verb.files if os.path.isdir(path)]
         modules = open_modules(folders)
+        programs = Programs(folders, verb.programs)
         found = find_script_files(verb.files, self.problems, with_blocks=False, with_docs=verb.docs)
         for file, data in read_script_files(list(found)):
             named = file in self._named
@@ -260,6 +264,8 @@ class _Scripts:
         for script in joined:
             with isolate_faults(script.file, self.faults):
                 drafts = build_drafts(exclude_passed(script), folders, verb.take_defaults)
+                findings = [finding for draft in drafts for finding in judge_draft(draft)]
+                self.bad += judge_programs(script, findings, programs)
                 passed_over = (
                     ""
                     if any(not setting.commented for setting in script.settings)
@@ -298,8 +304,8 @@ class _Scripts:
                 )
         return drop_empty(reasons)
 
-    def _judge_presets(self) -> None:
-        """Check the presets, and format those to write.
+    def _format_presets(self) -> None:
+        """Format the presets to write.
 
         Presets that cause an internal error are dropped.
         """
@@ -307,10 +313,8 @@ class _Scripts:
         self.drafts = []
         for draft in drafts:
             with isolate_faults(draft.file, self.faults):
-                findings = judge_draft(draft)
                 if draft.settings and self._verb.format == "toml" and not self._verb.base:
                     self.texts[draft.name] = format_draft(draft)
-                self.bad += findings
                 self.drafts.append(draft)
 
     def build_fields(self) -> Fields:

@@ -163,6 +163,19 @@ def test_a_place_is_offered_what_it_takes(
     assert [argument for argument in absent if argument in found] == []
 
 
+def test_arguments_of_programs_in_the_current_folder_are_offered(folder: Path) -> None:
+    (folder / "train.py").write_text(
+        "import argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--lora-rank', '-r', type=int)\n"
+        "parser.parse_args()\n"
+    )
+    (folder / "other.py").write_text("from train import parser\nparser.add_argument('--more')\n")
+    assert list_candidates("set bert args.") == ["args.lora-rank=", "args.-r="]
+    assert list_candidates("unset bert args.lo") == ["args.lora-rank"]
+    assert "megatron.num-layers=" in list_candidates("set bert megatron.num-l")
+
+
 def list_words_before(names: tuple[str, ...], name: str, parameter: Parameter) -> list[str]:
     """Return a command line up to the value of a parameter."""
     if parameter.flags:

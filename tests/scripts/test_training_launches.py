@@ -365,6 +365,8 @@ FOUND: dict[str, tuple[str, list[str]]] = {
     "verl": ("python -m verl.trainer.main_ppo x=1", ["x"]),
     "variables of the catalogue": ("export HCCL_BUFFSIZE=200\npython t.py --x 1", ["x"]),
     "no evidence": ("python tool.py --x 1", []),
+    # Ascend/ModelZoo-PyTorch, PyTorch/built-in/rl/MAPPO_for_PyTorch/onpolicy/scripts
+    "many arguments": ("python t.py --a 1 --b 2 --c 3 --d 4 --e 5", [*"abcde"]),
     "a launcher that is only shown": ("echo torchrun t.py --x 1", []),
     "no script": ("torchrun --help", []),
     "no program in Python": ("torchrun --no-python run.sh --x 1", []),
@@ -407,6 +409,15 @@ UNKNOWN: dict[str, tuple[str, dict[str, str]]] = {
     "another value in a function": (
         'A="--x 1"\nset_it() { A="--x 2"; }\nset_it\ntorchrun t.py $A',
         {"$A": "depends on $A"},
+    ),
+    # Ascend/ModelZoo-PyTorch, PyTorch/contrib/cv/others/Cross-Scale-Non-Local-Attention/test
+    "a loop with an expression": (
+        "for((I=0;I<8;I++));\ndo\ntorchrun t.py --rank_id $I --y 2\ndone",
+        {"rank_id": "depends on $I", "y": ""},
+    ),
+    "a number that an expression changes": (
+        "((I=1))\n((I++))\ntorchrun t.py --x $I",
+        {"x": "depends on $I"},
     ),
     "a variable that read changes": (
         'A="--x 1"\nread A\ntorchrun t.py $A',

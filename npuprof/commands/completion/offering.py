@@ -218,7 +218,21 @@ def _list_catalogue(cursor: Cursor) -> Iterator[Candidate]:
     for section in SECTIONS:
         prefix = "" if section == "options" else f"{section}."
         yield from offer(catalog.record_names(section), prefix)
+    if cursor.current.startswith("args."):
+        yield from _list_program_flags()
     yield from offer(_load_variables(cursor), "env.")
+
+
+def _list_program_flags() -> Iterator[Candidate]:
+    """Yield the arguments that programs in the current folder define, each in its own file."""
+    from npuprof.scripts.programs.finding import Programs
+
+    programs = Programs((), ())
+    for name in sorted(os.listdir()):
+        if name.endswith(".py") and (parser := programs.read_own_parser(name)):
+            for flag, argument in parser.flags.items():
+                if "--help" not in argument.flags:
+                    yield f"args.{flag.removeprefix('--')}", f"defined in {argument.where}"
 
 
 def _load_variables(cursor: Cursor) -> TeamVariables:

@@ -13,8 +13,21 @@ from npuprof import catalog
 from npuprof.catalog.programs import find_program
 from npuprof.checks.store import StoreReport
 from npuprof.checks.view import Fault
-from npuprof.document.keys import format_full_key, format_short_value
-from npuprof.model import LIKELY, Finding, NpuprofError, did_you_mean, find_nearest_names
+from npuprof.document.keys import (
+    format_full_key,
+    format_key_path,
+    format_short_value,
+    list_table_leaves,
+    parse_key,
+)
+from npuprof.model import (
+    LIKELY,
+    Finding,
+    NpuprofError,
+    TomlTable,
+    did_you_mean,
+    find_nearest_names,
+)
 from npuprof.resolve.config import Config
 from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.programs.finding import Programs
@@ -29,7 +42,7 @@ _ALIKE = 0.85
 _MOST_MARKS = 3
 #: Findings by the names of other releases, which the parser of the program knows better.
 _BY_CATALOGUE = (
-    *("NP202", "NP203", "NP212", "NP216", "NP404", "NP405"),
+    *("NP202", "NP203", "NP212", "NP216", "NP217", "NP404", "NP405"),
     *("NP3339", "NP3340", "NP3341", "NP3342"),
 )
 _EXPECTED = {"int": "a whole number", "float": "a number"}
@@ -107,7 +120,7 @@ def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[st
                     fault.message,
                     fault.why,
                     fault.hint,
-                    config.origin(key),
+                    config.origin(*(parse_key(key) or (key, ()))),
                     key,
                     (preset.name,),
                     severity=fault.severity,
@@ -138,6 +151,24 @@ def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, l
                 for parser in own
             ]
             yield format_full_key(program.section, name), found[0] if all(found) else []
+    yield from _iterate_override_faults(sections["verl"], programs)
+
+
+def _iterate_override_faults(
+    table: TomlTable, programs: Programs
+) -> Iterator[tuple[str, list[Fault]]]:
+    """Yield the overrides that some configurations judge, as ``_iterate_faults`` does."""
+    leaves = {".".join(path): path for path, _ in list_table_leaves(table)}
+    overrides = {".".join(path): value for path, value in list_table_leaves(table)}
+    configs = programs.list_configs(overrides) if table else []
+    if not configs or not all(config.complete for config in configs):
+        return
+    # the command may name another configuration
+    how = {} if "--config-name" in overrides else LIKELY
+    for name, (first, *tail) in leaves.items():
+        found = [_find_override_faults(config, name, overrides) for config in configs]
+        faults = [fault._replace(**how) for fault in found[0]] if all(found) else []
+        yield format_key_path(format_full_key("verl", first), tuple(tail)), faults
 
 
 def _iterate_flags(name: str, value: Any) -> Iterator[tuple[str, Any]]:

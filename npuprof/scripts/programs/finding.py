@@ -33,6 +33,10 @@ class Programs:
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, read_parser))
 
+    def read_own_parser(self, path: str) -> Parser | None:
+        """Return the parser of a program if its file defines one: those of others take longer."""
+        return self.read_parser(path) if b"ArgumentParser" in self._modules.read(path) else None
+
     def find(self, file: str, script: str, module: str) -> str:
         """Return the file of a program that a script starts, empty if it is not found."""
         if module:
@@ -63,10 +67,18 @@ class Programs:
 
     def list_parsers(self) -> list[Parser]:
         """Return the parsers of the named programs, and of those in the named folders."""
+        return list(filter(None, map(self.read_parser, self._list_named())))
+
+    def list_configs(self, overrides: Mapping[str, Any]) -> list[HydraConfig]:
+        """Return the configurations of Hydra of the same programs."""
+        files = self._list_named()
+        return list(filter(None, (self.read_config(file, overrides) for file in files)))
+
+    def _list_named(self) -> list[str]:
         files = list(self._programs)
         for top in filter(os.path.isdir, self._programs):
             files += [os.path.join(top, name) for name in sorted(os.listdir(top))]
-        return list(filter(None, map(self.read_parser, filter(_is_python, files))))
+        return [*filter(_is_python, files)]
 
     def read_config(self, path: str, overrides: Mapping[str, Any]) -> HydraConfig | None:
         """Return the configuration of a program of Hydra, None if it is not read."""

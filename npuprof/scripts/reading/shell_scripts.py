@@ -78,6 +78,8 @@ _DEFAULT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^${}`]*)\}")
 #: Commands that may export a variable.
 _EXPORTS = frozenset(("export", "declare", "typeset"))
 _GONE = "it is gone with the process of its own that sets it"
+#: A program without a launcher has as many arguments if it is one to train.
+_MANY_ARGUMENTS = 5
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that are always true.
@@ -270,7 +272,8 @@ class _ShellReader:
         #: of the items of arrays, by their file and position
         self.conditions: dict[tuple[str, int, int], Branches] = {}
         self.steps: list[Step] = []
-        #: programs without a launcher: they count beside variables that the catalogue knows
+        #: programs without a launcher: they count beside variables that the catalogue knows, or
+        #: with many arguments
         self.unlaunched: list[tuple[StartedProgram, list[ScriptSetting]]] = []
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
@@ -287,8 +290,9 @@ class _ShellReader:
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
-        if any(setting.surface == "env" and setting.key for setting in self.settings):
-            for record, arguments in self.unlaunched:
+        has_known = any(setting.surface == "env" and setting.key for setting in self.settings)
+        for record, arguments in self.unlaunched:
+            if has_known or len(arguments) >= _MANY_ARGUMENTS:
                 self.settings += arguments
                 self.other_records.append(record)
         unexported = [
@@ -734,7 +738,8 @@ class _ShellReader:
         if self.homes.setdefault(name, self.function) != self.function:
             self.homes[name] = None
         self.values.pop(name, None)
-        if is_appended and not before:
+        # two parentheses begin an expression
+        if (is_appended and not before) or len(self.command.shells) > 1:
             return
         kept = before.words if before else []
         words = kept + words if is_appended else words

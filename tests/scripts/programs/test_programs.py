@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,49 @@ def test_check_judges_presets_by_named_programs(tmp_path: Path, run: Run) -> Non
     assert result.out.count('"code"') == 2
     assert '"NP202"' in result.out
     assert "has no argument --hiden-size" in result.out
+
+
+@pytest.mark.parametrize("where", ["tree", "named"])
+def test_import_judges_arguments_by_their_program(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    tree.mkdir()
+    outside.mkdir()
+    ((tree if where == "tree" else outside) / "train.py").write_text(PROGRAM)
+    line = "torchrun train.py --num-layers 2 --hiden-size 4 --schedule cosin --train-iters 5"
+    (tree / "run.sh").write_text(f"{line}\n")
+    monkeypatch.chdir(tree)
+    assert run("import", "run.sh", "-o", "first.toml").err.count("NP203") == (where == "tree")
+    done = run("import", "run.sh", "-o", "second.toml", "--programs", str(outside))
+    assert done.code == 0
+    assert "has no argument --hiden-size" in done.err
+    assert "error NP203: --schedule cosin is none of its choices" in done.err.replace('"', "")
+    assert "num-layers = 2" in (tree / "second.toml").read_text()
+    assert run("import", "run.sh", "--programs", str(outside), "--strict").code == 1
+
+
+@pytest.mark.parametrize(("named", "severity"), [(True, "error"), (False, "warning")])
+def test_check_judges_overrides_by_a_named_program(
+    tmp_path: Path, run: Run, named: bool, severity: str
+) -> None:
+    (tmp_path / "ppo.py").write_text(
+        "import hydra\n@hydra.main(config_path='conf', config_name='ppo')\ndef main(c): pass\n"
+    )
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/ppo.yaml").write_text("actor:\n  rank: 1\n  steps: 3\nmine: {n: 1}\n")
+    (tmp_path / "profiles").mkdir()
+    # the command may name another configuration, unless the preset does
+    name = '"--config-name" = "ppo"\n' if named else ""
+    settings = 'actor.rank = 2\nactor.rnk = 3\n"+actor.steps" = 3\n"+actor.new" = 3\nmine.n = 1\n'
+    (tmp_path / "profiles/a.toml").write_text(f"[profile]\n\n[verl]\n{name}{settings}")
+    store = str(tmp_path / "profiles")
+    result = run("check", "--store", store, "--programs", str(tmp_path), "--format", "json")
+    found = json.loads(result.out)["findings"]
+    assert [(each["key"], each["code"], each["severity"]) for each in found] == [
+        ("verl.actor.rnk", "NP212", severity),
+        ('verl."+actor".steps', "NP203", severity),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
             words = [word for word in command if ASSIGNMENT.match(word.text)]
         for name, word in list_assignments(words):
             is_appended = not word.text.startswith(f"{name}=")
-            is_uncertain = word.items or depth or command.join or is_appended
+            is_nested = depth or len(command.shells) > 1  # two parentheses begin an expression
+            is_uncertain = word.items or is_nested or command.join or is_appended
             values.setdefault(name, []).append(None if is_uncertain else word.value)
     known: dict[str, str] = {}
     for name, (value, *more) in values.items():  # in text order
