@@ -28,7 +28,7 @@ from npuprof.scripts.python.loops import (
 )
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.scopes import Binding, Scope, iterate_statements, statement_blocks
-from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS, is_main_test
+from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
 from npuprof.scripts.steps import count_steps
 
 #: What a file or function contains that has to do with a parser.
@@ -217,7 +217,6 @@ class _Reader:
                         self._add_gap("the parser is not followed", statement, scope)
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     inside = [Scope(statement, scope)]
-                    self._read_wrapped(inside[0])
                 case ast.For(target, iterated):
                     bound = unroll_loop(target, iterated, scope)
                     inside = [scope.with_bound(names) for names in bound] or inside
@@ -280,14 +279,6 @@ class _Reader:
             reader.gaps.append(f"{library} may have other options")
         self._arguments += reader.arguments
         self._gaps.update(dict.fromkeys(reader.gaps))
-
-    def _read_wrapped(self, scope: Scope) -> None:
-        """Read the class of the configuration with which draccus calls a function."""
-        assert not isinstance(scope.node, ast.Module)
-        for decorator in map(write_source, scope.node.decorator_list):
-            if decorator.startswith("draccus.wrap(") and isinstance(scope.node, FUNCTIONS):
-                classes = [each.annotation for each in scope.node.args.args[:1]]
-                self._read_class(classes, scope, "draccus", decorator == "draccus.wrap()")
 
     def _read_options(self, node: ast.Call, scope: Scope) -> None:
         """Read the options with which a parser is created."""

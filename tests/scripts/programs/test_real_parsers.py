@@ -564,9 +564,8 @@ class Config:
     optimizer: Optimizer = field(default_factory=Optimizer)
     num_steps: int = 3
     use_ema: bool = False
-@draccus.wrap()
-def main(config: Config):
-    print(config)
+def main():
+    print(draccus.parse(Config))
 if __name__ == "__main__":
     main()
 """
