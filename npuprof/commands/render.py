@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from npuprof import renderers
 from npuprof.catalog.releases import list_frameworks
@@ -18,7 +19,14 @@ from npuprof.commands.resolving import (
     print_omitted_count,
     resolve_checked,
 )
-from npuprof.model import Finding, NpuprofError, build_error, build_usage_error, select_errors
+from npuprof.model import (
+    Finding,
+    NpuprofError,
+    Place,
+    build_error,
+    build_usage_error,
+    select_errors,
+)
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
 from npuprof.report import Answer, output
@@ -31,6 +39,7 @@ from npuprof.system.files import is_stream, read_file_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.json_tree import Edit
     from npuprof.renderers.outputs import OutputFiles
     from npuprof.store.outputs import Outputs
 
@@ -71,6 +80,11 @@ class Render(ResolvingVerb):
     )
     no_check = NO_CHECK
     strict = STRICT_SECTIONS
+    base = option(
+        "--base",
+        metavar="FILE",
+        text="Merge over FILE: what the preset does not set stays as it is, in order and format",
+    )
     inline = flag("--inline", text="Print only the lines to paste, without a function")
     force = flag(
         "--force", text="Overwrite files that npuprof did not write or that were edited by hand"
@@ -100,6 +114,7 @@ class Render(ResolvingVerb):
         config = resolve_checked(self, to, self.no_check)
         target = renderers.load_target(to)
         rendered = target.render(config, self.inline)
+        rendered, changes = self._merge(to, config, rendered)
         print_omitted_count(rendered.left_out, self.strict)
         if self.check is not None:
             # a script with blocks is compared block by block; a rendered file as a whole
@@ -108,7 +123,7 @@ class Render(ResolvingVerb):
                 from npuprof.scripts.injection import check_blocks
 
                 return check_blocks([self.check], Injector(self.store, trusting=True), self.spec)
-            return _compare_with_file(self.check, config, to, rendered)
+            return _compare_with_file(self.check, config, to, rendered, changes)
         _print_notes(rendered)
         if self.output is None or self.output == "-" or is_stream(self.output):
             # standard output takes one text: each file is headed by its name
@@ -121,9 +136,35 @@ class Render(ResolvingVerb):
             return Answer(rendered.text)
         from npuprof.renderers.placing import write_rendered_files
 
-        written = write_rendered_files(self.output, target.file, rendered, self.force)
+        code = _find_code(self.output, to)
+        in_place = self.base and os.path.exists(code) and os.path.samefile(self.base, code)
+        force = self.force or bool(in_place)
+        written = write_rendered_files(self.output, target.file, rendered, force)
         start = _list_start(rendered, os.path.dirname(written[0]) or ".")
         return Answer(notes=(f"wrote {', '.join(written)}", *start))
+
+    def _merge(
+        self, to: str, config: Config, rendered: renderers.Rendered
+    ) -> tuple[renderers.Rendered, list[str] | None]:
+        """Return rendered files merged over an installed one, and how that differs.
+
+        With ``check``, the checked file is the installed one. None for targets that do not merge.
+        """
+        target = renderers.load_target(to)
+        if target.find_edits is None:
+            if self.base:
+                hint = "omit --base, or name the target of an installed JSON file with --to"
+                raise build_usage_error(f"{target.file} is not merged over another file", hint)
+            return rendered, None
+        path = self.base if self.check is None else _find_code(self.check, to)
+        if not path:
+            return rendered, []
+        from npuprof.document.json_tree import apply_edits
+
+        text = _read_installed(path)
+        edits = target.find_edits(config, text)
+        rendered = rendered._replace(text=apply_edits(text, edits))
+        return rendered, [_describe_edit(path, text, edit) for edit in edits]
 
     def _follow_header(self, path: str) -> str:
         """Return the target of a file; its context is taken over, except for named values."""
@@ -178,7 +219,17 @@ class Render(ResolvingVerb):
 
     def _require_plain(self) -> None:
         """Raise NpuprofError for parameters that an output has in npuprof.toml."""
-        parameters = ("spec", "to", "output", "inline", "cann", "product", "frameworks", "axes")
+        parameters = (
+            "spec",
+            "to",
+            "output",
+            "base",
+            "inline",
+            "cann",
+            "product",
+            "frameworks",
+            "axes",
+        )
         if any(getattr(self, name) for name in (*parameters, "mixin", "set_", "unset")):
             what = f"--all takes presets, targets and contexts from {FILE} only"
             raise build_usage_error(what, "omit the other parameters, or --all")
@@ -230,6 +281,33 @@ class Render(ResolvingVerb):
         return Answer("".join(lines), (*notes, *over), int(bool(wrong or over)))
 
 
+def _read_installed(path: str) -> str:
+    """Return the text of an installed JSON file. Raises NpuprofError."""
+    from npuprof.document.json_tree import find_json_error, read_json_tree
+
+    text = ""
+    try:
+        text = read_file_content(path, "name the installed file").decode()
+        line, column, reason = find_json_error(text) or (0, 0, "")
+    except (UnicodeDecodeError, RecursionError) as error:
+        line, column, reason = 0, 0, str(error)
+    if not reason and read_json_tree(text)[0].pairs is None:
+        reason = "it is not an object"
+    if reason:
+        what, why = f"{path} is not JSON: {reason}", "Nothing can be merged over it."
+        where = Place(path, line, column)
+        raise build_error("NP835", what, why, "correct it, or name another file", where=where)
+    return text
+
+
+def _describe_edit(path: str, text: str, edit: Edit) -> str:
+    """Return how an installed file differs from a preset."""
+    line = text.count("\n", 0, edit.start) + 1
+    there = text[edit.start : edit.end] or "not set"
+    wanted = edit.text if edit.end > edit.start else "set"
+    return f"{path}:{line}: {'.'.join(map(str, edit.path))} is {there}, and {wanted} in the preset"
+
+
 def _print_notes(rendered: renderers.Rendered, prefix: str = "") -> None:
     for note in rendered.notes:
         output.print_note(f"{prefix}not in this target: {note}")
@@ -258,8 +336,17 @@ def _find_code(path: str, to: str) -> str:
     return os.path.join(path, renderers.load_target(to).file) if os.path.isdir(path) else path
 
 
-def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.Rendered) -> Answer:
-    """Report whether a rendered file and its sidecar files are up to date."""
+def _compare_with_file(
+    path: str,
+    config: Config,
+    to: str,
+    rendered: renderers.Rendered,
+    changes: Sequence[str] | None,
+) -> Answer:
+    """Report whether a rendered file and its sidecar files are up to date.
+
+    ``changes`` are the differences of an installed file, which may be alone.
+    """
     from npuprof.renderers.outputs import compare_with_files
     from npuprof.system.writing import read_known_file
 
@@ -271,8 +358,11 @@ def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.R
     notes = [
         f"{file} differs from the content in the preset"
         for file, sidecar in states.items()
-        if not sidecar.current
+        if not sidecar.current and not (changes is not None and sidecar.missing)
     ]
+    if changes is not None:
+        notes += changes
+        return Answer(None, tuple(notes), int(bool(notes)))
     if state.foreign:
         notes.append(f"{path} was not rendered by npuprof, or has lost its header")
     if state.edited:

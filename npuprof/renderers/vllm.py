@@ -37,7 +37,8 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
 
     Raises NpuprofError for unfit values.
     """
-    body = format_config_file(config)
+    body = _format_config_file(config)
+    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
     # [env] and the preset's identity
     variables, notes = collect_env_variables(config, None, ".", with_options=False)
     exports = format_clear_and_export_lines(config, "bash", variables)
@@ -46,17 +47,11 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
         body if inline else add_render_header(config, "vllm", body, files),
         files,
         tuple(notes),
-        start=f". DIR/env.sh && {format_launch(config, 'DIR')}",
+        start=f". DIR/env.sh && vllm serve {model}--config DIR/config.yaml",
     )
 
 
-def format_launch(config: Config, folder: str) -> str:
-    """Return the command that starts vLLM with the file in a folder."""
-    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
-    return f"vllm serve {model}--config {folder}/config.yaml"
-
-
-def format_config_file(config: Config) -> str:
+def _format_config_file(config: Config) -> str:
     """Return ``config.yaml`` without a header. Raises NpuprofError for unfit values."""
     arguments = config.shared_sections["vllm"]
     additional = config.shared_sections["vllm_ascend"]

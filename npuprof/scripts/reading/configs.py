@@ -15,6 +15,13 @@ from npuprof.model import Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading.config_files import (
+    find_config_section,
+    mentions_config_file,
+    move_nodes,
+    read_broken_file,
+    read_config_table,
+)
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.program_arguments import NO_NAME
 from npuprof.scripts.reading.recipes import (
@@ -45,6 +52,7 @@ from npuprof.scripts.script_records import (
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
+    Site,
     UnreadLines,
     find_line_starts,
     find_position,
@@ -87,18 +95,31 @@ def mentions_config(data: bytes) -> bool:
         or not _encoded_names().isdisjoint(split_words(data))
         or program_arguments.mentions_program(data)
         or program_arguments.mentions_arguments(data)
+        or mentions_config_file(data)
     )
 
 
 def import_json(path: str, text: str) -> ImportedFile:
     """Return the content of a JSON file."""
     problems: list[Finding] = []
-    tree = parse_json(path, text, problems)
-    return (
-        _import_documents(path, text, [tree])
-        if tree
-        else ImportedFile(path, problems=tuple(problems))
-    )
+    tree = _parse_json_text(path, text, problems)
+    if tree is None:
+        return ImportedFile(path, problems=tuple(problems))
+    imported = _import_documents(path, text, [tree])
+    return imported._replace(problems=(*problems, *imported.problems))
+
+
+def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | None:
+    """Return the tree of a JSON text, that of a broken one only if it has a section's settings."""
+    faults: list[Finding] = []
+    tree = parse_json(path, text, faults)
+    if tree is None and mentions_config_file(text.encode(errors="replace")):
+        broken, found = read_broken_file(path, text)
+        if any(map(find_config_section, iterate_tables([broken]))):
+            problems += found
+            return broken
+    problems += faults
+    return tree
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
@@ -109,6 +130,14 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     pairs = [pair for table in iterate_tables(documents) for pair in table.pairs or ()]
     for key, node in pairs:
+        if node.is_text and "{" in node.value and mentions_config_file(node.value.encode()):
+            source, (line, _) = _find_source(node, text)
+            count_steps(line)
+            tree = _parse_json_text(path, "\n" * (line - 1) + source, problems)
+            if tree and line == node.line:
+                move_nodes(tree, node.position)
+            documents += [tree] if tree else []
+            continue
         is_certain = key.value == "runtimeEnvYAML"  # in a job or service of KubeRay
         if not node.is_text or not (is_certain or _may_be_arguments(node.value)):
             continue
@@ -117,7 +146,8 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         count_steps(line)
         placed = "\n" * (line - 1) + source
         documents += parse_yaml(path, placed, problems if is_certain else []) or []
-    return _import_documents(path, text, documents)._replace(problems=tuple(problems))
+    imported = _import_documents(path, text, documents)
+    return imported._replace(problems=(*problems, *imported.problems))
 
 
 def _may_be_arguments(text: str) -> bool:
@@ -127,12 +157,12 @@ def _may_be_arguments(text: str) -> bool:
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
     records: list[Record] = []
+    reader = _LaunchReader(path, text)
     if documents and documents[0].text("schema").startswith("npuprof."):
         # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
     else:
         places = {}
-        reader = _LaunchReader(path, text)
         for place, node in iterate_collections(documents):
             places[id(node)] = place
             reader.read_table(place, node)
@@ -146,7 +176,13 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
             settings += _find_named_options(path, table) if id(table) not in handled else []
     settings.sort(key=attrgetter("line", "column"))
     return ImportedFile(
-        path, tuple(settings), text=text, other_records=tuple(records), declarative=True
+        path,
+        tuple(settings),
+        tuple(reader.sites),
+        tuple(reader.problems),
+        text,
+        tuple(records),
+        declarative=True,
     )
 
 
@@ -161,10 +197,22 @@ class _LaunchReader:
         lowered = text.lower()
         self._named = {program.section for program in load_programs() if program.section in lowered}
         self._other = _NOWHERE  #: the path of the last table about another server
+        self._whole = _NOWHERE  #: the path of the last table that was read as a whole
+        self.sites: list[Site] = []
+        self.problems: list[Finding] = []
 
     def read_table(self, place: str, node: Node) -> None:
         """Read a table or list: its fields, commands, texts and lists of arguments."""
         count_steps(len(node.pairs or node.items or ()))
+        if place.startswith(self._whole):
+            return
+        if section := find_config_section(node):
+            self._whole = place
+            settings, sites, problems = read_config_table(self.path, section, node)
+            self._add(place, settings)
+            self.sites += [site._replace(scope=f"{site.scope} {place}") for site in sites]
+            self.problems += problems
+            return
         self.unread.update(name.line for name in list_setting_names(node))
         if not place.startswith(self._other):
             self._other = _NOWHERE
@@ -194,9 +242,11 @@ class _LaunchReader:
             scope = setting.scope
             if setting.surface in ("env", OTHER):
                 scope = f"<process>:{place}"
-            elif find_program(setting.surface):
+            elif find_program(setting.surface) or setting.surface in catalog.list_file_sections():
                 scope = f"{scope} {place}"
-                if not setting.reason and (found := _VARIABLE.search(str(setting.value))):
+                is_text = find_program(setting.surface) or isinstance(setting.value, str)
+                found = _VARIABLE.search(str(setting.value)) if is_text else None
+                if not setting.reason and found:
                     setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
             self.settings.append(setting._replace(command=place, scope=scope))
 

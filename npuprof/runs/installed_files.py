@@ -1,0 +1,61 @@
+"""Installed JSON files with the settings of a section, such as ``config.json``, as profiles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from npuprof.catalog import find_file_section
+from npuprof.document import Document
+from npuprof.document.json_tree import Node, find_json_error, read_json_tree
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, Path, Place, build_error
+from npuprof.system import decode_safely
+from npuprof.system.files import read_plain_file
+
+
+class _InstalledDocument(Document):
+    """An installed file, whose values have the places of its tree."""
+
+    __slots__ = ("tree",)
+
+    def __init__(self, path: str, text: str, data: dict[str, Any]) -> None:
+        super().__init__(path, path, text, data)
+        self.tree = read_json_tree(text)[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _InstalledDocument, (self.source, self.text, self.data)
+
+    def locate_path(self, path: Path) -> tuple[int, int]:
+        """Return line and column of a value, or of what it is in."""
+        node: Node | None = self.tree
+        found = (0, 0)
+        for part in path[1:]:
+            items = node.items or [] if node else []
+            is_item = isinstance(part, int) and part < len(items)
+            node = items[part] if is_item else node.find(part) if node else None
+            found = node.position if node else found
+        return found
+
+
+def is_installed_file(path: str, head: bytes | None) -> bool:
+    """Return whether a path is that of a JSON file with settings, by its first bytes."""
+    return path.endswith(".json") and bool(head and find_file_section(decode_safely(head)))
+
+
+def read_installed_file(path: str, unread: list[Finding] | None) -> Profile:
+    """Return the settings of a file. Raises NpuprofError."""
+    text = decode_safely(read_plain_file(path))
+    line, column, reason = find_json_error(text) or (0, 0, "")
+    if reason:
+        where = Place(path, line, column)
+        why = "Its program stops at it."
+        raise build_error("NP835", f"{path} is not JSON: {reason}", why, "correct it", where=where)
+    table = json.loads(text, object_pairs_hook=_drop_null)
+    data = {find_file_section(text): table}
+    return Profile(_InstalledDocument(path, text, data), key=f"installed:{path}")
+
+
+def _drop_null(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in pairs if value is not None}

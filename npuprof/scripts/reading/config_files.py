@@ -1,0 +1,168 @@
+"""JSON files with the settings of a section, such as ``config.json`` of MindIE, and their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from npuprof import catalog
+from npuprof.catalog import build_finding
+from npuprof.document.json_tree import find_json_error, read_json_tree
+from npuprof.model import Finding, Place
+from npuprof.scripts.grouping import group_by
+from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
+from npuprof.scripts.reading.trees import Node, iterate_tables
+from npuprof.scripts.script_records import Position, ScriptSetting, Site
+
+_Path = tuple[str, ...]
+#: The minimum number of known keys and tables in a file, and in a block of a guide.
+_IN_FILE, _IN_GUIDE = 3, 2
+
+
+_TWO_CAPITALS = re.compile(r"[a-z][A-Z].*[A-Z]")
+
+
+@cache
+def _index_names() -> dict[str, set[tuple[str, _Path]]]:
+    """Return section and path of the tables in which files have a name."""
+    index: dict[str, set[tuple[str, _Path]]] = {}
+    for section in catalog.load_sections().values():
+        for name in section.names if section.file_tables else ():
+            parts = tuple(name.split("."))
+            for end, part in enumerate(parts):
+                index.setdefault(part, set()).add((section.name, parts[:end]))
+    return index
+
+
+@cache
+def _compile_mentions(in_guide: bool) -> re.Pattern[bytes]:
+    sections = catalog.load_sections().values()
+    names = [name for section in sections for name in section.file_tables]
+    names += [f'"{name}"' for name in _index_names()] if in_guide else []
+    return re.compile("|".join(map(re.escape, names)).encode())
+
+
+def mentions_config_file(data: bytes, in_guide: bool = False) -> bool:
+    """Return whether a file names a table of such files; a guide any key of them."""
+    return _compile_mentions(in_guide).search(data) is not None
+
+
+def find_config_section(table: Node) -> str:
+    """Return the section whose settings a table has, with most of its keys; empty for others."""
+    section = catalog.find_file_section([str(key.value) for key, _ in table.pairs or ()])
+    return section if section and _is_known(section, table, _IN_FILE) else ""
+
+
+def _is_known(section: str, table: Node, least: int) -> bool:
+    """Return whether a table has at least some keys of a section, and most are."""
+    leaves = [leaf.path for leaf in list_table_leaves(section, (), table)]
+    tables = {path[:end] for path in leaves for end in range(1, len(path))}
+    known = [path for path in leaves if catalog.list_settings_below(section, ".".join(path))]
+    groups = [path for path in tables if catalog.list_settings_below(section, ".".join(path))]
+    return len(known) * 2 >= len(leaves) and len(known) + len(groups) >= least
+
+
+def read_config_table(
+    path: str, section: str, table: Node
+) -> tuple[list[ScriptSetting], list[Site], list[Finding]]:
+    """Return the settings of a table, its site if nothing is left out, and keys that count twice.
+
+    The scope has a section and the line of the table.
+    """
+    scope = f"{section}@{table.line}"
+    problems = list(_drop_doubles(path, section, table))
+    leaves = list_table_leaves(section, (), table)
+    settings = [item._replace(scope=scope) for item in read_leaves(path, section, leaves)]
+    is_open = any(node.is_open for node in _iterate_nodes(table))
+    site = Site(scope, section, *table.position, closed=True)
+    return settings, [] if is_open else [site], problems
+
+
+def move_nodes(node: Node, position: Position) -> None:
+    """Give a value and all in it one position: that of the text that has it."""
+    for each in _iterate_nodes(node):
+        for key in (each, *(key for key, _ in each.pairs or ())):
+            key.line, key.column = position
+
+
+def _iterate_nodes(node: Node) -> Iterator[Node]:
+    """Yield a value and all values in it."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += [value for _, value in found.pairs or ()] + (found.items or [])
+
+
+def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
+    """Yield a finding for each key that a table has twice, and keep the last one."""
+    title = catalog.load_sections()[section].title
+    for table in iterate_tables([root]):
+        for name, pairs in group_by(table.pairs or (), lambda pair: pair[0].value).items():
+            for key, value in pairs[:-1]:
+                if table.pairs is not None:
+                    table.pairs.remove((key, value))
+                what = f"{name} is in this table twice, again in line {pairs[-1][0].line}"
+                why = f"{title} takes the last one, and ignores this one."
+                where = Place(path, *key.position)
+                yield build_finding("NP836", what, why, "remove one of them", where=where)
+
+
+def read_broken_file(path: str, text: str) -> tuple[Node, list[Finding]]:
+    """Return the tree of an invalid JSON text, and its faults: comments, and the first other."""
+    tree, comments = read_json_tree(text)
+    faults = [(*comment.position, "a comment, which JSON has none of") for comment in comments[:1]]
+    for comment in reversed(comments):
+        blank = re.sub(r"[^\n]", " ", text[comment.start : comment.end])
+        text = text[: comment.start] + blank + text[comment.end :]
+    error = find_json_error(text)
+    # a parser of a stream stops at the end of the first value
+    if error and error[2] != "Extra data":
+        faults.append(error)
+    why = "Its program stops at a file that is not JSON."
+    return tree, [
+        build_finding(
+            "NP835",
+            f"the file is not JSON: {reason[0].lower()}{reason[1:]}",
+            why,
+            "remove the comments" if "comment" in reason else "correct it",
+            where=Place(path, line, column),
+        )
+        for line, column, reason in faults
+    ]
+
+
+def find_config_part(text: str) -> tuple[str, Node] | None:
+    """Return the section of a block of a guide, and its table from the top; None for others.
+
+    A block may have only a part of a file.
+    """
+    tree, _ = read_json_tree(text)
+    names = [str(key.value) for key, _ in tree.pairs or ()]
+    places = [place for name in names for place in _index_names().get(name, ())]
+    for place in sorted(set(places), key=lambda place: (-places.count(place), place)):
+        section, path = place
+        whole = _wrap(section, path, tree)
+        own = [name for name in names if place in _index_names().get(name, ())]
+        is_certain = len(own) > 2 or any(map(_TWO_CAPITALS.search, own))
+        if len(own) > 1 and len(own) * 2 >= len(names) and is_certain:
+            return section, whole
+        if _is_known(section, whole, _IN_GUIDE + len(path)):
+            return section, whole
+    return None
+
+
+def _wrap(section: str, path: Iterable[str], table: Node) -> Node:
+    """Return a table of a section in the tables around it."""
+    names = [*path]
+    while names:
+        record = catalog.find_setting(section, ".".join(names))
+        outer, value = Node(*table.position), table
+        if record and record.kind == "list":
+            value = Node(*table.position)
+            value.items = [table]
+        outer.pairs = [(Node(*table.position, names.pop()), value)]
+        outer.is_open = True
+        table = outer
+    return table
