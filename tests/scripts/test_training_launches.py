@@ -16,7 +16,9 @@ import pytest
 from npuprof.model import Context
 from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.lint import check_script
+from npuprof.scripts.lint.program_faults import judge_programs
 from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.reading.file_kinds import import_script
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
@@ -464,6 +466,63 @@ def test_a_file_that_a_command_names_is_read(command: str, tmp_path: Path) -> No
     run.write_text(f"{command.replace('a.yaml', 'other.yaml')}\n")
     imported = import_script(str(run), run.read_bytes(), modules=open_modules([str(tmp_path)]))
     assert list_arguments(imported)[0].reason == "names a file that is not in the tree"
+
+
+def test_a_table_of_flags_is_a_launch() -> None:
+    """As tests/functional_tests/test_cases/*/model_config.yaml of NVIDIA/Megatron-LM has it."""
+    text = """\
+ENV_VARS:
+  CUDA_DEVICE_MAX_CONNECTIONS: 1
+MODEL_ARGS:
+  --tensor-model-parallel-size: 2
+  --num-layers: 12
+  --micro-batch-size: 4
+  --sequence-parallel: true
+  --save: ${CHECKPOINT_SAVE_PATH}
+  --hierarchical-context-parallel-sizes: 2 4
+"""
+    imported = import_script("model_config.yaml", text.encode())
+    found = [(each.line, each.key, each.value) for each in imported.settings]
+    assert found == [
+        (2, "env.CUDA_DEVICE_MAX_CONNECTIONS", "1"),
+        (4, "megatron.tensor-model-parallel-size", 2),
+        (5, "megatron.num-layers", 12),
+        (6, "megatron.micro-batch-size", 4),
+        (7, "megatron.sequence-parallel", True),
+        (8, "megatron.save", None),
+        (9, "megatron.hierarchical-context-parallel-sizes", [2, 4]),
+    ]
+    (finding,) = check_script(
+        import_script("a.yaml", text.replace(": 2\n", ": 1\n").encode()), Context()
+    )
+    assert (finding.code, finding.line, finding.certainty) == ("NP3336", 7, "likely")
+
+
+def test_a_file_of_arguments_is_judged_by_the_parser_of_its_program(tmp_path: Path) -> None:
+    """The misspelt name is that of hiyouga/LLaMA-Factory, commit 955396e8a."""
+    home = tmp_path / "src" / "llamafactory"
+    home.mkdir(parents=True)
+    (home / "__init__.py").write_text("")
+    (home / "launcher.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from transformers import HfArgumentParser\n"
+        "@dataclass\nclass Arguments:\n"
+        "    stage: str\n    cutoff_len: int\n    use_v1_kernels: bool\n"
+        "    finetuning_type: str = 'lora'\n"
+        "HfArgumentParser(Arguments).parse_args_into_dataclasses()\n"
+    )
+    recipe = tmp_path / "examples" / "lora.yaml"
+    recipe.parent.mkdir()
+    lines = ["stage: sft", "finetuning_type: lora", "cutoff_len: long", "use_kernels: true"]
+    recipe.write_text("\n".join(lines))
+    imported = import_script(str(recipe), recipe.read_bytes())
+    programs = Programs([str(tmp_path)])
+    found = judge_programs(imported, check_script(imported, Context()), programs)
+    assert [(each.code, each.line, each.severity) for each in found] == [
+        ("NP202", 3, "error"),
+        ("NP212", 4, "error"),
+    ]
+    assert "use_v1_kernels" in found[1].hint
 
 
 def test_arguments_without_a_parser_are_neither_checked_nor_found_wrong() -> None:

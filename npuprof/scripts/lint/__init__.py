@@ -112,10 +112,7 @@ def check_script(
     # a release that is not named, or newer than all known ones, may have further names
     uncertain = _list_uncertain_axes(context)
     findings = [
-        finding
-        if limit_severity(finding.code, finding.severity, finding.key, uncertain)
-        == finding.severity
-        else finding._replace(**LIKELY)
+        finding._replace(**LIKELY) if _is_uncertain(finding, uncertain) else finding
         for finding in findings
         if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
     ]
@@ -127,6 +124,15 @@ def check_script(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
+
+
+def _is_uncertain(finding: Finding, uncertain: set[str]) -> bool:
+    """Return whether a fault may be none in an unknown release, or in a fork of a program."""
+    program = find_program(finding.key.partition(".")[0])
+    if program is not None and not program.starts and program.section in uncertain:
+        return finding.severity != "info"
+    limited = limit_severity(finding.code, finding.severity, finding.key, uncertain)
+    return limited != finding.severity
 
 
 def _list_uncertain_axes(context: Context) -> set[str]:

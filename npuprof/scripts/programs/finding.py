@@ -28,8 +28,8 @@ class Programs:
         self._programs = [os.path.normpath(each) for each in programs]
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
-        tops = [_find_top(each) for each in (*folders, os.curdir)]
-        self._modules = open_modules([*tops, *roots], roots=roots)
+        self._tops = [*(_find_top(each) for each in (*folders, os.curdir)), *self._programs]
+        self._modules = open_modules([*self._tops, *roots], roots=roots)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, read_parser))
 
@@ -49,7 +49,10 @@ class Programs:
         return next(filter(_is_python, below), "")
 
     def _find_module(self, file: str, module: str) -> str:
-        tops = [file, *(os.path.join(top, "program.py") for top in self._programs)]
+        homes = [
+            os.path.normpath(os.path.join(top, home)) for top in self._tops for home in ("", "src")
+        ]
+        tops = [file, *(os.path.join(home, "program.py") for home in homes)]
         names = (f"{module}.__main__", module)
         found = [self._modules.locate(top, name, 0) for top in tops for name in names]
         package, *rest = module.split(".")
@@ -100,4 +103,5 @@ def _find_top(folder: str) -> str:
     """Return the top of a program's tree: its repository, else the current folder above it."""
     here = os.getcwd()
     above = here if is_below(os.path.realpath(folder), here) else folder
-    return find_repository_top(folder) or above
+    top = find_repository_top(folder) or above
+    return os.path.relpath(top) if is_below(top, here) else top

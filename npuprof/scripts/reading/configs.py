@@ -14,7 +14,7 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
-from npuprof.scripts.reading import program_arguments
+from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.config_files import (
     find_config_section,
     mentions_config_file,
@@ -53,6 +53,7 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
     ScriptValue,
     Site,
+    StartedProgram,
     UnreadLines,
     find_line_starts,
     find_position,
@@ -96,6 +97,7 @@ def mentions_config(data: bytes) -> bool:
         or program_arguments.mentions_program(data)
         or program_arguments.mentions_arguments(data)
         or mentions_config_file(data)
+        or training_launches.mentions_training(data)
     )
 
 
@@ -171,7 +173,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         variables, handled = find_container_settings(path, documents, places, launched)
         settings += variables
         unread = reader.unread.difference(setting.line for setting in settings)
-        records = [UnreadLines(frozenset(unread))]
+        records = [*reader.started, UnreadLines(frozenset(unread))]
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
     settings.sort(key=attrgetter("line", "column"))
@@ -193,6 +195,7 @@ class _LaunchReader:
         self.path = path
         self.text = text
         self.settings: list[ScriptSetting] = []
+        self.started: list[StartedProgram] = []
         self.unread: set[int] = set()  #: the lines of possible arguments and variables
         lowered = text.lower()
         self._named = {program.section for program in load_programs() if program.section in lowered}
@@ -220,6 +223,14 @@ class _LaunchReader:
             self._other = place
         is_file = place.count("/") == 2
         may_be_table = is_file or self._other == _NOWHERE
+        if words := _list_flag_words(node):
+            self._add(place, training_launches.read_flags(self.path, words))
+            return
+        started = training_launches.find_file_program(self.path, node) if is_file else None
+        if started:
+            self.started.append(started._replace(scope=f"{started.scope} {place}"))
+            self._add(place, program_arguments.read_file(self.path, "args", node, started.scope))
+            return
         found = find_table_program(place, node, is_file) if may_be_table else None
         if found:  # a table of arguments
             settings = [*program_arguments.read_file_table(self.path, *found)]
@@ -305,6 +316,19 @@ class _LaunchReader:
             is_only = len(groups) == 1 and not name.endswith(".")
             at = place if is_only else f"{place}{spell_segment(name.rstrip('.'))}/"
             self._add(at, program_arguments.read_arguments(self.path, program, words, ""))
+
+
+def _list_flag_words(table: Node) -> list[Word]:
+    """Return the flags of a table that has nothing else, with their values; else nothing."""
+    words = []
+    for key, value in table.pairs or ():
+        if not str(key.value).startswith("--"):
+            return []
+        words.append(Word(*key.position, (key.value,)))
+        is_alone = value.value is True or value.is_null
+        parts = [] if is_alone else str(value.value).split() if value.is_plain else ["..."]
+        words += [Word(*value.position, tuple(split_references(part, _VARIABLE))) for part in parts]
+    return words
 
 
 def _list_words(items: Iterable[Node]) -> list[Word]:

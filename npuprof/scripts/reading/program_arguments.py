@@ -491,13 +491,17 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
     yield from _read_command_line(path, program, words, "")
 
 
-def _read_file(path: str, section: str, table: Node) -> Iterator[ScriptSetting]:
-    """Yield the settings of a file of arguments of a section."""
+def read_file(path: str, section: str, table: Node, scope: str = "") -> Iterator[ScriptSetting]:
+    """Yield the settings of a file of arguments of a section, in a scope."""
     program = find_program(section)
     if program is not None and program.config:
         return read_file_table(path, program, table)
     leaves = list_table_leaves(section, (), table)
-    return (setting for setting in read_leaves(path, section, leaves) if not setting.reason)
+    return (
+        setting._replace(scope=scope)
+        for setting in read_leaves(path, section, leaves)
+        if not setting.reason
+    )
 
 
 def follow_files(
@@ -519,7 +523,7 @@ def follow_files(
         if not documents:
             rest.append(setting)
             continue
-        for of_file in _read_file(file, setting.surface, documents[0]):
+        for of_file in read_file(file, setting.surface, documents[0]):
             yield of_file.with_location(call=setting.position)._replace(
                 scope=setting.scope, branches=setting.branches
             )

@@ -15,6 +15,7 @@ from npuprof.document.keys import format_key_segment
 from npuprof.model import Record
 from npuprof.scripts.reading.program_arguments import NO_FILE
 from npuprof.scripts.reading.shells.expansion import split_words
+from npuprof.scripts.reading.trees import Node
 from npuprof.scripts.script_records import (
     HERE,
     PLACEHOLDER,
@@ -34,7 +35,7 @@ _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
     rb"|accelerate launch|ray job submit|llamafactory-cli|swift (?:sft|pt|rlhf))\b"
-    rb"|-m verl\.|--tensor-model-parallel-size\b"
+    rb"|-m verl\.|--tensor-model-parallel-size\b|\b(?:finetuning_type|cutoff_len)\b"
 )
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
@@ -99,11 +100,7 @@ def read_start(
     start = _find_program(words, source)
     if start is None:
         return None
-    marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
-    flags = {word.text.partition("=")[0] for word in start.arguments}
-    section = "megatron" if len(marks & flags) >= _MOST_MARKS else "args"
-    if start.module.startswith("verl."):
-        section = "verl"
+    section = "verl" if start.module.startswith("verl.") else _find_section(start.arguments)
     scope = f"{section}@{first.line}"
     read = _read_overrides if section == "verl" else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
@@ -114,6 +111,30 @@ def read_start(
     record = StartedProgram(scope, script, start.module, location, frozenset(lines))
     settings = [_build(path, scope, *row) for row in read(section, [*start.arguments])]
     return record, settings, start.is_launched or section != "args"
+
+
+def read_flags(path: str, words: Sequence[Word]) -> list[ScriptSetting]:
+    """Return the settings of the flags of a program that is not named beside them."""
+    section = _find_section(words)
+    scope = f"{section}@{words[0].line}"
+    return [_build(path, scope, *row) for row in _read_flags(section, [*words])]
+
+
+def _find_section(words: Sequence[Word]) -> str:
+    """Return the section of a program's arguments, by their flags."""
+    marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
+    flags = {word.text.partition("=")[0] for word in words}
+    return "megatron" if len(marks & flags) >= _MOST_MARKS else "args"
+
+
+def find_file_program(path: str, table: Node) -> StartedProgram | None:
+    """Return the start of the program in Python of which a file has the arguments as keys."""
+    names = {str(key.value) for key, _ in table.pairs or ()}
+    for module, marks in catalog.load_built_part("launchers")["files"].items():
+        if len(names.intersection(marks)) >= _MOST_MARKS:
+            location = ScriptLocation(path, *table.position)
+            return StartedProgram(f"args@{table.line}", "", module, location, frozenset())
+    return None
 
 
 def _name_program(word: Word) -> str:
