@@ -136,10 +136,7 @@ class Render(ResolvingVerb):
             return Answer(rendered.text)
         from npuprof.renderers.placing import write_rendered_files
 
-        code = _find_code(self.output, to)
-        in_place = self.base and os.path.exists(code) and os.path.samefile(self.base, code)
-        force = self.force or bool(in_place)
-        written = write_rendered_files(self.output, target.file, rendered, force)
+        written = write_rendered_files(self.output, target.file, rendered, self.force)
         start = _list_start(rendered, os.path.dirname(written[0]) or ".")
         return Answer(notes=(f"wrote {', '.join(written)}", *start))
 
@@ -159,9 +156,12 @@ class Render(ResolvingVerb):
         path = self.base if self.check is None else _find_code(self.check, to)
         if not path:
             return rendered, []
-        from npuprof.document.json_tree import apply_edits
+        from npuprof.document.json_tree import apply_edits, find_json_fault
 
-        text = _read_installed(path)
+        raw = read_file_content(path, "name the installed file")
+        if fault := find_json_fault(path, raw):
+            raise NpuprofError(fault)
+        text = raw.decode()
         edits = target.find_edits(config, text)
         rendered = rendered._replace(text=apply_edits(text, edits))
         return rendered, [_describe_edit(path, text, edit) for edit in edits]
@@ -279,25 +279,6 @@ class Render(ResolvingVerb):
         if wrong:
             notes.append(f"renew them: npuprof render --all{' --force' if force else ''}")
         return Answer("".join(lines), (*notes, *over), int(bool(wrong or over)))
-
-
-def _read_installed(path: str) -> str:
-    """Return the text of an installed JSON file. Raises NpuprofError."""
-    from npuprof.document.json_tree import find_json_error, read_json_tree
-
-    text = ""
-    try:
-        text = read_file_content(path, "name the installed file").decode()
-        line, column, reason = find_json_error(text) or (0, 0, "")
-    except (UnicodeDecodeError, RecursionError) as error:
-        line, column, reason = 0, 0, str(error)
-    if not reason and read_json_tree(text)[0].pairs is None:
-        reason = "it is not an object"
-    if reason:
-        what, why = f"{path} is not JSON: {reason}", "Nothing can be merged over it."
-        where = Place(path, line, column)
-        raise build_error("NP835", what, why, "correct it, or name another file", where=where)
-    return text
 
 
 def _describe_edit(path: str, text: str, edit: Edit) -> str:

@@ -11,16 +11,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from npuprof.model import Path, Record
+from npuprof.model import Finding, Path, Place, Record
 
 _TOKEN = re.compile(
     r"(?P<comment>//[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?)"
     r"|(?P<gap>\.{2,}+|\u2026++)|(?P<mark>[{}\[\]:,])"
-    r'|(?P<value>"(?:[^"\\\n]|\\.)*+"?|(?:(?!//|/\*|\#|\.\.)[^\s,:{}\[\]"\u2026])++|\S)'
+    r'|(?P<value>"(?:[^"\\\n]|\\.)*+"?|(?:(?!//|/\*|\#|\.\.)[^\s,:{}\[\]"\u2026\ufeff])++|[^\s\ufeff])'
 )
 _ELLIPSIS = re.compile(r"\.{3}|\u2026")
-#: The line end and indentation before a value.
-_INDENT = re.compile(r"(?:\r?\n)?[^\S\n]*\Z")
 
 
 class Node:
@@ -78,7 +76,7 @@ class Node:
         return node.value if node and isinstance(node.value, str) else ""
 
 
-def find_json_error(text: str) -> tuple[int, int, str] | None:
+def find_json_error(text: str | bytes) -> tuple[int, int, str] | None:
     """Return line, column and message of the first error in a JSON text; None if it is valid.
 
     Line and column are 0 for an error without a place. Raises RecursionError.
@@ -89,6 +87,19 @@ def find_json_error(text: str) -> tuple[int, int, str] | None:
         place = getattr(error, "lineno", 0), getattr(error, "colno", 0)
         return (*place, getattr(error, "msg", str(error)))
     return None
+
+
+def find_json_fault(path: str, text: str | bytes) -> Finding | None:
+    """Return the finding for a config file that is not a JSON object; None if it is one."""
+    try:
+        line, column, reason = find_json_error(text) or (0, 0, "")
+    except RecursionError:
+        line, column, reason = 0, 0, "it is nested too deeply"
+    if not reason and not isinstance(json.loads(text), dict):
+        reason = "it is not an object"
+    what, where = f"the file is not JSON: {reason}", Place(path, line, column)
+    fault = Finding("NP835", what, "Its program stops at it.", "correct it", where=where)
+    return fault if reason else None
 
 
 def read_json_tree(text: str) -> tuple[Node, list[Node]]:
@@ -206,15 +217,21 @@ def _edit_value(text: str, node: Node, path: Path, value: Any) -> Iterator[Edit]
                 last = node.items[-1]
                 yield _add(text, last.start, last.end, (*path, number), "", item)
     elif _sort(json.loads(text[node.start : node.end], strict=False)) != _sort(value):
-        before = text[text.rfind("\n", 0, node.start) + 1 : node.start]
-        indent = before[: len(before) - len(before.lstrip(" \t"))]
-        yield Edit(path, node.start, node.end, _format(value, f"\n{indent}"))
+        yield Edit(path, node.start, node.end, _format(value, _find_indent(text, node.start)[0]))
+
+
+def _find_indent(text: str, at: int) -> tuple[str, bool]:
+    """Return the line end and indentation of a line, and whether nothing else precedes ``at``."""
+    line = text.rfind("\n", 0, at) + 1
+    blank = text[line : at - len(text[line:at].lstrip())]
+    end = "\r\n" if text[line - 2 : line] == "\r\n" else "\n"
+    return f"{end}{blank}", bool(line) and line + len(blank) == at
 
 
 def _add(text: str, start: int, end: int, path: Path, name: str, value: Any) -> Edit:
     """Return the edit that adds a value after another one, which begins at ``start``."""
-    before = _INDENT.search(text, max(text.rfind("\n", 0, start) - 1, 0), start)
-    indent = before[0] if before and "\n" in before[0] else " "
+    indent, is_first = _find_indent(text, start)
+    indent = indent if is_first else " "
     return Edit(path, end, end, f",{indent}{name}{_format(value, indent)}")
 
 

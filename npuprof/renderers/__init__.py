@@ -309,6 +309,18 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     return build_setting_finding(config, "NP901", name, what, f"{why}.", hint)
 
 
+def require_json(config: Config, section: str, target: str) -> None:
+    """Raise NpuprofError for a value that JSON lacks: an infinite number, a date."""
+    import json
+
+    for name, value in config.shared_sections[section].items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            key = keys.format_full_key(section, name)
+            raise NpuprofError(build_unfit_finding(config, key, target)) from None
+
+
 def build_formless_finding(config: Config, key: str, target: str, why: str) -> Finding:
     """Return the finding for a value that the program of a target cannot be given."""
     what = f"{key} cannot be carried by the target {target}"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-from npuprof.document import keys
 from npuprof.document.json_tree import Edit, apply_edits, find_edits
-from npuprof.model import NpuprofError
-from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding
+from npuprof.renderers import Rendered, Target, add_render_header, require_json
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import format_clear_and_export_lines
 from npuprof.resolve.config import Config
@@ -34,15 +30,8 @@ def find_config_edits(config: Config, text: str) -> list[Edit]:
 
     Raises NpuprofError for unfit values.
     """
-    settings = config.shared_sections["mindie"]
-    for name, value in settings.items():
-        try:
-            # JSON has neither infinite numbers nor dates
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            key = keys.format_full_key("mindie", name)
-            raise NpuprofError(build_unfit_finding(config, key, "mindie")) from None
-    return find_edits(text, settings)
+    require_json(config, "mindie", "mindie")
+    return find_edits(text, config.shared_sections["mindie"])
 
 
 TARGETS = {

@@ -13,7 +13,7 @@ from npuprof.renderers import (
     Target,
     add_render_header,
     build_formless_finding,
-    build_unfit_finding,
+    require_json,
 )
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import (
@@ -56,13 +56,7 @@ def _format_config_file(config: Config) -> str:
     arguments = config.shared_sections["vllm"]
     additional = config.shared_sections["vllm_ascend"]
     for section in ("vllm", "vllm_ascend"):
-        for name, value in config.shared_sections[section].items():
-            try:
-                # JSON has neither infinite numbers nor dates
-                json.dumps(value, allow_nan=False)
-            except (TypeError, ValueError):
-                key = keys.format_full_key(section, name)
-                raise NpuprofError(build_unfit_finding(config, key, "vllm")) from None
+        require_json(config, section, "vllm")
     reads_false = _is_false_read(config)
     rows = {name: _list_rows(name, value, reads_false) for name, value in arguments.items()}
     problems = [

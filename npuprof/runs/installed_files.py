@@ -8,9 +8,9 @@ from typing import Any
 
 from npuprof.catalog import find_file_section
 from npuprof.document import Document
-from npuprof.document.json_tree import Node, find_json_error, read_json_tree
+from npuprof.document.json_tree import Node, find_json_fault, read_json_tree
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, Path, Place, build_error
+from npuprof.model import Finding, NpuprofError, Path
 from npuprof.system import decode_safely
 from npuprof.system.files import read_plain_file
 
@@ -29,14 +29,11 @@ class _InstalledDocument(Document):
 
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a value, or of what it is in."""
-        node: Node | None = self.tree
-        found = (0, 0)
-        for part in path[1:]:
-            items = node.items or [] if node else []
-            is_item = isinstance(part, int) and part < len(items)
-            node = items[part] if is_item else node.find(part) if node else None
-            found = node.position if node else found
-        return found
+        found, node = self.tree, self.tree.find(*path[1:2])
+        for part in path[2:]:
+            found = node or found
+            node = node.items[part] if node and node.items else found.find(part)
+        return (node or found).position
 
 
 def is_installed_file(path: str, head: bytes | None) -> bool:
@@ -46,13 +43,11 @@ def is_installed_file(path: str, head: bytes | None) -> bool:
 
 def read_installed_file(path: str, unread: list[Finding] | None) -> Profile:
     """Return the settings of a file. Raises NpuprofError."""
-    text = decode_safely(read_plain_file(path))
-    line, column, reason = find_json_error(text) or (0, 0, "")
-    if reason:
-        where = Place(path, line, column)
-        why = "Its program stops at it."
-        raise build_error("NP835", f"{path} is not JSON: {reason}", why, "correct it", where=where)
-    table = json.loads(text, object_pairs_hook=_drop_null)
+    raw = read_plain_file(path)
+    if fault := find_json_fault(path, raw):
+        raise NpuprofError(fault)
+    text = raw.decode()
+    table = json.loads(raw, object_pairs_hook=_drop_null)
     data = {find_file_section(text): table}
     return Profile(_InstalledDocument(path, text, data), key=f"installed:{path}")
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
-from npuprof.document.json_tree import find_json_error, read_json_tree
+from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.model import Finding, Place
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
@@ -16,11 +16,11 @@ from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.script_records import Position, ScriptSetting, Site
 
 _Path = tuple[str, ...]
-#: The minimum number of known keys and tables in a file, and in a block of a guide.
-_IN_FILE, _IN_GUIDE = 3, 2
+#: The minimum of known keys in a file, and in a block of a guide; those like maxSeqLen count twice.
+_IN_FILE, _IN_GUIDE = 4, 3
 
 
-_TWO_CAPITALS = re.compile(r"[a-z][A-Z].*[A-Z]")
+_TWO_CAPITALS = re.compile("[A-Z].*[A-Z]")
 
 
 @cache
@@ -51,16 +51,25 @@ def mentions_config_file(data: bytes, in_guide: bool = False) -> bool:
 def find_config_section(table: Node) -> str:
     """Return the section whose settings a table has, with most of its keys; empty for others."""
     section = catalog.find_file_section([str(key.value) for key, _ in table.pairs or ()])
-    return section if section and _is_known(section, table, _IN_FILE) else ""
+    return section if section and _is_of_section(section, (), table, _IN_FILE) else ""
 
 
-def _is_known(section: str, table: Node, least: int) -> bool:
-    """Return whether a table has at least some keys of a section, and most are."""
-    leaves = [leaf.path for leaf in list_table_leaves(section, (), table)]
-    tables = {path[:end] for path in leaves for end in range(1, len(path))}
-    known = [path for path in leaves if catalog.list_settings_below(section, ".".join(path))]
-    groups = [path for path in tables if catalog.list_settings_below(section, ".".join(path))]
-    return len(known) * 2 >= len(leaves) and len(known) + len(groups) >= least
+def _is_of_section(section: str, path: _Path, table: Node, least: int) -> bool:
+    """Return whether most keys of a table are of a section, and enough that few others have."""
+    names = [*_list_names(section, path, table)]
+    known = [name for name, is_known in names if is_known]
+    weight = len(known) + sum(map(bool, map(_TWO_CAPITALS.search, known)))
+    return weight >= least and len(known) * 2 >= len(names)
+
+
+def _list_names(section: str, path: _Path, node: Node) -> Iterator[tuple[str, bool]]:
+    """Yield the keys of a table, and whether the section has them there."""
+    for key, value in node.pairs or ():
+        inner = (*path, str(key.value))
+        below = catalog.list_settings_below(section, ".".join(inner))
+        yield inner[-1], bool(below)
+        for table in [value, *(value.items or [])] if len(below) > 1 else ():
+            yield from _list_names(section, inner, table)
 
 
 def read_config_table(
@@ -112,25 +121,23 @@ def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
 def read_broken_file(path: str, text: str) -> tuple[Node, list[Finding]]:
     """Return the tree of an invalid JSON text, and its faults: comments, and the first other."""
     tree, comments = read_json_tree(text)
-    faults = [(*comment.position, "a comment, which JSON has none of") for comment in comments[:1]]
-    for comment in reversed(comments):
+    faults = [
+        Finding(
+            "NP835",
+            "a comment in JSON",
+            "Its program stops at it.",
+            "remove it",
+            where=Place(path, *comment.position),
+        )
+        for comment in comments[:1]
+    ]
+    for comment in comments:
         blank = re.sub(r"[^\n]", " ", text[comment.start : comment.end])
         text = text[: comment.start] + blank + text[comment.end :]
-    error = find_json_error(text)
     # a parser of a stream stops at the end of the first value
-    if error and error[2] != "Extra data":
-        faults.append(error)
-    why = "Its program stops at a file that is not JSON."
-    return tree, [
-        build_finding(
-            "NP835",
-            f"the file is not JSON: {reason[0].lower()}{reason[1:]}",
-            why,
-            "remove the comments" if "comment" in reason else "correct it",
-            where=Place(path, line, column),
-        )
-        for line, column, reason in faults
-    ]
+    if (fault := find_json_fault(path, text)) and "Extra data" not in fault.message:
+        faults.append(fault)
+    return tree, faults
 
 
 def find_config_part(text: str) -> tuple[str, Node] | None:
@@ -141,15 +148,9 @@ def find_config_part(text: str) -> tuple[str, Node] | None:
     tree, _ = read_json_tree(text)
     names = [str(key.value) for key, _ in tree.pairs or ()]
     places = [place for name in names for place in _index_names().get(name, ())]
-    for place in sorted(set(places), key=lambda place: (-places.count(place), place)):
-        section, path = place
-        whole = _wrap(section, path, tree)
-        own = [name for name in names if place in _index_names().get(name, ())]
-        is_certain = len(own) > 2 or any(map(_TWO_CAPITALS.search, own))
-        if len(own) > 1 and len(own) * 2 >= len(names) and is_certain:
-            return section, whole
-        if _is_known(section, whole, _IN_GUIDE + len(path)):
-            return section, whole
+    for section, path in sorted(set(places), key=lambda place: (-places.count(place), place)):
+        if _is_of_section(section, path, tree, _IN_GUIDE):
+            return section, _wrap(section, path, tree)
     return None
 
 

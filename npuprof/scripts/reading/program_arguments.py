@@ -418,9 +418,10 @@ def _find_gap(node: Node) -> str:
     """Return why the value of a leaf is unknown, such as a list with an ellipsis; else empty."""
     if node.is_plain:
         return PLACEHOLDER if node.is_open else ""
-    is_hidden = node.is_open and not any(item.pairs for item in node.items or ())
-    reasons = [_find_gap(item) for item in node.items or () if item.pairs is None]
-    return "the text leaves out a part of it" if is_hidden or any(reasons) else ""
+    items = node.items or []
+    is_list = not any(item.pairs for item in items)
+    is_hidden = is_list and any(item.is_open for item in (node, *items))
+    return "the text leaves out a part of it" if is_hidden else ""
 
 
 def _list_places(path: tuple[str, ...], node: Node) -> Iterator[tuple[tuple[str, ...], Position]]:
