@@ -22,7 +22,6 @@ from npuprof.commands.resolving import (
 from npuprof.model import (
     Finding,
     NpuprofError,
-    Place,
     build_error,
     build_usage_error,
     select_errors,

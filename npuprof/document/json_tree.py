@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from npuprof.model import Finding, Path, Place, Record
 
+_TEXT = r'"(?:[^"\\\n]|\\.)*+'
 _TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?)"
-    r"|(?P<gap>\.{2,}+|\u2026++)|(?P<mark>[{}\[\]:,])"
-    r'|(?P<value>"(?:[^"\\\n]|\\.)*+"?|(?:(?!//|/\*|\#|\.\.)[^\s,:{}\[\]"\u2026\ufeff])++|[^\s\ufeff])'
+    r"(?P<comment>//[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?)|(?P<gap>\.{2,}+|\u2026++)"
+    rf'|(?P<key>{_TEXT}"(?=\s*:))|(?P<end>[}}\]])'
+    rf'|(?P<value>[{{\[]|{_TEXT}"?|(?:(?!//|/\*|\#|\.\.)[^\s,:{{}}\[\]"\u2026\ufeff])++|[^\s,:\ufeff])'
 )
-_ELLIPSIS = re.compile(r"\.{3}|\u2026")
+_ELLIPSIS = re.compile(r"\.{2}|\u2026")
 
 
 class Node:
@@ -110,63 +111,46 @@ def read_json_tree(text: str) -> tuple[Node, list[Node]]:
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     comments = []
     root = Node(1, 1)
-    nodes = [root]  # the open tables and lists, innermost last
-    levels: list[list[list[Node]]] = [[]]  # their keys and values
+    root.pairs, root.items = [], []
+    inside: list[tuple[Node, list[Node]]] = [(root, [])]  # what is open, each with the last key
     for token in _TOKEN.finditer(text):
-        written = token[0]
-        mark = written if token["mark"] else ""
-        if mark in ("}", "]"):
-            if len(nodes) > 1:
-                _close(nodes.pop(), levels.pop(), token.end())
-            continue
-        if mark == ":":
-            is_key = bool(levels[-1]) and len(levels[-1][-1]) == 1
-            nodes[-1].is_open |= not is_key
-            levels[-1] += [] if is_key else [[]]
-            levels[-1][-1].append(root)  # until its value is read
-            continue
-        if mark == ",":
-            continue
-        if token["gap"] or (token["comment"] and _ELLIPSIS.search(written)):
-            nodes[-1].is_open = True
-        if token["gap"]:
+        written, kind = token[0], token.lastgroup
+        outer, keys = inside[-1]
+        if kind == "end":
+            outer.end = token.end()
+            del inside[max(len(inside) - 1, 1) :]
             continue
         line = bisect_right(starts, token.start())
         node = Node(line, token.start() - starts[line - 1] + 1, is_text=written[0] == '"')
         node.start, node.end = token.span()
-        if token["comment"]:
-            comments.append(node)
+        if kind in ("comment", "gap"):
+            outer.is_open |= _ELLIPSIS.search(written) is not None
+            comments += [node] if kind == "comment" else []
             continue
-        if levels[-1] and levels[-1][-1][-1] is root:
-            levels[-1][-1][-1] = node
+        if written in ("{", "["):
+            node.pairs, node.items = ([], None) if written == "{" else (None, [])
         else:
-            levels[-1].append([node])
-        if mark:
-            nodes.append(node)
-            levels.append([])
-            node.value = mark
+            try:
+                node.value = json.loads(written, strict=False)
+            except ValueError:
+                node.value, node.is_open = written.strip('"'), True
+        if kind == "key":
+            keys[:] = [node]
             continue
-        try:
-            node.value = json.loads(written, strict=False)
-        except ValueError:
-            node.value, node.is_open = written.strip('"'), True
-    while nodes:
-        _close(nodes.pop(), levels.pop(), len(text))
-    only = root.items[0] if root.items and root.pairs is None else root
-    only.is_open |= root.is_open
-    return only, comments
-
-
-def _close(node: Node, level: list[list[Node]], end: int) -> None:
-    """Put what is in a table or list into its node."""
-    pairs = [(pair[0], pair[1]) for pair in level if len(pair) > 1 and pair[1].end]
-    items = [pair[0] for pair in level if len(pair) == 1]
-    if node.value == "[" or (not node.value and not pairs):
-        node.items = items
-    else:
-        node.pairs = [pair for pair in pairs if not _ELLIPSIS.match(str(pair[0].value))]
-    node.is_open |= len(level) > len(node.items or node.pairs or ())
-    node.value, node.end = None, end
+        if keys and outer.pairs is not None and not _ELLIPSIS.match(str(keys[0].value)):
+            outer.pairs.append((keys[0], node))
+        elif outer.items is not None:
+            outer.items.append(node)
+        else:
+            outer.is_open = True
+        keys.clear()
+        if not node.is_plain:
+            inside.append((node, []))
+    if root.items and not root.pairs:
+        root.items[0].is_open |= root.is_open
+        return root.items[0], comments
+    root.items = None
+    return root, comments
 
 
 class Edit(Record):
@@ -197,27 +181,25 @@ def apply_edits(text: str, edits: list[Edit]) -> str:
 
 
 def _edit_value(text: str, node: Node, path: Path, value: Any) -> Iterator[Edit]:
+    members: dict[Any, tuple[Node, Node]] = {}
+    items: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, Mapping) and node.pairs:
-        missing = {}
-        for name, item in value.items():
-            if found := node.find(name):
-                yield from _edit_value(text, found, (*path, name), item)
-            else:
-                missing[name] = item
-        key, last = node.pairs[-1]
-        colon = text[key.end : last.start]
-        separator = ": " if "\n" in colon else colon
-        for name, item in missing.items():
-            yield _add(text, key.start, last.end, (*path, name), f"{_dump(name)}{separator}", item)
+        members, items = {key.value: (key, each) for key, each in node.pairs}, value.items()
     elif _has_tables(value) and node.items:
-        for number, item in enumerate(value):
-            if number < len(node.items):
-                yield from _edit_value(text, node.items[number], (*path, number), item)
-            else:
-                last = node.items[-1]
-                yield _add(text, last.start, last.end, (*path, number), "", item)
+        members, items = dict(enumerate(zip(node.items, node.items))), enumerate(value)
     elif _sort(json.loads(text[node.start : node.end], strict=False)) != _sort(value):
         yield Edit(path, node.start, node.end, _format(value, _find_indent(text, node.start)[0]))
+    for name, item in items:
+        if name in members:
+            yield from _edit_value(text, members[name][1], (*path, name), item)
+            continue
+        key, last = list(members.values())[-1]
+        indent, is_first = _find_indent(text, key.start)
+        indent = indent if is_first else " "
+        colon = text[key.end : last.start]
+        label = f"{_dump(name)}{': ' if '\n' in colon else colon}" if node.pairs else ""
+        new = f",{indent}{label}{_format(item, indent)}"
+        yield Edit((*path, name), last.end, last.end, new)
 
 
 def _find_indent(text: str, at: int) -> tuple[str, bool]:
@@ -226,13 +208,6 @@ def _find_indent(text: str, at: int) -> tuple[str, bool]:
     blank = text[line : at - len(text[line:at].lstrip())]
     end = "\r\n" if text[line - 2 : line] == "\r\n" else "\n"
     return f"{end}{blank}", bool(line) and line + len(blank) == at
-
-
-def _add(text: str, start: int, end: int, path: Path, name: str, value: Any) -> Edit:
-    """Return the edit that adds a value after another one, which begins at ``start``."""
-    indent, is_first = _find_indent(text, start)
-    indent = indent if is_first else " "
-    return Edit(path, end, end, f",{indent}{name}{_format(value, indent)}")
 
 
 def _sort(value: Any) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from npuprof.catalog import find_file_section
 from npuprof.document import Document
-from npuprof.document.json_tree import Node, find_json_fault, read_json_tree
+from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Path
 from npuprof.system import decode_safely
@@ -47,10 +46,8 @@ def read_installed_file(path: str, unread: list[Finding] | None) -> Profile:
     if fault := find_json_fault(path, raw):
         raise NpuprofError(fault)
     text = raw.decode()
-    table = json.loads(raw, object_pairs_hook=_drop_null)
+    table = json.loads(
+        raw, object_pairs_hook=lambda pairs: {name: v for name, v in pairs if v is not None}
+    )
     data = {find_file_section(text): table}
     return Profile(_InstalledDocument(path, text, data), key=f"installed:{path}")
-
-
-def _drop_null(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in pairs if value is not None}

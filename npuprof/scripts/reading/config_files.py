@@ -10,7 +10,6 @@ from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.model import Finding, Place
-from npuprof.scripts.grouping import group_by
 from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
 from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.script_records import Position, ScriptSetting, Site
@@ -108,14 +107,14 @@ def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
     """Yield a finding for each key that a table has twice, and keep the last one."""
     title = catalog.load_sections()[section].title
     for table in iterate_tables([root]):
-        for name, pairs in group_by(table.pairs or (), lambda pair: pair[0].value).items():
-            for key, value in pairs[:-1]:
-                if table.pairs is not None:
-                    table.pairs.remove((key, value))
-                what = f"{name} is in this table twice, again in line {pairs[-1][0].line}"
+        last = {key.value: (key, value) for key, value in table.pairs or ()}
+        for key, _ in table.pairs or ():
+            if (again := last[key.value][0]) is not key:
+                what = f"{key.value} is in this table twice, again in line {again.line}"
                 why = f"{title} takes the last one, and ignores this one."
                 where = Place(path, *key.position)
                 yield build_finding("NP836", what, why, "remove one of them", where=where)
+        table.pairs = [*last.values()]
 
 
 def read_broken_file(path: str, text: str) -> tuple[Node, list[Finding]]:
