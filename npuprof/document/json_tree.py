@@ -186,7 +186,8 @@ def _edit_value(text: str, node: Node, path: Path, value: Any) -> Iterator[Edit]
     if isinstance(value, Mapping) and node.pairs:
         members, items = {key.value: (key, each) for key, each in node.pairs}, value.items()
     elif _has_tables(value) and node.items:
-        members, items = dict(enumerate(zip(node.items, node.items))), enumerate(value)
+        members = {at: (each, each) for at, each in enumerate(node.items)}
+        items = enumerate(value)
     elif _sort(json.loads(text[node.start : node.end], strict=False)) != _sort(value):
         yield Edit(path, node.start, node.end, _format(value, _find_indent(text, node.start)[0]))
     for name, item in items:
@@ -196,8 +197,8 @@ def _edit_value(text: str, node: Node, path: Path, value: Any) -> Iterator[Edit]
         key, last = list(members.values())[-1]
         indent, is_first = _find_indent(text, key.start)
         indent = indent if is_first else " "
-        colon = text[key.end : last.start]
-        label = f"{_dump(name)}{': ' if '\n' in colon else colon}" if node.pairs else ""
+        colon = text[key.end : last.start] if node.pairs else ""
+        label = f"{_dump(name)}{colon if colon.isprintable() else ': '}" if colon else ""
         new = f",{indent}{label}{_format(item, indent)}"
         yield Edit((*path, name), last.end, last.end, new)
 
