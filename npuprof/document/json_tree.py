@@ -85,8 +85,10 @@ def find_json_error(text: str | bytes) -> tuple[int, int, str] | None:
     try:
         json.loads(text)
     except ValueError as error:  # also for a number with too many digits, which has no place
-        place = getattr(error, "lineno", 0), getattr(error, "colno", 0)
-        return (*place, getattr(error, "msg", str(error)))
+        if not isinstance(error, json.JSONDecodeError):
+            return 0, 0, str(error)
+        is_comment = error.doc.startswith(("//", "/*", "#"), error.pos)
+        return error.lineno, error.colno, "JSON has no comments" if is_comment else error.msg
     return None
 
 
@@ -97,19 +99,18 @@ def find_json_fault(path: str, text: str | bytes) -> Finding | None:
     except RecursionError:
         line, column, reason = 0, 0, "it is nested too deeply"
     if not reason and not isinstance(json.loads(text), dict):
-        reason = "it is not an object"
+        reason = "it is no object"
     what, where = f"the file is not JSON: {reason}", Place(path, line, column)
     fault = Finding("NP835", what, "Its program stops at it.", "correct it", where=where)
     return fault if reason else None
 
 
-def read_json_tree(text: str) -> tuple[Node, list[Node]]:
-    """Return the tree of a JSON text, or of a part of one, and its comments.
+def read_json_tree(text: str) -> Node:
+    """Return the tree of a JSON text, or of a part of one.
 
-    Braces may be missing around the whole, or at its end.
+    Braces may be missing around the whole, or at its end. Values that are none are left out.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    comments = []
     root = Node(1, 1)
     root.pairs, root.items = [], []
     inside: list[tuple[Node, list[Node]]] = [(root, [])]  # what is open, each with the last key
@@ -125,7 +126,6 @@ def read_json_tree(text: str) -> tuple[Node, list[Node]]:
         node.start, node.end = token.span()
         if kind in ("comment", "gap"):
             outer.is_open |= _ELLIPSIS.search(written) is not None
-            comments += [node] if kind == "comment" else []
             continue
         if written in ("{", "["):
             node.pairs, node.items = ([], None) if written == "{" else (None, [])
@@ -133,7 +133,9 @@ def read_json_tree(text: str) -> tuple[Node, list[Node]]:
             try:
                 node.value = json.loads(written, strict=False)
             except ValueError:
-                node.value, node.is_open = written.strip('"'), True
+                outer.is_open = True
+                keys.clear()
+                continue
         if kind == "key":
             keys[:] = [node]
             continue
@@ -148,9 +150,9 @@ def read_json_tree(text: str) -> tuple[Node, list[Node]]:
             inside.append((node, []))
     if root.items and not root.pairs:
         root.items[0].is_open |= root.is_open
-        return root.items[0], comments
+        return root.items[0]
     root.items = None
-    return root, comments
+    return root
 
 
 class Edit(Record):
@@ -167,7 +169,7 @@ def find_edits(text: str, settings: Mapping[str, Any]) -> list[Edit]:
 
     Tables are merged key by key, and lists of tables item by item.
     """
-    edits = _edit_value(text, read_json_tree(text)[0], (), settings)
+    edits = _edit_value(text, read_json_tree(text), (), settings)
     return sorted(edits, key=lambda edit: edit.start)
 
 

@@ -21,7 +21,7 @@ class _InstalledDocument(Document):
 
     def __init__(self, path: str, text: str, data: dict[str, Any]) -> None:
         super().__init__(path, path, text, data)
-        self.tree = read_json_tree(text)[0]
+        self.tree = read_json_tree(text)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _InstalledDocument, (self.source, self.text, self.data)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
-from npuprof.document.json_tree import find_json_fault, read_json_tree
+from npuprof.document.json_tree import read_json_tree
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
-from npuprof.scripts.reading.trees import Node, iterate_tables
-from npuprof.scripts.script_records import Position, ScriptSetting, Site
+from npuprof.scripts.reading.trees import Node, iterate_collections, iterate_tables
+from npuprof.scripts.script_records import ImportedFile, Position, Site
 
 _Path = tuple[str, ...]
 #: The minimum of known keys in a file, and in a block of a guide; those like maxSeqLen count twice.
 _IN_FILE, _IN_GUIDE = 4, 3
-
-
 _TWO_CAPITALS = re.compile("[A-Z].*[A-Z]")
 
 
@@ -26,18 +25,17 @@ _TWO_CAPITALS = re.compile("[A-Z].*[A-Z]")
 def _index_names() -> dict[str, set[tuple[str, _Path]]]:
     """Return section and path of the tables in which files have a name."""
     index: dict[str, set[tuple[str, _Path]]] = {}
-    for section in catalog.load_sections().values():
-        for name in section.names if section.file_tables else ():
+    for section in catalog.list_file_sections():
+        for name in catalog.load_sections()[section].names:
             parts = tuple(name.split("."))
             for end, part in enumerate(parts):
-                index.setdefault(part, set()).add((section.name, parts[:end]))
+                index.setdefault(part, set()).add((section, parts[:end]))
     return index
 
 
 @cache
 def _compile_mentions(in_guide: bool) -> re.Pattern[bytes]:
-    sections = catalog.load_sections().values()
-    names = [name for section in sections for name in section.file_tables]
+    names = [*chain(*catalog.list_file_sections().values())]
     names += [f'"{name}"' for name in _index_names()] if in_guide else []
     return re.compile("|".join(map(re.escape, names)).encode())
 
@@ -71,36 +69,26 @@ def _list_names(section: str, path: _Path, node: Node) -> Iterator[tuple[str, bo
             yield from _list_names(section, inner, table)
 
 
-def read_config_table(
-    path: str, section: str, table: Node
-) -> tuple[list[ScriptSetting], list[Site], list[Finding]]:
+def read_config_table(path: str, section: str, table: Node, place: str = "") -> ImportedFile:
     """Return the settings of a table, its site if nothing is left out, and keys that count twice.
 
-    The scope has a section and the line of the table.
+    The scope has the section, the line of the table and its place.
     """
-    scope = f"{section}@{table.line}"
+    scope = f"{section}@{table.line} {place}"
     problems = list(_drop_doubles(path, section, table))
     leaves = list_table_leaves(section, (), table)
     settings = [item._replace(scope=scope) for item in read_leaves(path, section, leaves)]
-    is_open = any(node.is_open for node in _iterate_nodes(table))
-    site = Site(scope, section, *table.position, closed=True)
-    return settings, [] if is_open else [site], problems
+    is_whole = not any(node.is_open for _, node in iterate_collections([table]))
+    site = Site(scope, section, *table.position, closed=is_whole)
+    return ImportedFile(path, tuple(settings), (site,), tuple(problems))
 
 
-def move_nodes(node: Node, position: Position) -> None:
-    """Give a value and all in it one position: that of the text that has it."""
-    for each in _iterate_nodes(node):
-        for key in (each, *(key for key, _ in each.pairs or ())):
-            key.line, key.column = position
-
-
-def _iterate_nodes(node: Node) -> Iterator[Node]:
-    """Yield a value and all values in it."""
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        waiting += [value for _, value in found.pairs or ()] + (found.items or [])
+def move_nodes(root: Node, position: Position) -> None:
+    """Give all keys and values of a table one position: that of the text that has it."""
+    root.line, root.column = position
+    for _, table in iterate_collections([root]):
+        for node in (*(table.items or ()), *chain(*(table.pairs or ()))):
+            node.line, node.column = position
 
 
 def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
@@ -117,34 +105,12 @@ def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
         table.pairs = [*last.values()]
 
 
-def read_broken_file(path: str, text: str) -> tuple[Node, list[Finding]]:
-    """Return the tree of an invalid JSON text, and its faults: comments, and the first other."""
-    tree, comments = read_json_tree(text)
-    faults = [
-        Finding(
-            "NP835",
-            "a comment in JSON",
-            "Its program stops at it.",
-            "remove it",
-            where=Place(path, *comment.position),
-        )
-        for comment in comments[:1]
-    ]
-    for comment in comments:
-        blank = re.sub(r"[^\n]", " ", text[comment.start : comment.end])
-        text = text[: comment.start] + blank + text[comment.end :]
-    # a parser of a stream stops at the end of the first value
-    if (fault := find_json_fault(path, text)) and "Extra data" not in fault.message:
-        faults.append(fault)
-    return tree, faults
-
-
 def find_config_part(text: str) -> tuple[str, Node] | None:
     """Return the section of a block of a guide, and its table from the top; None for others.
 
     A block may have only a part of a file.
     """
-    tree, _ = read_json_tree(text)
+    tree = read_json_tree(text)
     names = [str(key.value) for key, _ in tree.pairs or ()]
     places = [place for name in names for place in _index_names().get(name, ())]
     for section, path in sorted(set(places), key=lambda place: (-places.count(place), place)):

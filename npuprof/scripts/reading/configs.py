@@ -10,8 +10,9 @@ from operator import attrgetter, itemgetter
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
+from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments, training_launches
@@ -19,7 +20,6 @@ from npuprof.scripts.reading.config_files import (
     find_config_section,
     mentions_config_file,
     move_nodes,
-    read_broken_file,
     read_config_table,
 )
 from npuprof.scripts.reading.kubernetes import find_container_settings
@@ -115,11 +115,14 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
     """Return the tree of a JSON text, that of a broken one only if it has a section's settings."""
     faults: list[Finding] = []
     tree = parse_json(path, text, faults)
-    if tree is None and mentions_config_file(text.encode(errors="replace")):
-        broken, found = read_broken_file(path, text)
-        if any(map(find_config_section, iterate_tables([broken]))):
-            problems += found
-            return broken
+    is_template = tree is None and _VARIABLE.search(text)
+    if tree is None and not is_template and mentions_config_file(text.encode(errors="replace")):
+        tree = read_json_tree(text)
+        if not any(map(find_config_section, iterate_tables([tree]))):
+            tree = None
+        # a parser of a stream stops at the end of the first value
+        elif fault := find_json_fault(path, text):
+            faults = [] if "Extra data" in fault.message else [fault]
     problems += faults
     return tree
 
@@ -211,10 +214,10 @@ class _LaunchReader:
             return
         if section := find_config_section(node):
             self._whole = place
-            settings, sites, problems = read_config_table(self.path, section, node)
-            self._add(place, settings)
-            self.sites += [site._replace(scope=f"{site.scope} {place}") for site in sites]
-            self.problems += problems
+            imported = read_config_table(self.path, section, node, place)
+            self._add(place, imported.settings)
+            self.sites += imported.sites
+            self.problems += imported.problems
             return
         self.unread.update(name.line for name in list_setting_names(node))
         if not place.startswith(self._other):
@@ -253,12 +256,12 @@ class _LaunchReader:
             scope = setting.scope
             if setting.surface in ("env", OTHER):
                 scope = f"<process>:{place}"
-            elif find_program(setting.surface) or setting.surface in catalog.list_file_sections():
+            elif find_program(setting.surface):
                 scope = f"{scope} {place}"
-                is_text = find_program(setting.surface) or isinstance(setting.value, str)
-                found = _VARIABLE.search(str(setting.value)) if is_text else None
-                if not setting.reason and found:
-                    setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
+            is_text = isinstance(setting.value, str) or find_program(setting.surface)
+            found = _VARIABLE.search(str(setting.value)) if is_text else None
+            if found and not setting.reason and setting.surface in FRAMEWORK_SECTIONS:
+                setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
             self.settings.append(setting._replace(command=place, scope=scope))
 
     def _list_children(

@@ -58,8 +58,7 @@ def mentions_guide(data: bytes) -> bool:
 def _read_json_block(path: str, placed: str) -> Iterator[ImportedFile]:
     """Yield the settings of a config file of a program, or of a part of one."""
     if (found := find_config_part(placed)) is not None:
-        settings, sites, problems = read_config_table(path, *found)
-        yield ImportedFile(path, tuple(settings), tuple(sites), tuple(problems))
+        yield read_config_table(path, *found)
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:

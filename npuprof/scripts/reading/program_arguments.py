@@ -410,17 +410,14 @@ def read_leaves(
             section,
             ".".join(map(format_key_segment, (leaf.section, *leaf.path))),
             ".".join(leaf.path),
-            ScriptValue(None if reason else value, reason, type(value).__name__, value),
+            ScriptValue(None if reason else value, reason, type(value).__name__),
         )
 
 
 def _find_gap(node: Node) -> str:
     """Return why the value of a leaf is unknown, such as a list with an ellipsis; else empty."""
-    if node.is_plain:
-        return PLACEHOLDER if node.is_open else ""
     items = node.items or []
-    is_list = not any(item.pairs for item in items)
-    is_hidden = is_list and any(item.is_open for item in (node, *items))
+    is_hidden = any(item.is_open for item in (node, *items)) and not any(i.pairs for i in items)
     return "the text leaves out a part of it" if is_hidden else ""
 
 

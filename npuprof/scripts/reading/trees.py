@@ -69,7 +69,7 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
         problems.append(_build_unread(path, what, "fix it, or rewrite it", error[:2]))
         return None
     count_steps(10 * (text.count('"') + text.count(",")))
-    return read_json_tree(text)[0]
+    return read_json_tree(text)
 
 
 def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | None:
