@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from functools import lru_cache
 
 from npuprof.catalog import find_file_section
 from npuprof.document import Document
@@ -13,22 +13,19 @@ from npuprof.model import Finding, NpuprofError, Path
 from npuprof.system import decode_safely
 from npuprof.system.files import read_plain_file
 
+#: All values of a file are located in a row.
+_read_tree = lru_cache(2)(read_json_tree)
+
 
 class _InstalledDocument(Document):
     """An installed file, whose values have the places of its tree."""
 
-    __slots__ = ("tree",)
-
-    def __init__(self, path: str, text: str, data: dict[str, Any]) -> None:
-        super().__init__(path, path, text, data)
-        self.tree = read_json_tree(text)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _InstalledDocument, (self.source, self.text, self.data)
+    __slots__ = ()
 
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a value, or of what it is in."""
-        found, node = self.tree, self.tree.find(*path[1:2])
+        found = _read_tree(self.text)
+        node = found.find(*path[1:2])
         for part in path[2:]:
             found = node or found
             node = node.items[part] if node and node.items else found.find(part)
@@ -50,4 +47,4 @@ def read_installed_file(path: str, unread: list[Finding] | None) -> Profile:
         raw, object_pairs_hook=lambda pairs: {name: v for name, v in pairs if v is not None}
     )
     data = {find_file_section(text): table}
-    return Profile(_InstalledDocument(path, text, data), key=f"installed:{path}")
+    return Profile(_InstalledDocument(path, path, text, data), key=f"installed:{path}")

@@ -12,7 +12,7 @@ from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
 from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.document.keys import format_short_value
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Place, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments, training_launches
@@ -115,16 +115,23 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
     """Return the tree of a JSON text, that of a broken one only if it has a section's settings."""
     faults: list[Finding] = []
     tree = parse_json(path, text, faults)
-    is_template = tree is None and _VARIABLE.search(text)
-    if tree is None and not is_template and mentions_config_file(text.encode(errors="replace")):
-        tree = read_json_tree(text)
-        if not any(map(find_config_section, iterate_tables([tree]))):
-            tree = None
-        # a parser of a stream stops at the end of the first value
-        elif fault := find_json_fault(path, text):
-            faults = [] if "Extra data" in fault.message else [fault]
+    fault = None
+    if tree is None and mentions_config_file(text.encode(errors="replace")):
+        fault = find_json_fault(path, text)
+    if fault and fault.where and not _is_template(text, fault.where):
+        broken = read_json_tree(text)
+        if any(map(find_config_section, iterate_tables([broken]))):
+            # a parser of a stream stops at the end of the first value
+            problems += [fault] if "Extra data" not in fault.message else []
+            return broken
     problems += faults
     return tree
+
+
+def _is_template(text: str, where: Place) -> bool:
+    """Return whether a place in a text is to be filled in: ``{{ port }}``, ``${PORT}``, ``<port>``."""
+    lines = text.split("\n")
+    return lines[where.line - 1][where.column - 1 :].startswith(("{", "$", "<"))
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
