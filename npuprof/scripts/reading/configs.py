@@ -129,9 +129,10 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
 
 
 def _is_template(text: str, where: Place) -> bool:
-    """Return whether a place in a text is to be filled in: ``{{ port }}``, ``${PORT}``, ``<port>``."""
-    lines = text.split("\n")
-    return lines[where.line - 1][where.column - 1 :].startswith(("{", "$", "<"))
+    """Return whether a place is to be filled in: ``{{ port }}``, ``${PORT}``, ``<port>``."""
+    line = f" {text.split(chr(10))[where.line - 1]}"
+    before, *rest = line[where.column - 1 : where.column + 1]
+    return rest in (["$"], ["<"]) or [before, *rest] == ["{", "{"]
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
@@ -179,7 +180,8 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
             places[id(node)] = place
             reader.read_table(place, node)
         settings = reader.settings
-        launched = {setting.command for setting in settings}
+        installed = catalog.list_file_sections()  # files start nothing
+        launched = {item.command for item in settings if item.surface not in installed}
         variables, handled = find_container_settings(path, documents, places, launched)
         settings += variables
         unread = reader.unread.difference(setting.line for setting in settings)
