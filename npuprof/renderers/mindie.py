@@ -36,7 +36,7 @@ def find_config_edits(config: Config, text: str) -> list[Edit]:
 
 TARGETS = {
     "mindie": Target(
-        place=88,
+        place=87,
         summary=(
             "a folder with `config.json`, merged over `--base FILE`, and `env.sh` for MindIE, for "
             "`[mindie]` and `[env]`"

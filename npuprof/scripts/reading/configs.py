@@ -131,8 +131,10 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
 def _is_template(text: str, where: Place) -> bool:
     """Return whether a place is to be filled in: ``{{ port }}``, ``${PORT}``, ``<port>``."""
     line = f" {text.split(chr(10))[where.line - 1]}"
-    before, *rest = line[where.column - 1 : where.column + 1]
-    return rest in (["$"], ["<"]) or [before, *rest] == ["{", "{"]
+    return line[where.column - 1 : where.column + 1] == "{{" or line[where.column :][:1] in (
+        "$",
+        "<",
+    )
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
