@@ -13,7 +13,7 @@ from npuprof.document.json_tree import read_json_tree
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
 from npuprof.scripts.reading.trees import Node, iterate_collections, iterate_tables
-from npuprof.scripts.script_records import ImportedFile, Position, Site
+from npuprof.scripts.script_records import ImportedFile, Site
 
 _Path = tuple[str, ...]
 #: The minimum of known keys in a file, and in a block of a guide; those like maxSeqLen count twice.
@@ -81,14 +81,6 @@ def read_config_table(path: str, section: str, table: Node, place: str = "") -> 
     is_whole = not any(node.is_open for _, node in iterate_collections([table]))
     site = Site(scope, section, *table.position, closed=is_whole)
     return ImportedFile(path, tuple(settings), (site,), tuple(problems))
-
-
-def move_nodes(root: Node, position: Position) -> None:
-    """Give all keys and values of a table one position: that of the text that has it."""
-    root.line, root.column = position
-    for _, table in iterate_collections([root]):
-        for node in (*(table.items or ()), *chain(*(table.pairs or ()))):
-            node.line, node.column = position
 
 
 def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:

@@ -19,7 +19,6 @@ from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.config_files import (
     find_config_section,
     mentions_config_file,
-    move_nodes,
     read_config_table,
 )
 from npuprof.scripts.reading.kubernetes import find_container_settings
@@ -146,11 +145,11 @@ def import_yaml(path: str, text: str) -> ImportedFile:
     pairs = [pair for table in iterate_tables(documents) for pair in table.pairs or ()]
     for key, node in pairs:
         if node.is_text and "{" in node.value and mentions_config_file(node.value.encode()):
-            source, (line, _) = _find_source(node, text)
+            source, (line, column) = _find_source(node, text)
+            if line == node.line:  # its line ends are escapes
+                source = " " * column + source.replace("\n", " ")
             count_steps(line)
             tree = _parse_json_text(path, "\n" * (line - 1) + source, problems)
-            if tree and line == node.line:
-                move_nodes(tree, node.position)
             documents += [tree] if tree else []
             continue
         is_certain = key.value == "runtimeEnvYAML"  # in a job or service of KubeRay
