@@ -16,11 +16,7 @@ from npuprof.scripts.reading import import_script
 from support.building import REPOSITORY, findings
 
 RULES = tomllib.loads((REPOSITORY / "npuprof/catalog/rules.toml").read_text())["rule"]
-TRAINING = [
-    rule
-    for rule in RULES
-    if {key.partition(".")[0] for key in rule["options"]} <= {"megatron", "verl"}
-]
+TRAINING = [rule for rule in RULES if rule["options"][0].startswith(("megatron.", "verl."))]
 CODES = {rule["code"] for rule in TRAINING}
 #: Rules from the function that .ci/megatron_judge.py runs.
 JUDGED_CODES = {
@@ -79,7 +75,8 @@ def write_script(preset: dict[str, Any]) -> str:
     for name, value in preset["megatron"].items():
         values = value if isinstance(value, list) else [] if value is True else [value]
         words.append(" ".join([f"--{name}", *map(str, values)]))
-    return (
+    exports = "".join(f"export {name}={value}\n" for name, value in preset.get("env", {}).items())
+    return exports + (
         'GPT_ARGS="\n    ' + " \\\n    ".join(words) + '\n"\ntorchrun pretrain_gpt.py $GPT_ARGS\n'
     )
 

@@ -468,6 +468,21 @@ def test_a_file_that_a_command_names_is_read(command: str, tmp_path: Path) -> No
     assert list_arguments(imported)[0].reason == "names a file that is not in the tree"
 
 
+@pytest.mark.parametrize(
+    ("command", "lines"),
+    [
+        pytest.param("torchrun pretrain_vlm.py $GPT_ARGS", [2], id="not passed"),
+        pytest.param("torchrun pretrain_vlm.py $GPT_ARGS $OUTPUT_ARGS", [], id="passed"),
+        pytest.param("echo $GPT_ARGS", [], id="nothing is started"),
+    ],
+)
+def test_arguments_that_no_command_gets_are_found(command: str, lines: list[int]) -> None:
+    """As examples/mindspore/internvl2/finetune_internvl2_8B.sh of MindSpeed-MM has them."""
+    text = f'GPT_ARGS="--lr 1e-5"\nOUTPUT_ARGS="--log-interval 1"\n{command}\n'
+    found = check_script(read(text), Context())
+    assert [(each.code, each.line) for each in found] == [("NP843", line) for line in lines]
+
+
 def test_a_table_of_flags_is_a_launch() -> None:
     """As tests/functional_tests/test_cases/*/model_config.yaml of NVIDIA/Megatron-LM has it."""
     text = """\
@@ -478,7 +493,7 @@ MODEL_ARGS:
   --num-layers: 12
   --micro-batch-size: 4
   --sequence-parallel: true
-  --save: ${CHECKPOINT_SAVE_PATH}
+  --load: ${CHECKPOINT_LOAD_PATH}
   --hierarchical-context-parallel-sizes: 2 4
 """
     imported = import_script("model_config.yaml", text.encode())
@@ -489,7 +504,7 @@ MODEL_ARGS:
         (5, "megatron.num-layers", 12),
         (6, "megatron.micro-batch-size", 4),
         (7, "megatron.sequence-parallel", True),
-        (8, "megatron.save", None),
+        (8, "megatron.load", None),
         (9, "megatron.hierarchical-context-parallel-sizes", [2, 4]),
     ]
     (finding,) = check_script(

@@ -48,7 +48,9 @@ from npuprof.scripts.script_records import (
     UNSET,
     BrokenExport,
     SourcedEnvironment,
+    StartedProgram,
     VariableRead,
+    find_position,
 )
 
 #: A variable that a script reads.
@@ -66,6 +68,8 @@ _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGN
 #: What shows that a file starts programs on GPUs, unless it also names NPUs.
 _GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
 _ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
+#: A variable with arguments, such as GPT_ARGS.
+_ARGUMENTS = re.compile(r"^[ \t]*(\w+_ARGS)=", re.MULTILINE)
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
@@ -105,6 +109,7 @@ def check_script(
         *_check_names(imported),
         *_find_container_variables(imported),
         *_find_cuda_names(imported),
+        *_find_unpassed_arguments(imported),
     ]
     lost = list(_check_estimator_sessions(imported, launches))
     # the age of an ineffective setting does not matter
@@ -225,12 +230,12 @@ def _check_launch(
 
 
 def _find_missing_variables(view: ScriptView) -> Iterator[Finding]:
-    """Yield the errors for which a variable must be unset that the script does not mention."""
+    """Yield the faults for which a variable must be unset that the script does not mention."""
     found = [item.finding for item in check_rules(view, _reads_variable)]
     view.complete = (*view.complete, "env")
     view.memory = {}
     for item in check_rules(view, _reads_variable):
-        if item.finding.severity == "error" and item.finding not in found:
+        if item.finding.severity != "info" and item.finding not in found:
             yield item.finding._replace(**LIKELY)
 
 
@@ -413,6 +418,18 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
             names.add(own_name)  # one note for each name
             what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
             yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)
+
+
+def _find_unpassed_arguments(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield the variables with arguments that a script never uses, if it starts a program."""
+    starts = not imported.declarative and imported.list_records(StartedProgram)
+    for match in _ARGUMENTS.finditer(imported.text if starts else ""):
+        if len(re.findall(rf"\b{match[1]}\b", imported.text)) == 1:
+            place = Place(imported.file, *find_position(imported.text, match.start(1)))
+            what = f"{match[1]} is set, and no command gets it"
+            why = "The program runs without these arguments."
+            hint = f"pass ${match[1]} to the program, or remove it"
+            yield catalog.build_finding("NP843", what, why, hint, where=place)._replace(**LIKELY)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

@@ -167,6 +167,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         faults = [_find_value_fault(parser, flags[flag], flag, each) for each in values]
         how = {} if parser.complete else LIKELY
         return [fault._replace(**how) for fault in faults if fault][:1]
+    if any(flag.startswith(f"{each}.") for each in flags):
+        return []  # in a file, a table that is the value of an argument
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
     if not flag.startswith("--") or is_short or programs.is_quoted(parser, flag):
         return []
