@@ -114,26 +114,17 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
     """Return the tree of a JSON text, that of a broken one only if it has a section's settings."""
     faults: list[Finding] = []
     tree = parse_json(path, text, faults)
-    fault = None
-    if tree is None and mentions_config_file(text.encode(errors="replace")):
-        fault = find_json_fault(path, text)
-    if fault and fault.where and not _is_template(text, fault.where):
+    # a template is filled in before a program reads it
+    may_be_config = tree is None and "{{" not in text and mentions_config_file(text.encode())
+    if may_be_config and (fault := find_json_fault(path, text)) and (where := fault.where):
+        at = text.split("\n")[where.line - 1][where.column - 1 :][:1]
         broken = read_json_tree(text)
-        if any(map(find_config_section, iterate_tables([broken]))):
+        if at not in ("$", "<") and any(map(find_config_section, iterate_tables([broken]))):
             # a parser of a stream stops at the end of the first value
             problems += [fault] if "Extra data" not in fault.message else []
             return broken
     problems += faults
     return tree
-
-
-def _is_template(text: str, where: Place) -> bool:
-    """Return whether a place is to be filled in: ``{{ port }}``, ``${PORT}``, ``<port>``."""
-    line = f" {text.split(chr(10))[where.line - 1]}"
-    return line[where.column - 1 : where.column + 1] == "{{" or line[where.column :][:1] in (
-        "$",
-        "<",
-    )
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
