@@ -283,9 +283,9 @@ class Render(ResolvingVerb):
 def _describe_edit(path: str, text: str, edit: Edit) -> str:
     """Return how an installed file differs from a preset."""
     line = text.count("\n", 0, edit.start) + 1
-    there = text[edit.start : edit.end] or "not set"
-    wanted = edit.text if edit.end > edit.start else "set"
-    return f"{path}:{line}: {'.'.join(map(str, edit.path))} is {there}, and {wanted} in the preset"
+    there = text[edit.start : edit.end]
+    how = f"{there}, and {edit.text} in the preset" if there else "not set"
+    return f"{path}:{line}: {'.'.join(map(str, edit.path))} is {how}"
 
 
 def _print_notes(rendered: renderers.Rendered, prefix: str = "") -> None:

@@ -12,7 +12,7 @@ from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
 from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.document.keys import format_short_value
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, Place, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments, training_launches
@@ -115,7 +115,9 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
     faults: list[Finding] = []
     tree = parse_json(path, text, faults)
     # a template is filled in before a program reads it
-    may_be_config = tree is None and "{{" not in text and mentions_config_file(text.encode())
+    may_be_config = (
+        tree is None and "{{" not in text and mentions_config_file(text.encode(errors="replace"))
+    )
     if may_be_config and (fault := find_json_fault(path, text)) and (where := fault.where):
         at = text.split("\n")[where.line - 1][where.column - 1 :][:1]
         broken = read_json_tree(text)
@@ -135,7 +137,11 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     pairs = [pair for table in iterate_tables(documents) for pair in table.pairs or ()]
     for key, node in pairs:
-        if node.is_text and "{" in node.value and mentions_config_file(node.value.encode()):
+        if (
+            node.is_text
+            and "{" in node.value
+            and mentions_config_file(node.value.encode(errors="replace"))
+        ):
             source, (line, column) = _find_source(node, text)
             if line == node.line:  # its line ends are escapes
                 source = " " * column + source.replace("\n", " ")
