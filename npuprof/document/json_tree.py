@@ -85,10 +85,12 @@ def find_json_error(text: str | bytes) -> tuple[int, int, str] | None:
     try:
         json.loads(text)
     except ValueError as error:  # also for a number with too many digits, which has no place
-        if not isinstance(error, json.JSONDecodeError):
-            return 0, 0, str(error)
-        is_comment = error.doc.startswith(("//", "/*", "#"), error.pos)
-        return error.lineno, error.colno, "JSON has no comments" if is_comment else error.msg
+        line, column, reason = 0, 0, str(error)
+        if isinstance(error, json.JSONDecodeError):
+            line, column, reason = error.lineno, error.colno, error.msg
+            if error.doc.startswith(("//", "/*", "#"), error.pos):
+                reason = "comments are not allowed"
+        return line, column, reason[0].lower() + reason[1:]
     return None
 
 

@@ -76,7 +76,7 @@ def test_without_a_base_the_file_has_the_settings_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{\n  "a": 1, // no\n}', "bad.json:2:11: error NP835 JSON has no comments"),
+        ('{\n  "a": 1, // no\n}', "bad.json:2:11: error NP835 comments are not allowed"),
         ('{\n  "a": 1\n  "b": 2\n}', "bad.json:3:3: error NP835"),
         ("[1]", "bad.json: error NP835 it is no object"),
         (b'{"a": "\xff"}', "bad.json: error NP835"),

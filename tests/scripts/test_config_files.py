@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from npuprof.checks.view import Fault
+from npuprof.scripts.configuration import place_fault
 from support.importing import findings, imported, settings
 from support.mindie_files import CONFIG
 from support.running import Run, expect
@@ -53,6 +55,18 @@ def test_a_fault_has_its_place(before: str, after: str, found: tuple[str, int, i
     assert before in CONFIG
     assert found in places(CONFIG.replace(before, after, 1))
     assert len(places(CONFIG.replace(before, after, 1))) == 1
+
+
+def test_a_fault_in_a_list_of_tables_has_the_place_of_its_key() -> None:
+    (models,) = [item for item in imported(CONFIG, "a.json").settings if item.key == MODELS]
+    for tail, place in {
+        (0, "worldSize"): (20, 21),
+        (0, "none"): (18, 17),
+        (5,): (17, 13),
+        (): (17, 13),
+    }.items():
+        found = place_fault(Fault("NP203", "", tail=tail), models)
+        assert (found.line, found.column) == place
 
 
 def test_the_rest_of_a_broken_file_is_judged() -> None:

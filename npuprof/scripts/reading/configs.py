@@ -123,7 +123,7 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
         broken = read_json_tree(text)
         if at not in ("$", "<") and any(map(find_config_section, iterate_tables([broken]))):
             # a parser of a stream stops at the end of the first value
-            problems += [fault] if "Extra data" not in fault.message else []
+            problems += [fault] if "extra data" not in fault.message else []
             return broken
     problems += faults
     return tree

@@ -65,7 +65,7 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     if error:
         reason = error[2]
         done = "JSON" if any(error[:2]) else "read"
-        what = f"the file is not {done}: {reason[0].lower()}{reason[1:]}"
+        what = f"the file is not {done}: {reason}"
         problems.append(_build_unread(path, what, "fix it, or rewrite it", error[:2]))
         return None
     count_steps(10 * (text.count('"') + text.count(",")))
