@@ -142,7 +142,7 @@ GUIDE = """\
 
 
 def test_parts_in_guides_are_read_as_far_as_they_go() -> None:
-    assert places(GUIDE, "guide.md") == [("NP202", 12, 9), ("NP203", 20, 4)]
+    assert places(GUIDE, "guide.md") == [("NP202", 12, 9), ("NP203", 20, 4), ("NP3523", 21, 4)]
     values = settings(GUIDE, "guide.md")
     assert values[MODELS] == [{"worldSize": 2}]
     assert sorted(values) == sorted(
