@@ -62,6 +62,7 @@ class Section(Record):
     ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
     is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
     text too. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
+    A JSON file with one of ``file_tables`` at the top has the settings of the section.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Section(Record):
     tables: dict[str, str] = {}
     option_call: str = ""
     launch: TomlTable = {}
+    file_tables: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -225,6 +227,19 @@ def is_argument(key: str) -> bool:
 def find_setting(section: str, name: str) -> Setting | None:
     """Return the setting of a framework by its section and path, or None."""
     return _find_entry_of(Setting, section, name)
+
+
+@cache
+def list_file_sections() -> dict[str, tuple[str, ...]]:
+    """Return the tables at the top of JSON files by the section whose settings the files have."""
+    sections = load_sections().values()
+    return {section.name: section.file_tables for section in sections if section.file_tables}
+
+
+def find_file_section(names: Collection[str]) -> str:
+    """Return the section of a JSON file with some names at the top, or of its text; else empty."""
+    tables = list_file_sections().items()
+    return next((section for section, each in tables if any(map(names.__contains__, each))), "")
 
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:

@@ -234,7 +234,10 @@ def _build_section(section: catalog.Section) -> Schema:
         *groups, leaf = name.split(".")
         properties = schema["properties"]
         for group in groups:
-            properties = properties.setdefault(group, table_schema({}))["properties"]
+            table = properties.setdefault(group, table_schema({}))
+            if table.get("type") == "array":
+                table = table.setdefault("items", table_schema({}))
+            properties = table["properties"]
         record = section.find(name)
         if isinstance(record, catalog.Option):
             properties[leaf] = build_option_schema(record)

@@ -54,6 +54,17 @@ def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
     ]
 
 
+def _find_table_faults(section: str, name: str, path: Path, tables: list[Any]) -> list[Fault]:
+    """Return the faults of the settings in a list of tables."""
+    return [
+        fault._replace(tail=(*path, number, key, *fault.tail))
+        for number, table in enumerate(tables)
+        if isinstance(table, dict)
+        for key, value in table.items()
+        for fault in find_framework_faults(section, f"{name}.{key}", value)
+    ]
+
+
 def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[Fault]:
     dotted = ".".join((name, *path))
     key = f"{section}.{dotted}"
@@ -79,7 +90,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
 
             return [build_unknown_fault(section, dotted)._replace(tail=path)]
         record = catalog.Setting(name=dotted, kind="any")
-    if described.launch:
+    if isinstance(value, list) and catalog.list_settings_below(section, dotted)[1:]:
+        return _find_table_faults(section, dotted, path, value)
+    if described.launch or record.kinds:
         faults = find_form_faults(key, value)
         for given in list_occurrences(value) if described.is_exact else [value]:
             faults = faults or find_program_value_faults(key, record, given)

@@ -529,6 +529,8 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> Operand:
         value = _read_json(value)
     if not tail:
         return True, _read_variable(variable, value) if variable else value
+    if section in catalog.list_file_sections():
+        return _find_item(value, tail)
     inner = values.parse_structured_value(key, value)
     structure = values.find_structure(key)
     if isinstance(inner, list) and structure and structure.members:
@@ -537,6 +539,24 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> Operand:
         return None, None
     is_set, member = values.find_value(key, inner, tail)
     return is_set, _read_json(member) if isinstance(member, str) and not structure else member
+
+
+def _find_item(value: Any, tail: tuple[str, ...]) -> Operand:
+    """Return the value at a path in a table: ``first`` of a list, or its ``length``."""
+    for part in tail:
+        if isinstance(value, str):
+            value = _read_json(value)
+        if isinstance(value, dict) and part not in value:
+            return False, None
+        if isinstance(value, dict):
+            value = value[part]
+        elif isinstance(value, list) and part == "length":
+            value = len(value)
+        elif isinstance(value, list) and part == "first" and value:
+            value = value[0]
+        else:
+            return None, None
+    return True, value
 
 
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:

@@ -20,7 +20,12 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import print_omitted_count, resolve_checked
 from npuprof.document.keys import quote_basic_string
 from npuprof.model import TRUST_CODES, TYPE_CHECKING, build_error, raise_any
-from npuprof.renderers import collect_sidecars, find_left_out_sections
+from npuprof.renderers import (
+    collect_sidecars,
+    find_left_out_sections,
+    list_fitting_targets,
+    load_target,
+)
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before, quote_posix
 from npuprof.report import Answer
@@ -193,10 +198,13 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
             notes.append(f"{variable}: {caveat}")
     sidecars = dict(collect_sidecars(config).values())
     if kind.holds_files and any(config.shared_sections[section] for section in kind.sections):
-        from npuprof.renderers.vllm import format_config_file, format_launch
-
-        sidecars["config.yaml"] = format_config_file(config)
-        notes.append(f"start: {format_launch(config, kind.folder)}")
+        for target in map(load_target, list_fitting_targets(config)):
+            if target.is_folder:
+                rendered = target.write(config, True)
+                sidecars[target.file] = rendered.text
+                # its variables are in the first ConfigMap
+                start = rendered.start.partition(" && ")[2].replace("DIR", kind.folder)
+                notes.append(f"start: {start}")
     text = kind.write(config, variables, sidecars)
     contents = {**variables, **sidecars}
     size = sum(len(f"{key}{value}".encode()) for key, value in contents.items())

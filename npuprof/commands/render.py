@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from npuprof import renderers
 from npuprof.catalog.releases import list_frameworks
@@ -18,7 +19,13 @@ from npuprof.commands.resolving import (
     print_omitted_count,
     resolve_checked,
 )
-from npuprof.model import Finding, NpuprofError, build_error, build_usage_error, select_errors
+from npuprof.model import (
+    Finding,
+    NpuprofError,
+    build_error,
+    build_usage_error,
+    select_errors,
+)
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
 from npuprof.report import Answer, output
@@ -31,6 +38,7 @@ from npuprof.system.files import is_stream, read_file_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.json_tree import Edit
     from npuprof.renderers.outputs import OutputFiles
     from npuprof.store.outputs import Outputs
 
@@ -71,6 +79,11 @@ class Render(ResolvingVerb):
     )
     no_check = NO_CHECK
     strict = STRICT_SECTIONS
+    base = option(
+        "--base",
+        metavar="FILE",
+        text="Merge over FILE: what the preset does not set stays as it is, in order and format",
+    )
     inline = flag("--inline", text="Print only the lines to paste, without a function")
     force = flag(
         "--force", text="Overwrite files that npuprof did not write or that were edited by hand"
@@ -100,6 +113,7 @@ class Render(ResolvingVerb):
         config = resolve_checked(self, to, self.no_check)
         target = renderers.load_target(to)
         rendered = target.render(config, self.inline)
+        rendered, changes = self._merge(to, config, rendered)
         print_omitted_count(rendered.left_out, self.strict)
         if self.check is not None:
             # a script with blocks is compared block by block; a rendered file as a whole
@@ -108,7 +122,7 @@ class Render(ResolvingVerb):
                 from npuprof.scripts.injection import check_blocks
 
                 return check_blocks([self.check], Injector(self.store, trusting=True), self.spec)
-            return _compare_with_file(self.check, config, to, rendered)
+            return _compare_with_file(self.check, config, to, rendered, changes)
         _print_notes(rendered)
         if self.output is None or self.output == "-" or is_stream(self.output):
             # standard output takes one text: each file is headed by its name
@@ -124,6 +138,32 @@ class Render(ResolvingVerb):
         written = write_rendered_files(self.output, target.file, rendered, self.force)
         start = _list_start(rendered, os.path.dirname(written[0]) or ".")
         return Answer(notes=(f"wrote {', '.join(written)}", *start))
+
+    def _merge(
+        self, to: str, config: Config, rendered: renderers.Rendered
+    ) -> tuple[renderers.Rendered, list[str] | None]:
+        """Return rendered files merged over an installed one, and how that differs.
+
+        With ``check``, the checked file is the installed one. None for targets that do not merge.
+        """
+        target = renderers.load_target(to)
+        if target.find_edits is None:
+            if self.base:
+                hint = "omit --base, or name the target of an installed JSON file with --to"
+                raise build_usage_error(f"{target.file} is not merged over another file", hint)
+            return rendered, None
+        path = self.base if self.check is None else _find_code(self.check, to)
+        if not path:
+            return rendered, []
+        from npuprof.document.json_tree import apply_edits, find_json_fault
+
+        raw = read_file_content(path, "name the installed file")
+        if fault := find_json_fault(path, raw):
+            raise NpuprofError(fault)
+        text = raw.decode()
+        edits = target.find_edits(config, text)
+        rendered = rendered._replace(text=apply_edits(text, edits))
+        return rendered, [_describe_edit(path, text, edit) for edit in edits]
 
     def _follow_header(self, path: str) -> str:
         """Return the target of a file; its context is taken over, except for named values."""
@@ -178,7 +218,17 @@ class Render(ResolvingVerb):
 
     def _require_plain(self) -> None:
         """Raise NpuprofError for parameters that an output has in npuprof.toml."""
-        parameters = ("spec", "to", "output", "inline", "cann", "product", "frameworks", "axes")
+        parameters = (
+            "spec",
+            "to",
+            "output",
+            "base",
+            "inline",
+            "cann",
+            "product",
+            "frameworks",
+            "axes",
+        )
         if any(getattr(self, name) for name in (*parameters, "mixin", "set_", "unset")):
             what = f"--all takes presets, targets and contexts from {FILE} only"
             raise build_usage_error(what, "omit the other parameters, or --all")
@@ -230,6 +280,14 @@ class Render(ResolvingVerb):
         return Answer("".join(lines), (*notes, *over), int(bool(wrong or over)))
 
 
+def _describe_edit(path: str, text: str, edit: Edit) -> str:
+    """Return how an installed file differs from a preset."""
+    line = text.count("\n", 0, edit.start) + 1
+    there = text[edit.start : edit.end]
+    how = f"{there}, and {edit.text} in the preset" if there else "not set"
+    return f"{path}:{line}: {'.'.join(map(str, edit.path))} is {how}"
+
+
 def _print_notes(rendered: renderers.Rendered, prefix: str = "") -> None:
     for note in rendered.notes:
         output.print_note(f"{prefix}not in this target: {note}")
@@ -258,8 +316,17 @@ def _find_code(path: str, to: str) -> str:
     return os.path.join(path, renderers.load_target(to).file) if os.path.isdir(path) else path
 
 
-def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.Rendered) -> Answer:
-    """Report whether a rendered file and its sidecar files are up to date."""
+def _compare_with_file(
+    path: str,
+    config: Config,
+    to: str,
+    rendered: renderers.Rendered,
+    changes: Sequence[str] | None,
+) -> Answer:
+    """Report whether a rendered file and its sidecar files are up to date.
+
+    ``changes`` are the differences of an installed file, which may be alone.
+    """
     from npuprof.renderers.outputs import compare_with_files
     from npuprof.system.writing import read_known_file
 
@@ -271,8 +338,11 @@ def _compare_with_file(path: str, config: Config, to: str, rendered: renderers.R
     notes = [
         f"{file} differs from the content in the preset"
         for file, sidecar in states.items()
-        if not sidecar.current
+        if not sidecar.current and not (changes is not None and sidecar.missing)
     ]
+    if changes is not None:
+        notes += changes
+        return Answer(None, tuple(notes), int(bool(notes)))
     if state.foreign:
         notes.append(f"{path} was not rendered by npuprof, or has lost its header")
     if state.edited:

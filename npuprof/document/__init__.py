@@ -53,7 +53,7 @@ class Document:
         self._first: tuple[Path, tuple[int, int]] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Document, (self.name, self.source, self.text, self.data, self.revision)
+        return type(self), (self.name, self.source, self.text, self.data, self.revision)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

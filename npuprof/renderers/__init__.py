@@ -30,6 +30,8 @@ from npuprof.resolve.config import Config
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.document.json_tree import Edit
+
 #: The sections with arguments of a program, and the word of its command that they replace.
 ARGUMENT_SECTIONS = ("megatron", "args", "verl")
 ARGUMENTS = "{args}"
@@ -65,8 +67,9 @@ class Target(Record, kw_only=True):
     ``surface`` is the surface whose spellings of options it uses. ``renames`` is set if its bare
     lines work on a ``config`` of another name, ``offline`` if it accepts presets for the ATC
     compiler, which no TensorFlow process reads. All files of an ``is_folder`` target are its
-    answer. ``write_onto`` takes a config and the expression of an existing object, and returns only
-    the lines that set the options on it.
+    answer. ``find_edits`` takes a config and the text of an installed JSON file, and returns what
+    gives it the settings. ``write_onto`` takes a config and the expression of an existing object,
+    and returns only the lines that set the options on it.
     """
 
     place: int
@@ -78,6 +81,7 @@ class Target(Record, kw_only=True):
     offline: bool = False
     sections: tuple[str, ...] = ("options",)
     is_folder: bool = False
+    find_edits: Callable[[Config, str], list[Edit]] | None = None
     write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
@@ -303,6 +307,18 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     what = f"{name} cannot be carried by the target {target}"
     hint = "npuprof check shows how to fix it"
     return build_setting_finding(config, "NP901", name, what, f"{why}.", hint)
+
+
+def require_json(config: Config, section: str, target: str) -> None:
+    """Raise NpuprofError for a value that JSON lacks: an infinite number, a date."""
+    import json
+
+    for name, value in config.shared_sections[section].items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            key = keys.format_full_key(section, name)
+            raise NpuprofError(build_unfit_finding(config, key, target)) from None
 
 
 def build_formless_finding(config: Config, key: str, target: str, why: str) -> Finding:

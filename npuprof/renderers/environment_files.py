@@ -397,7 +397,7 @@ FORMATS: dict[str, Format] = {
         folder=MOUNT,
         holds_files=True,
         largest=LARGEST_MAP,
-        sections=("vllm", "vllm_ascend"),
+        sections=("vllm", "vllm_ascend", "mindie"),
     ),
     "k8s-env": Format(_format_kubernetes_env, folder=MOUNT, sections=ARGUMENT_SECTIONS),
     "slurm": Format(_format_slurm_lines, clears=True),

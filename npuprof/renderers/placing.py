@@ -124,6 +124,7 @@ def plan_sidecars(
         existing_text = (existing or b"").decode(errors="replace")
         is_new_or_equal = existing in (None, text.encode())
         is_ours = is_new_or_equal or is_listed_sidecar(name, existing_text, listed)
+        is_ours = is_ours or judge_found_text(existing_text).current
         if not is_ours and not force:
             why = (
                 "The code that is there does not list it as it is: somebody wrote or edited it, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from npuprof.catalog import find_record_texts, record_names
+from npuprof.catalog import find_file_section, find_record_texts, record_names
 from npuprof.model import Fields, Record
 from npuprof.resolve.digests import digest_bytes
 from npuprof.system import lazy_pattern
@@ -222,7 +222,10 @@ def read_header(text: str) -> Header:
         context = {name: value for name, value in parts if value}
         return Header(facts.get("target", ""), context, facts.get("output", ""))
     if not judge_found_text(text).current:
-        return Header("ge" if _judge_engine_options(text).current else "json")
+        if _judge_engine_options(text).current:
+            return Header("ge")
+        # the target of a section has its name
+        return Header(find_file_section(text) or "json")
     fields = _read_fields(text)
     context = fields["context"]
     context |= {name: v for part in _NESTED for name, v in context.pop(part, {}).items()}

@@ -13,7 +13,7 @@ from npuprof.renderers import (
     Target,
     add_render_header,
     build_formless_finding,
-    build_unfit_finding,
+    require_json,
 )
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import (
@@ -37,7 +37,8 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
 
     Raises NpuprofError for unfit values.
     """
-    body = format_config_file(config)
+    body = _format_config_file(config)
+    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
     # [env] and the preset's identity
     variables, notes = collect_env_variables(config, None, ".", with_options=False)
     exports = format_clear_and_export_lines(config, "bash", variables)
@@ -46,28 +47,16 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
         body if inline else add_render_header(config, "vllm", body, files),
         files,
         tuple(notes),
-        start=f". DIR/env.sh && {format_launch(config, 'DIR')}",
+        start=f". DIR/env.sh && vllm serve {model}--config DIR/config.yaml",
     )
 
 
-def format_launch(config: Config, folder: str) -> str:
-    """Return the command that starts vLLM with the file in a folder."""
-    model = "" if "model" in config.shared_sections["vllm"] else "MODEL "
-    return f"vllm serve {model}--config {folder}/config.yaml"
-
-
-def format_config_file(config: Config) -> str:
+def _format_config_file(config: Config) -> str:
     """Return ``config.yaml`` without a header. Raises NpuprofError for unfit values."""
     arguments = config.shared_sections["vllm"]
     additional = config.shared_sections["vllm_ascend"]
     for section in ("vllm", "vllm_ascend"):
-        for name, value in config.shared_sections[section].items():
-            try:
-                # JSON has neither infinite numbers nor dates
-                json.dumps(value, allow_nan=False)
-            except (TypeError, ValueError):
-                key = keys.format_full_key(section, name)
-                raise NpuprofError(build_unfit_finding(config, key, "vllm")) from None
+        require_json(config, section, "vllm")
     reads_false = _is_false_read(config)
     rows = {name: _list_rows(name, value, reads_false) for name, value in arguments.items()}
     problems = [

@@ -17,6 +17,7 @@ from npuprof.report.text import count_rest
 from npuprof.runs import imported, ranks, run_records
 from npuprof.runs.evidence.evidence_files import read_logs
 from npuprof.runs.evidence.log_locations import SUFFIXES, build_read_error, is_evidence, is_log
+from npuprof.runs.installed_files import is_installed_file, read_installed_file
 from npuprof.system.files import (
     HAND_OVER,
     UnfitFileError,
@@ -101,11 +102,13 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
 
 
 _EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)
+_INSTALLED_KIND = Kind("an installed file", is_installed_file, read_installed_file, ())
 _RECORD_KIND = Kind("the record of a run", _is_record, _read_record, (run_records.SUFFIX,))
 KINDS = (
     _RECORD_KIND,
     _EVIDENCE_KIND,
     Kind("a folder of records", _is_record_folder, _read_record_folder, ()),
+    _INSTALLED_KIND,
 )
 
 
@@ -183,6 +186,8 @@ def reject_run_file(path: str) -> Profile | None:
     hint = (
         f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
     )
-    if kind is _EVIDENCE_KIND:
+    if kind is _INSTALLED_KIND:
+        why = "Only commands that show, compare and check read it."
+    if kind in (_EVIDENCE_KIND, _INSTALLED_KIND):
         hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"
     raise build_error("NP961", what, why, hint, where=Place(path))

@@ -129,6 +129,9 @@ class ScriptView(View):
         )
         fault = fault._replace(message=message, why=why, hint=hint)
         setting = self._find_setting(key, fault.tail) or self.possible.get(key)
+        if setting is not None:  # the rest of the path is in its value
+            depth = len(_split_key(setting.key)) - len(_split_key(key))
+            fault = fault._replace(tail=fault.tail[max(depth, 0) :])
         return place_fault(fault, setting or next(iter(self.certain.values())))
 
     def locate(self, key: str, tail: Path = ()) -> tuple[str, int]:
@@ -244,14 +247,23 @@ def _find_checked_value(setting: ScriptSetting) -> Any:
 
 
 def place_fault(fault: Fault, record: ScriptSetting | LocatedRecord) -> Finding:
-    """Return a fault as a finding at the location of a setting or another record of a script."""
+    """Return a fault as a finding at the location of a setting or another record of a script.
+
+    That of a value in a setting's value, if the fault is about one.
+    """
+    position = record.line, record.column
+    if isinstance(record, ScriptSetting) and record.location.inner:
+        tail = tuple(map(str, fault.tail))
+        paths = (tail[:end] for end in range(len(tail), 0, -1))
+        inner = record.location.inner
+        position = next((inner[path] for path in paths if path in inner), position)
     return Finding(
         fault.code,
         fault.message,
         fault.why,
         fault.hint,
         key=record.key if isinstance(record, ScriptSetting) else "",
-        where=Place(record.file, record.line, record.column),
+        where=Place(record.file, *position),
         severity=fault.severity,
         certainty=fault.certainty,
     )
@@ -264,6 +276,8 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     are in none.
     """
     closed = launch.site is not None and launch.site.closed and not launch.sets_unknown_keys
+    is_whole_file = closed and launch.surface in catalog.list_file_sections()
+    closed = closed and not is_whole_file  # other sections may be set elsewhere
     program = find_program(launch.surface)
     positional = program and format_full_key(program.section, program.positional)
     usable = _add_call_conditions(
@@ -306,7 +320,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
                 if setting.key in certain:
                     del certain[setting.key]
         if certain:
-            complete: tuple[str, ...] = ()
+            complete: tuple[str, ...] = (launch.surface,) if is_whole_file else ()
             # without it, these may be arguments that another command adds to its own
             if program and (not program.starts or positional in certain):
                 is_known = program.config and format_full_key(program.section, program.config)

@@ -110,11 +110,13 @@ class ScriptLocation(LocatedRecord):
     """The location of a setting in a file, from 1.
 
     ``part`` is the location for users: ``cell 3, line 5``. For settings of another ``file``,
-    ``call`` is line and column of the call or source command in the script.
+    ``call`` is line and column of the call or source command in the script. ``inner`` are the
+    positions of the values in a table or list, by their paths in it.
     """
 
     part: str = ""
     call: Position | tuple[()] = ()
+    inner: dict[tuple[str, ...], Position] = {}
 
 
 class ScriptValue(Record):
@@ -220,6 +222,7 @@ class ScriptSetting(Record):
 
     def with_location(self, **fields: Any) -> ScriptSetting:
         """Return the setting with other fields of its location."""
+        fields = {"inner": {}, **fields} if "line" in fields else fields
         return self._replace(location=self.location._replace(**fields))
 
 

@@ -112,7 +112,7 @@ CUT = {
     "JSON with a comment": Cut(
         name="x.json",
         text='// HCCL_ALGO\n{"env": {}}',
-        message="the file is not JSON: expecting value",
+        message="the file is not JSON: comments are not allowed",
         line=1,
         column=1,
     ),

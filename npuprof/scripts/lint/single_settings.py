@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from npuprof import catalog
-from npuprof.catalog import Flag, Option
+from npuprof.catalog import Flag, Option, list_file_sections
 from npuprof.catalog.programs import Program, find_program
 from npuprof.checks import setting_values
 from npuprof.checks.frameworks import find_framework_faults
@@ -58,6 +58,9 @@ def find_script_faults(setting: ScriptSetting, requested: Context) -> list[Fault
         return find_faults(setting, requested)
     if program := find_program(setting.surface):
         return _find_program_faults(setting, program)
+    if setting.surface in list_file_sections():
+        section, name = split_section_and_name(setting.key)
+        return [] if setting.reason else find_framework_faults(section, name, setting.value)
     return _find_misplaced_faults(setting) or find_script_flag_faults(setting)
 
 

@@ -10,11 +10,17 @@ from operator import attrgetter, itemgetter
 
 from npuprof import catalog
 from npuprof.catalog.programs import Program, find_program, load_programs
+from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Record
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments, training_launches
+from npuprof.scripts.reading.config_files import (
+    find_config_section,
+    mentions_config_file,
+    read_config_table,
+)
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.program_arguments import NO_NAME
 from npuprof.scripts.reading.recipes import (
@@ -45,6 +51,7 @@ from npuprof.scripts.script_records import (
     ScriptLocation,
     ScriptSetting,
     ScriptValue,
+    Site,
     StartedProgram,
     UnreadLines,
     find_line_starts,
@@ -88,6 +95,7 @@ def mentions_config(data: bytes) -> bool:
         or not _encoded_names().isdisjoint(split_words(data))
         or program_arguments.mentions_program(data)
         or program_arguments.mentions_arguments(data)
+        or mentions_config_file(data)
         or training_launches.mentions_training(data)
     )
 
@@ -95,12 +103,30 @@ def mentions_config(data: bytes) -> bool:
 def import_json(path: str, text: str) -> ImportedFile:
     """Return the content of a JSON file."""
     problems: list[Finding] = []
-    tree = parse_json(path, text, problems)
-    return (
-        _import_documents(path, text, [tree])
-        if tree
-        else ImportedFile(path, problems=tuple(problems))
+    tree = _parse_json_text(path, text, problems)
+    if tree is None:
+        return ImportedFile(path, problems=tuple(problems))
+    imported = _import_documents(path, text, [tree])
+    return imported._replace(problems=(*problems, *imported.problems))
+
+
+def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | None:
+    """Return the tree of a JSON text, that of a broken one only if it has a section's settings."""
+    faults: list[Finding] = []
+    tree = parse_json(path, text, faults)
+    # a template is filled in before a program reads it
+    may_be_config = (
+        tree is None and "{{" not in text and mentions_config_file(text.encode(errors="replace"))
     )
+    if may_be_config and (fault := find_json_fault(path, text)) and (where := fault.where):
+        at = text.split("\n")[where.line - 1][where.column - 1 :][:1]
+        broken = read_json_tree(text)
+        if at not in ("$", "<") and any(map(find_config_section, iterate_tables([broken]))):
+            # a parser of a stream stops at the end of the first value
+            problems += [fault] if "extra data" not in fault.message else []
+            return broken
+    problems += faults
+    return tree
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
@@ -111,6 +137,18 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     pairs = [pair for table in iterate_tables(documents) for pair in table.pairs or ()]
     for key, node in pairs:
+        if (
+            node.is_text
+            and "{" in node.value
+            and mentions_config_file(node.value.encode(errors="replace"))
+        ):
+            source, (line, column) = _find_source(node, text)
+            if line == node.line:  # its line ends are escapes
+                source = " " * column + source.replace("\n", " ")
+            count_steps(line)
+            tree = _parse_json_text(path, "\n" * (line - 1) + source, problems)
+            documents += [tree] if tree else []
+            continue
         is_certain = key.value == "runtimeEnvYAML"  # in a job or service of KubeRay
         if not node.is_text or not (is_certain or _may_be_arguments(node.value)):
             continue
@@ -119,7 +157,8 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         count_steps(line)
         placed = "\n" * (line - 1) + source
         documents += parse_yaml(path, placed, problems if is_certain else []) or []
-    return _import_documents(path, text, documents)._replace(problems=tuple(problems))
+    imported = _import_documents(path, text, documents)
+    return imported._replace(problems=(*problems, *imported.problems))
 
 
 def _may_be_arguments(text: str) -> bool:
@@ -129,17 +168,18 @@ def _may_be_arguments(text: str) -> bool:
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
     records: list[Record] = []
+    reader = _LaunchReader(path, text)
     if documents and documents[0].text("schema").startswith("npuprof."):
         # other files of npuprof, such as records, contain keys of options without setting them
         settings = _read_export(path, documents[0])
     else:
         places = {}
-        reader = _LaunchReader(path, text)
         for place, node in iterate_collections(documents):
             places[id(node)] = place
             reader.read_table(place, node)
         settings = reader.settings
-        launched = {setting.command for setting in settings}
+        installed = catalog.list_file_sections()  # files start nothing
+        launched = {item.command for item in settings if item.surface not in installed}
         variables, handled = find_container_settings(path, documents, places, launched)
         settings += variables
         unread = reader.unread.difference(setting.line for setting in settings)
@@ -148,7 +188,13 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
             settings += _find_named_options(path, table) if id(table) not in handled else []
     settings.sort(key=attrgetter("line", "column"))
     return ImportedFile(
-        path, tuple(settings), text=text, other_records=tuple(records), declarative=True
+        path,
+        tuple(settings),
+        tuple(reader.sites),
+        tuple(reader.problems),
+        text,
+        tuple(records),
+        declarative=True,
     )
 
 
@@ -164,10 +210,22 @@ class _LaunchReader:
         lowered = text.lower()
         self._named = {program.section for program in load_programs() if program.section in lowered}
         self._other = _NOWHERE  #: the path of the last table about another server
+        self._whole = _NOWHERE  #: the path of the last table that was read as a whole
+        self.sites: list[Site] = []
+        self.problems: list[Finding] = []
 
     def read_table(self, place: str, node: Node) -> None:
         """Read a table or list: its fields, commands, texts and lists of arguments."""
         count_steps(len(node.pairs or node.items or ()))
+        if place.startswith(self._whole):
+            return
+        if section := find_config_section(node):
+            self._whole = place
+            imported = read_config_table(self.path, section, node, place)
+            self._add(place, imported.settings)
+            self.sites += imported.sites
+            self.problems += imported.problems
+            return
         self.unread.update(name.line for name in list_setting_names(node))
         if not place.startswith(self._other):
             self._other = _NOWHERE
@@ -207,8 +265,10 @@ class _LaunchReader:
                 scope = f"<process>:{place}"
             elif find_program(setting.surface):
                 scope = f"{scope} {place}"
-                if not setting.reason and (found := _VARIABLE.search(str(setting.value))):
-                    setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
+            is_text = isinstance(setting.value, str) or find_program(setting.surface)
+            found = _VARIABLE.search(str(setting.value)) if is_text else None
+            if found and not setting.reason and setting.surface in FRAMEWORK_SECTIONS:
+                setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
             self.settings.append(setting._replace(command=place, scope=scope))
 
     def _list_children(

@@ -127,7 +127,7 @@ KINDS: dict[str, Kind] = {
     "markdown": Kind(
         "Markdown",
         "reading.markdown:import_markdown",
-        "reading.shell_scripts:mentions_setting",
+        "reading.markdown:mentions_guide",
         (".md", ".markdown"),
         data=True,
         docs=True,

@@ -1,21 +1,29 @@
 """Markdown: the fenced blocks of READMEs and runbooks, from which users copy commands.
 
-Shell blocks are scripts; of manifests in YAML, only the arguments of programs are read.
+Shell blocks are scripts; of manifests in YAML, only the arguments of programs are read, and of JSON
+only config files of programs and their parts.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from npuprof.catalog.programs import find_program
+from npuprof.scripts.reading.config_files import (
+    find_config_part,
+    mentions_config_file,
+    read_config_table,
+)
 from npuprof.scripts.reading.configs import import_yaml
-from npuprof.scripts.reading.shell_scripts import import_shell_script
+from npuprof.scripts.reading.shell_scripts import import_shell_script, mentions_setting
 from npuprof.scripts.script_records import ImportedFile
 
-#: A fenced block in a shell language: its indentation, fence and text.
+#: A fenced block in a shell language, or of data: its indentation, fence and text.
 _BLOCK = re.compile(
     r"^(?P<indent>[ \t>]*)(?P<fence>```+|~~~+)[ "
-    r"\t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript|(?P<yaml>ya?ml))\b[^\n]*\n"
+    r"\t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript|(?P<yaml>ya?ml)"
+    r"|(?P<json>json\w*|(?=[ \t]*\n)))(?!\w)[^\n]*\n"
     r"(?P<text>.*?)^[ \t>]*(?P=fence)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
@@ -42,9 +50,20 @@ def import_yaml_page(path: str, text: str) -> ImportedFile:
     return imported._replace(settings=imported.settings + guide.settings)
 
 
+def mentions_guide(data: bytes) -> bool:
+    """Return whether a guide can contain settings."""
+    return mentions_setting(data) or mentions_config_file(data, in_guide=True)
+
+
+def _read_json_block(path: str, placed: str) -> Iterator[ImportedFile]:
+    """Yield the settings of a config file of a program, or of a part of one."""
+    if (found := find_config_part(placed)) is not None:
+        yield read_config_table(path, *found)
+
+
 def import_markdown(path: str, text: str) -> ImportedFile:
     """Return the content of a Markdown file's shell blocks, each as a separate script."""
-    parts = []
+    parts: list[ImportedFile] = []
     for match in _BLOCK.finditer(text):
         # blanks keep the columns
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]
@@ -53,7 +72,9 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         # blank lines keep the line numbers of the file
         line = text.count("\n", 0, match.start("text"))
         placed = "\n" * line + block
-        if match["yaml"]:
+        if match["json"] is not None:
+            parts += _read_json_block(path, placed)
+        elif match["yaml"]:
             parts.append(_keep_arguments(import_yaml(path, placed)))
         else:
             parts.append(import_shell_script(path, _PROMPT.sub(_blank, placed)))

@@ -378,8 +378,8 @@ def _read_table_argument(
         yield ScriptSetting(place, program.section, key, name, read)
         return
     if tree is not None and (tree.pairs is not None or tree.is_null):
-        leaves = _list_table_leaves(program.tables[name], (), tree)
-        yield from _read_leaves(path, program.section, leaves, locate)
+        leaves = list_table_leaves(program.tables[name], (), tree)
+        yield from read_leaves(path, program.section, leaves, locate)
         return
     position = argument.line, argument.column
     if argument.open_part:
@@ -397,16 +397,17 @@ def _read_table_argument(
     yield ScriptSetting(location, program.section, "", f"--{name}", ScriptValue(None, reason))
 
 
-def _read_leaves(
+def read_leaves(
     path: str, section: str, leaves: Iterable[Leaf], locate: Locate = lambda *position: position
 ) -> Iterator[ScriptSetting]:
     """Yield settings in a table."""
     for leaf in leaves:
         count_steps(SETTING_STEPS)
         value = build_value(leaf.value)
-        reason = "null says nothing" if leaf.value.is_null else ""
+        reason = "null says nothing" if leaf.value.is_null else _find_gap(leaf.value)
+        inner = {at: locate(*place) for at, place in _list_places((), leaf.value)}
         yield ScriptSetting(
-            ScriptLocation(path, *locate(leaf.key.line, leaf.key.column)),
+            ScriptLocation(path, *locate(leaf.key.line, leaf.key.column), inner=inner),
             section,
             ".".join(map(format_key_segment, (leaf.section, *leaf.path))),
             ".".join(leaf.path),
@@ -414,7 +415,24 @@ def _read_leaves(
         )
 
 
-def _list_table_leaves(section: str, outer: tuple[str, ...], table: Node) -> Iterator[Leaf]:
+def _find_gap(node: Node) -> str:
+    """Return why the value of a leaf is unknown, such as a list with an ellipsis; else empty."""
+    items = node.items or []
+    is_hidden = any(item.is_open for item in (node, *items)) and not any(i.pairs for i in items)
+    return "the text leaves out a part of it" if is_hidden else ""
+
+
+def _list_places(path: tuple[str, ...], node: Node) -> Iterator[tuple[tuple[str, ...], Position]]:
+    """Yield the paths of the values in a table or list, and their positions."""
+    count_steps()
+    pairs = [*(node.pairs or ()), *((item, item) for item in node.items or ())]
+    for number, (key, value) in enumerate(pairs):
+        inner = (*path, str(number if key is value else key.value))
+        yield inner, key.position
+        yield from _list_places(inner, value)
+
+
+def list_table_leaves(section: str, outer: tuple[str, ...], table: Node) -> Iterator[Leaf]:
     """Yield the settings in a table, whose path is ``outer``."""
     for key, node in table.pairs or ():
         yield from _list_leaves(section, (*outer, str(key.value)), key, node)
@@ -426,7 +444,7 @@ def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) ->
     A table is one setting if the section has it as a setting.
     """
     if node.pairs and catalog.find_setting(section, ".".join(names)) is None:
-        yield from _list_table_leaves(section, names, node)
+        yield from list_table_leaves(section, names, node)
     else:
         yield Leaf(section, names, key, node)
 
@@ -456,10 +474,10 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         section = program.tables.get(name)
         is_group = bool(node.pairs) and catalog.find_setting(program.section, name) is None
         if section and node.pairs is not None:
-            yield from _read_leaves(path, program.section, _list_table_leaves(section, (), node))
+            yield from read_leaves(path, program.section, list_table_leaves(section, (), node))
         elif node.is_null or (node.value is False and is_on) or is_group:
             leaves = _list_leaves(program.section, (name,), key, node)
-            yield from _read_leaves(path, program.section, leaves)
+            yield from read_leaves(path, program.section, leaves)
         elif node.value is not False:
             words.append(Word(key.line, key.column, (f"--{key.value}",)))
             items = node.items or [node]
@@ -477,10 +495,10 @@ def read_file(path: str, section: str, table: Node, scope: str = "") -> Iterator
     program = find_program(section)
     if program is not None and program.config:
         return read_file_table(path, program, table)
-    leaves = _list_table_leaves(section, (), table)
+    leaves = list_table_leaves(section, (), table)
     return (
         setting._replace(scope=scope)
-        for setting in _read_leaves(path, section, leaves)
+        for setting in read_leaves(path, section, leaves)
         if not setting.reason
     )
 

@@ -2,78 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from npuprof.catalog import build_finding
+from npuprof.document.json_tree import Node as Node
+from npuprof.document.json_tree import find_json_error, read_json_tree
 from npuprof.model import Finding, Place
-from npuprof.scripts.script_records import Position, find_line_starts
+from npuprof.scripts.script_records import Position
 from npuprof.scripts.steps import count_steps
 
-#: A value or opening bracket, and a closing bracket; separators need no match.
-_TOKEN = re.compile(r'(?P<begin>[{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|(?P<end>[}\]])')
 #: The maximum depth of settings.
 _DEEPEST = 200
 #: The separators in paths of tables and in scopes of settings.
 _SEPARATORS = re.compile(r"[/:#@\0]")
 _LONGEST_PATH = 200
 _TOO_DEEP = "the file is nested too deeply to be read"
-
-
-class Node:
-    """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``.
-
-    ``is_text`` for strings.
-
-    In YAML, a node may occur in several places: visitors must handle each node once.
-    """
-
-    __slots__ = ("column", "is_text", "items", "line", "pairs", "value")
-
-    def __init__(self, line: int, column: int, value: Any = None, is_text: bool = False) -> None:
-        self.line = line
-        self.column = column
-        self.value = value
-        self.is_text = is_text
-        self.pairs: list[tuple[Node, Node]] | None = None
-        self.items: list[Node] | None = None
-
-    @property
-    def position(self) -> Position:
-        """Its line and column."""
-        return self.line, self.column
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is neither a table nor a list."""
-        return self.pairs is None and self.items is None
-
-    @property
-    def is_null(self) -> bool:
-        """Whether it is null, which leaves a setting as it is."""
-        return self.is_plain and self.value is None
-
-    def find(self, *names: str) -> Node | None:
-        """Return the node at a path of names; of duplicate keys, the last."""
-        node: Node | None = self
-        for name in names:
-            node = (
-                next(
-                    (value for key, value in reversed(node.pairs or ()) if key.value == name), None
-                )
-                if node
-                else None
-            )
-        return node
-
-    def text(self, *names: str) -> str:
-        """Return the text at a path of names, empty if there is none."""
-        node = self.find(*names)
-        return node.value if node and isinstance(node.value, str) else ""
 
 
 def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
@@ -112,43 +58,18 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     """Return the tree of a JSON text; None and a finding if it is invalid."""
     try:
         # the tree is built by a pattern that does not check the text
-        json.loads(text)
+        error = find_json_error(text)
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
-    except ValueError as error:  # also for a number with too many digits, which has no place
-        position = getattr(error, "lineno", 0), getattr(error, "colno", 0)
-        reason = getattr(error, "msg", str(error))
-        done = "JSON" if any(position) else "read"
-        what = f"the file is not {done}: {reason[0].lower()}{reason[1:]}"
-        problems.append(_build_unread(path, what, "fix it, or rewrite it", position))
-    else:
-        return _build_json_tree(text)
-    return None
-
-
-def _build_json_tree(text: str) -> Node:
-    """Return the tree of a valid JSON text, without recursion."""
-    starts = find_line_starts(text)
-    levels: list[list[Node]] = [[]]  # the nodes of each open object or list, innermost last
-    for token in _TOKEN.finditer(text):
-        if token["end"]:
-            inner = levels.pop()
-            node = levels[-1][-1]
-            if token["end"] == "}":  # keys and values take turns
-                node.pairs = list(zip(inner[::2], inner[1::2], strict=True))
-            else:
-                node.items = inner
-            continue
-        count_steps(10)
-        begin = token["begin"]
-        line = bisect_right(starts, token.start())
-        node = Node(line, token.start() - starts[line - 1] + 1, is_text=begin[0] == '"')
-        levels[-1].append(node)
-        if begin in ("{", "["):
-            levels.append([])
-        else:
-            node.value = json.loads(begin, strict=False)
-    return levels[0][0]
+        return None
+    if error:
+        reason = error[2]
+        done = "JSON" if any(error[:2]) else "read"
+        what = f"the file is not {done}: {reason}"
+        problems.append(_build_unread(path, what, "fix it, or rewrite it", error[:2]))
+        return None
+    count_steps(10 * (text.count('"') + text.count(",")))
+    return read_json_tree(text)
 
 
 def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | None:

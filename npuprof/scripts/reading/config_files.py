@@ -1,0 +1,126 @@
+"""JSON files with the settings of a section, such as ``config.json`` of MindIE, and their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
+
+from npuprof import catalog
+from npuprof.catalog import build_finding
+from npuprof.document.json_tree import read_json_tree
+from npuprof.model import Finding, Place
+from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
+from npuprof.scripts.reading.trees import Node, iterate_collections, iterate_tables
+from npuprof.scripts.script_records import ImportedFile, Site
+
+_Path = tuple[str, ...]
+#: The minimum of known keys in a file, and in a block of a guide; those like maxSeqLen count twice.
+_IN_FILE, _IN_GUIDE = 4, 3
+_TWO_CAPITALS = re.compile("[A-Z].*[A-Z]")
+
+
+@cache
+def _index_names() -> dict[str, set[tuple[str, _Path]]]:
+    """Return section and path of the tables in which files have a name."""
+    index: dict[str, set[tuple[str, _Path]]] = {}
+    for section in catalog.list_file_sections():
+        for name in catalog.load_sections()[section].names:
+            parts = tuple(name.split("."))
+            for end, part in enumerate(parts):
+                index.setdefault(part, set()).add((section, parts[:end]))
+    return index
+
+
+@cache
+def _compile_mentions(in_guide: bool) -> re.Pattern[bytes]:
+    names = [*chain(*catalog.list_file_sections().values())]
+    names += [f'"{name}"' for name in _index_names()] if in_guide else []
+    return re.compile("|".join(map(re.escape, names)).encode())
+
+
+def mentions_config_file(data: bytes, in_guide: bool = False) -> bool:
+    """Return whether a file names a table of such files; a guide any key of them."""
+    return _compile_mentions(in_guide).search(data) is not None
+
+
+def find_config_section(table: Node) -> str:
+    """Return the section whose settings a table has, with most of its keys; empty for others."""
+    section = catalog.find_file_section([str(key.value) for key, _ in table.pairs or ()])
+    return section if section and _is_of_section(section, (), table, _IN_FILE) else ""
+
+
+def _is_of_section(section: str, path: _Path, table: Node, least: int) -> bool:
+    """Return whether most keys of a table are of a section, and enough that few others have."""
+    names = [*_list_names(section, path, table)]
+    known = [name for name, is_known in names if is_known]
+    weight = len(known) + sum(map(bool, map(_TWO_CAPITALS.search, known)))
+    return weight >= least and len(known) * 2 >= len(names)
+
+
+def _list_names(section: str, path: _Path, node: Node) -> Iterator[tuple[str, bool]]:
+    """Yield the keys of a table, and whether the section has them there."""
+    for key, value in node.pairs or ():
+        inner = (*path, str(key.value))
+        below = catalog.list_settings_below(section, ".".join(inner))
+        yield inner[-1], bool(below)
+        for table in [value, *(value.items or [])] if len(below) > 1 else ():
+            yield from _list_names(section, inner, table)
+
+
+def read_config_table(path: str, section: str, table: Node, place: str = "") -> ImportedFile:
+    """Return the settings of a table, its site if nothing is left out, and keys that count twice.
+
+    The scope has the section, the line of the table and its place.
+    """
+    scope = f"{section}@{table.line} {place}"
+    problems = list(_drop_doubles(path, section, table))
+    leaves = list_table_leaves(section, (), table)
+    settings = [item._replace(scope=scope) for item in read_leaves(path, section, leaves)]
+    is_whole = not any(node.is_open for _, node in iterate_collections([table]))
+    site = Site(scope, section, *table.position, closed=is_whole)
+    return ImportedFile(path, tuple(settings), (site,), tuple(problems))
+
+
+def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
+    """Yield a finding for each key that a table has twice, and keep the last one."""
+    title = catalog.load_sections()[section].title
+    for table in iterate_tables([root]):
+        last = {key.value: (key, value) for key, value in table.pairs or ()}
+        for key, _ in table.pairs or ():
+            if (again := last[key.value][0]) is not key:
+                what = f"{key.value} is in this table twice, again in line {again.line}"
+                why = f"{title} takes the last one, and ignores this one."
+                where = Place(path, *key.position)
+                yield build_finding("NP836", what, why, "remove one of them", where=where)
+        table.pairs = [*last.values()]
+
+
+def find_config_part(text: str) -> tuple[str, Node] | None:
+    """Return the section of a block of a guide, and its table from the top; None for others.
+
+    A block may have only a part of a file.
+    """
+    tree = read_json_tree(text)
+    names = [str(key.value) for key, _ in tree.pairs or ()]
+    places = [place for name in names for place in _index_names().get(name, ())]
+    for section, path in sorted(set(places), key=lambda place: (-places.count(place), place)):
+        if _is_of_section(section, path, tree, _IN_GUIDE):
+            return section, _wrap(section, path, tree)
+    return None
+
+
+def _wrap(section: str, path: Iterable[str], table: Node) -> Node:
+    """Return a table of a section in the tables around it."""
+    names = [*path]
+    while names:
+        record = catalog.find_setting(section, ".".join(names))
+        outer, value = Node(*table.position), table
+        if record and record.kind == "list":
+            value = Node(*table.position)
+            value.items = [table]
+        outer.pairs = [(Node(*table.position, names.pop()), value)]
+        outer.is_open = True
+        table = outer
+    return table

@@ -1,0 +1,169 @@
+"""MindIE's config.json and its parts in scripts, manifests and guides: what is read, and faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from npuprof.checks.view import Fault
+from npuprof.scripts.configuration import place_fault
+from support.importing import findings, imported, settings
+from support.mindie_files import CONFIG
+from support.running import Run, expect
+
+PORT = "mindie.ServerConfig.port"
+BATCH = "mindie.BackendConfig.ScheduleConfig.maxBatchSize"
+MODELS = "mindie.BackendConfig.ModelDeployConfig.ModelConfig"
+
+
+def places(text: str, name: str = "config.json") -> list[tuple[str, int, int]]:
+    """Return code, line and column of the findings that are no notes."""
+    found = [finding for finding in findings(text, name) if finding.severity != "info"]
+    return [(finding.code, finding.line, finding.column) for finding in found]
+
+
+def test_a_file_is_read_by_its_tables(run: Run) -> None:
+    values = settings(CONFIG, "anything.json")
+    assert values[PORT] == 1999
+    assert values[BATCH] == 64
+    assert values[MODELS] == [{"modelName": "made-up", "worldSize": 2}]
+    assert imported(CONFIG, "config.json").problems == ()
+    Path("config.json").write_text(CONFIG)
+    expect(run("import", "config.json", "-o", "profiles/back.toml"), 0)
+    expect(run("render", "back", "--to", "mindie", "--base", "config.json", "-o", "out"), 0)
+    assert Path("out/config.json").read_text() == CONFIG
+    expect(run("scan", "config.json"), 0, "no findings")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ('"port" :', '"prot" :', ("NP212", 7, 9)),
+        ("1999", '"1999"', ("NP202", 7, 9)),
+        ("1999", "80", ("NP203", 7, 9)),
+        ('"port" : 1999,', '"port" : 1,\n        "port" : 1999,', ("NP836", 7, 9)),
+        ("1999,", "1999, // the port", ("NP835", 7, 24)),
+        ("1999,", "1999,\n # the port\n", ("NP835", 8, 2)),
+        ("64\n", "64,\n", ("NP835", 28, 9)),
+        ("1999,", "1999", ("NP835", 8, 9)),
+        ("false", "False", ("NP835", 8, 26)),
+    ],
+)
+def test_a_fault_has_its_place(before: str, after: str, found: tuple[str, int, int]) -> None:
+    assert before in CONFIG
+    assert found in places(CONFIG.replace(before, after, 1))
+    assert len(places(CONFIG.replace(before, after, 1))) == 1
+
+
+def test_a_fault_in_a_list_of_tables_has_the_place_of_its_key() -> None:
+    (models,) = [item for item in imported(CONFIG, "a.json").settings if item.key == MODELS]
+    for tail, place in {
+        (0, "worldSize"): (20, 21),
+        (0, "none"): (18, 17),
+        (5,): (17, 13),
+        (): (17, 13),
+    }.items():
+        found = place_fault(Fault("NP203", "", tail=tail), models)
+        assert (found.line, found.column) == place
+
+
+def test_the_rest_of_a_broken_file_is_judged() -> None:
+    text = CONFIG.replace('"1.0.0",', '"1.0.0", // release').replace(": 64", ": -64")
+    assert places(text) == [("NP835", 2, 26), ("NP203", 27, 13)]
+
+
+@pytest.mark.parametrize("port", ["{{ .Values.port }}", "${PORT}", "<port>"])
+def test_a_template_is_not_called_broken(port: str) -> None:
+    assert "NP835" not in [code for code, *_ in places(CONFIG.replace("1999", port))]
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_file_in_a_config_map_is_read(quoted: bool) -> None:
+    bad = CONFIG.replace("1999", "80")
+    block = "".join(f"    {line}\n" for line in bad.splitlines())
+    data = f"  config.json: {json.dumps(bad)}\n" if quoted else f"  config.json: |\n{block}"
+    text = f"kind: ConfigMap\ndata:\n  HCCL_BUFFSIZE: '100'\n{data}"
+    # blanks are written alike, and quotes are escaped
+    column = 17 + bad.index('"port"') if quoted else 13
+    assert places(text, "map.yaml") == [("NP203", 4 if quoted else 11, column)]
+    assert settings(text, "map.yaml")["env.HCCL_BUFFSIZE"] == "100"
+
+
+def test_a_file_in_other_settings_is_read() -> None:
+    text = json.dumps({"role": {"config": json.loads(CONFIG)}}, indent=1)
+    assert settings(text, "deploy.json")[PORT] == 1999
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"ServerConfig": {"port": 80}}',
+        '{"ServerConfig": {"port": 80, "hosts": ["a"], "timeout": 3, "workers": 2}}',
+        '{"port": 80, "ipAddress": "x"}',
+        '{"BackendConfig": []}',
+    ],
+)
+def test_files_of_other_programs_are_not_read(text: str) -> None:
+    assert settings(text, "config.json") == {}
+    assert settings(f"```json\n{text}\n```\n", "guide.md").get(PORT, 80) == 80
+
+
+GUIDE = """\
+# Guide
+
+```json
+"BackendConfig" : {
+    "npuDeviceIds" : [[0,1, ...]],
+    "ModelDeployConfig" : {
+        "maxSeqLen" : 4096, // tokens
+        "ModelConfig" : [ { "worldSize" : 2, ... "modelName" : <name> } ]
+    },
+    "ScheduleConfig" : {
+        ...
+        "maxBatchSize" : "64",
+    }
+}
+```
+
+1. Then:
+
+   ```
+   "maxSeqLen": 0,
+   "maxInputTokenLen": 4096, "truncation": <true or false>,
+   ......
+   ```
+
+```json
+{"model": "x", "stream": true, "max_tokens": 3, "port": 3}
+```
+"""
+
+
+def test_parts_in_guides_are_read_as_far_as_they_go() -> None:
+    assert places(GUIDE, "guide.md") == [("NP202", 12, 9), ("NP203", 20, 4), ("NP3523", 21, 4)]
+    values = settings(GUIDE, "guide.md")
+    assert values[MODELS] == [{"worldSize": 2}]
+    assert sorted(values) == sorted(
+        [
+            MODELS,
+            BATCH,
+            "mindie.BackendConfig.ModelDeployConfig.maxSeqLen",
+            "mindie.BackendConfig.ModelDeployConfig.maxInputTokenLen",
+            "mindie.BackendConfig.npuDeviceIds",
+        ]
+    )
+
+
+def test_guides_are_read_on_request(run: Run) -> None:
+    Path("docs").mkdir()
+    Path("docs/guide.md").write_text(GUIDE)
+    expect(run("scan", "docs"), 0)
+    expect(run("scan", "--docs", "docs"), 1, "docs/guide.md:12:9: error NP202")
+
+
+def test_only_a_whole_file_shows_what_is_unset() -> None:
+    assert [site.closed for site in imported(CONFIG, "config.json").sites] == [True]
+    part = CONFIG.replace('"port" : 1999,', '"port" : 1999, ...')
+    assert [site.closed for site in imported(f"```json\n{part}```", "a.md").sites] == [False]
