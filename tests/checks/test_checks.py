@@ -52,6 +52,7 @@ WITHOUT_EXAMPLE = {
     "NP109",
     "NP110",
     "NP704",
+    "NP835",
     "NP705",
     "NP708",
     "NP709",

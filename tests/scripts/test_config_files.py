@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from npuprof.checks.view import Fault
+from npuprof.model import Context
 from npuprof.scripts.configuration import place_fault
+from npuprof.scripts.lint import check_script
+from support.building import REPOSITORY
 from support.importing import findings, imported, settings
 from support.mindie_files import CONFIG
 from support.running import Run, expect
@@ -167,3 +172,22 @@ def test_only_a_whole_file_shows_what_is_unset() -> None:
     assert [site.closed for site in imported(CONFIG, "config.json").sites] == [True]
     part = CONFIG.replace('"port" : 1999,', '"port" : 1999, ...')
     assert [site.closed for site in imported(f"```json\n{part}```", "a.md").sites] == [False]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(rule, id=rule["code"])
+        for rule in tomllib.loads((REPOSITORY / "npuprof/catalog/rules.toml").read_text())["rule"]
+        if rule["options"][0].startswith("mindie.")
+    ],
+)
+def test_a_file_is_judged_like_a_preset(rule: dict[str, Any]) -> None:
+    codes = []
+    for name in ("bad", "good"):
+        preset = tomllib.loads(rule[name])
+        versions = tuple(preset.get("profile", {}).get("versions", {}).items())
+        file = imported(json.dumps(preset["mindie"]), "config.json")
+        found = check_script(file, Context(versions=versions))
+        codes.append(rule["code"] in {finding.code for finding in found})
+    assert codes == [True, False]
