@@ -575,8 +575,8 @@ class _ShellReader:
         """Record a start of a training program, and its arguments."""
         source = self.command.text
         found = training_launches.read_start(self.path, words, self._expand, source)
-        if found is None:
-            return
+        if found is None or program_arguments.find_start(words):
+            return  # nothing, or a program with a section of its own
         record, settings, is_certain = found
         if is_certain:
             self._add_arguments(settings)
