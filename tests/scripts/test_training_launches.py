@@ -524,6 +524,33 @@ MODEL_ARGS:
     assert (finding.code, finding.line, finding.certainty) == ("NP3336", 7, "likely")
 
 
+def test_a_file_of_verl_has_keys_of_hydra() -> None:
+    """In the shape of verl/trainer/config/ppo_trainer.yaml: defaults, tables, interpolations."""
+    text = """\
+defaults:
+  - ppo_trainer
+  - _self_
+data:
+  train_batch_size: 64
+actor_rollout_ref:
+  actor:
+    optim:
+      lr: fast
+trainer:
+  project_name: ${oc.env:NAME}
+"""
+    imported = import_script("own.yaml", text.encode())
+    found = [(each.line, each.key, each.value, each.reason) for each in imported.settings]
+    assert found == [
+        (1, "", None, "names further files"),
+        (5, "verl.data.train_batch_size", 64, ""),
+        (9, "verl.actor_rollout_ref.actor.optim.lr", "fast", ""),
+        (11, "verl.trainer.project_name", None, "depends on ${oc.env:NAME}"),
+    ]
+    (finding,) = check_script(imported, Context())
+    assert (finding.code, finding.line, finding.certainty) == ("NP202", 9, "likely")
+
+
 def test_a_file_of_arguments_is_judged_by_the_parser_of_its_program(tmp_path: Path) -> None:
     """The misspelt name is that of hiyouga/LLaMA-Factory, commit 955396e8a."""
     home = tmp_path / "src" / "llamafactory"

@@ -238,8 +238,14 @@ class _LaunchReader:
             return
         started = training_launches.find_file_program(self.path, node) if is_file else None
         if started:
-            self.started.append(started._replace(scope=f"{started.scope} {place}"))
-            self._add(place, program_arguments.read_file(self.path, "args", node, started.scope))
+            section = started.scope.partition("@")[0]
+            for setting in program_arguments.read_file(self.path, section, node, started.scope):
+                if setting.name == "defaults":  # of Hydra
+                    reason = "names further files"
+                    setting = setting._replace(key="").with_value(value=None, reason=reason)
+                self._add(place, [setting])
+            if section == "args":  # a file of Hydra may have keys of its own
+                self.started.append(started._replace(scope=f"{started.scope} {place}"))
             return
         found = find_table_program(place, node, is_file) if may_be_table else None
         if found:  # a table of arguments

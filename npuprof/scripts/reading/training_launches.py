@@ -35,7 +35,7 @@ _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
     rb"|accelerate launch|ray job submit|llamafactory-cli|swift (?:sft|pt|rlhf))\b"
-    rb"|-m verl\.|--tensor-model-parallel-size\b|\b(?:finetuning_type|cutoff_len)\b"
+    rb"|-m verl\.|--tensor-model-parallel-size\b|\b(?:finetuning_type|cutoff_len|actor_rollout_ref)\b"
 )
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
@@ -133,7 +133,8 @@ def find_file_program(path: str, table: Node) -> StartedProgram | None:
     for module, marks in catalog.load_built_part("launchers")["files"].items():
         if len(names.intersection(marks)) >= _MOST_MARKS:
             location = ScriptLocation(path, *table.position)
-            return StartedProgram(f"args@{table.line}", "", module, location, frozenset())
+            section = "verl" if module.startswith("verl.") else "args"
+            return StartedProgram(f"{section}@{table.line}", "", module, location, frozenset())
     return None
 
 
