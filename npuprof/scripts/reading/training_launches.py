@@ -35,7 +35,8 @@ _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
     rb"|accelerate launch|ray job submit|llamafactory-cli|swift (?:sft|pt|rlhf))\b"
-    rb"|-m verl\.|--tensor-model-parallel-size\b|\b(?:finetuning_type|cutoff_len|actor_rollout_ref)\b"
+    rb"|-m verl\.|--tensor-model-parallel-size\b"
+    rb"|\b(?:finetuning_type|cutoff_len|actor_rollout_ref)\b"
 )
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
