@@ -422,7 +422,7 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
 
 def _find_unpassed_arguments(imported: ImportedFile) -> Iterator[Finding]:
     """Yield the variables with arguments that a script never uses, if it starts a program."""
-    starts = not imported.declarative and imported.list_records(StartedProgram)
+    starts = imported.list_records(StartedProgram)
     for match in _ARGUMENTS.finditer(imported.text if starts else ""):
         if len(re.findall(rf"\b{match[1]}\b", imported.text)) == 1:
             place = Place(imported.file, *find_position(imported.text, match.start(1)))

@@ -158,17 +158,17 @@ def _iterate_override_faults(
     table: TomlTable, programs: Programs
 ) -> Iterator[tuple[str, list[Fault]]]:
     """Yield the overrides that some configurations judge, as ``_iterate_faults`` does."""
-    leaves = {".".join(path): path for path, _ in list_table_leaves(table)}
-    overrides = {".".join(path): value for path, value in list_table_leaves(table)}
+    leaves = dict(list_table_leaves(table))
+    overrides = {".".join(path): value for path, value in leaves.items()}
     configs = programs.list_configs(overrides) if table else []
     if not configs or not all(config.complete for config in configs):
         return
     # the command may name another configuration
     how = {} if "--config-name" in overrides else LIKELY
-    for name, (first, *tail) in leaves.items():
+    for path, name in zip(leaves, overrides, strict=True):
         found = [_find_override_faults(config, name, overrides) for config in configs]
         faults = [fault._replace(**how) for fault in found[0]] if all(found) else []
-        yield format_key_path(format_full_key("verl", first), tuple(tail)), faults
+        yield format_key_path(format_full_key("verl", path[0]), path[1:]), faults
 
 
 def _iterate_flags(name: str, value: Any) -> Iterator[tuple[str, Any]]:
