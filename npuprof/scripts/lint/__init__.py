@@ -422,14 +422,14 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
 
 def _find_unpassed_arguments(imported: ImportedFile) -> Iterator[Finding]:
     """Yield the variables with arguments that a script never uses, if it starts a program."""
-    starts = imported.list_records(StartedProgram)
-    for match in _ARGUMENTS.finditer(imported.text if starts else ""):
-        if len(re.findall(rf"\b{match[1]}\b", imported.text)) == 1:
+    for match in _ARGUMENTS.finditer(imported.text):
+        starts = imported.list_records(StartedProgram)
+        if starts and len(re.findall(rf"\b{match[1]}\b", imported.text)) == 1:
             place = Place(imported.file, *find_position(imported.text, match.start(1)))
             what = f"{match[1]} is set, and no command gets it"
             why = "The program runs without these arguments."
-            hint = f"pass ${match[1]} to the program, or remove it"
-            yield catalog.build_finding("NP843", what, why, hint, where=place)._replace(**LIKELY)
+            fault = catalog.build_finding("NP843", what, why, "pass or remove it", where=place)
+            yield fault._replace(**LIKELY)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

@@ -198,10 +198,10 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         faults = [_find_value_fault(parser, flags[flag], flag, each) for each in values]
         how = {} if parser.complete else LIKELY
         return [fault._replace(**how) for fault in faults if fault][:1]
-    if any(flag.startswith(f"{each}.") for each in flags):
-        return []  # in a file, a table that is the value of an argument
+    # in a file, a table may be the value of an argument
+    is_inner = any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
-    if not flag.startswith("--") or is_short or programs.is_quoted(parser, flag):
+    if not flag.startswith("--") or is_inner or is_short or programs.is_quoted(parser, flag):
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE

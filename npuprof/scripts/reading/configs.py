@@ -241,8 +241,8 @@ class _LaunchReader:
             section = started.scope.partition("@")[0]
             for setting in program_arguments.read_file(self.path, section, node, started.scope):
                 if setting.name == "defaults":  # of Hydra
-                    reason = "names further files"
-                    setting = setting._replace(key="").with_value(value=None, reason=reason)
+                    setting = setting.with_value(value=None, reason="names further files")
+                    setting = setting._replace(key="")
                 self._add(place, [setting])
             if section == "args":  # a file of Hydra may have keys of its own
                 self.started.append(started._replace(scope=f"{started.scope} {place}"))
