@@ -135,7 +135,7 @@ def find_file_program(path: str, table: Node) -> StartedProgram | None:
         if len(names.intersection(marks)) >= _MOST_MARKS:
             location = ScriptLocation(path, *table.position)
             section = "verl" if module.startswith("verl.") else "args"
-            return StartedProgram(f"{section}@{table.line}", "", module, location, frozenset())
+            return StartedProgram(f"{section}@{table.line}", "", module, location)
     return None
 
 
