@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
@@ -50,7 +51,6 @@ from npuprof.scripts.script_records import (
     SourcedEnvironment,
     StartedProgram,
     VariableRead,
-    find_position,
 )
 
 #: A variable that a script reads.
@@ -69,7 +69,7 @@ _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGN
 _GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
 _ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
 #: A variable with arguments, such as GPT_ARGS.
-_ARGUMENTS = re.compile(r"^[ \t]*(\w+_ARGS)=", re.MULTILINE)
+_ARGUMENTS = re.compile(r"[ \t]*(\w+_ARGS)=")
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
@@ -422,10 +422,12 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
 
 def _find_unpassed_arguments(imported: ImportedFile) -> Iterator[Finding]:
     """Yield the variables with arguments that a script never uses, if it starts a program."""
-    for match in _ARGUMENTS.finditer(imported.text):
-        starts = imported.list_records(StartedProgram)
-        if starts and len(re.findall(rf"\b{match[1]}\b", imported.text)) == 1:
-            place = Place(imported.file, *find_position(imported.text, match.start(1)))
+    if not imported.list_records(StartedProgram):
+        return
+    uses = Counter(re.findall(r"\w+_ARGS\b", imported.text))
+    for number, line in enumerate(imported.text.split("\n"), 1):
+        if (match := _ARGUMENTS.match(line)) and uses[match[1]] == 1:
+            place = Place(imported.file, number, match.start(1) + 1)
             what = f"{match[1]} is set, and no command gets it"
             why = "The program runs without these arguments."
             fault = catalog.build_finding("NP843", what, why, "pass or remove it", where=place)
