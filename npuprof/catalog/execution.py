@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from npuprof.catalog import Variable, find_variable, list_records, load_built_part
+from npuprof.catalog import (
+    Variable,
+    find_setting,
+    find_variable,
+    list_records,
+    load_built_part,
+)
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import load_form
 from npuprof.model import TYPE_CHECKING, has_only_digits
@@ -13,6 +19,9 @@ from npuprof.system import group_pairs, lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
+    from typing import Any
+
+    from npuprof.model import Path
 
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
@@ -81,6 +90,23 @@ def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
         if name.upper().endswith(suffix):  # programs read such names in any letter case
             return protection
     return "", ()
+
+
+def find_setting_effects(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any, str]]:
+    """Yield each part of a framework setting that needs trust: path below it, value and effect.
+
+    The program's own default needs none.
+    """
+    record = find_setting(section, name)
+    if record is not None and value == record.default:
+        return
+    if isinstance(value, (dict, list)):
+        for part, item in value.items() if isinstance(value, dict) else enumerate(value):
+            below = f"{name}.{part}" if isinstance(part, str) else name
+            for path, leaf, effect in find_setting_effects(section, below, item):
+                yield (part, *path), leaf, effect
+    elif record is not None and (effect := str(record.executes or record.protects)):
+        yield (), value, effect
 
 
 def find_value_execution(name: str, text: str) -> str:

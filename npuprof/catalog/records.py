@@ -80,6 +80,8 @@ class Entry(Record):
     path_characters: str = ""
     risk: tuple[str, ...] = ()
     numbered: bool = False
+    executes: str | bool = False
+    protects: str = ""
 
 
 class Option(Entry):
@@ -199,8 +201,6 @@ class Variable(Entry):
 
     framework: str = "cann"
     axis: str = ""
-    executes: str | bool = False
-    protects: str = ""
     kept_by: tuple[str, ...] = ()
     scope: str = ""
     session_option: str = ""

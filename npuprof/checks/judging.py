@@ -227,8 +227,10 @@ def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> ValueFa
     )
     plain = [SettingFault(key, fault) for fault in of_value]
     scoped = [SettingFault(key, fault) for fault in of_setting]
-    per_process = sharing.find_frozen_fault(key, value, in_python, there.declared)
-    shared = [SettingFault(key, per_process)] if per_process else []
+    shared = [
+        SettingFault(key, fault)
+        for fault in sharing.find_shared_faults(key, value, in_python, there.declared)
+    ]
     unwritable = list(restrictions.find_unwritable_faults(there, key, value))
     if plain or scoped or shared or unwritable:
         return ValueFaults(plain, scoped, shared, unwritable)

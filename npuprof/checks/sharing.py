@@ -71,7 +71,22 @@ def build_own_variable_fault(key: str) -> Fault:
     )
 
 
-def find_frozen_fault(
+def find_shared_faults(
+    key: str, value: Any, in_python: bool, declared: TeamVariables
+) -> Iterator[Fault]:
+    """Yield the faults of a value that belongs in no shared preset, or needs trust."""
+    section, name = keys.split_section_and_name(key)
+    if fault := _find_frozen_fault(key, value, in_python, declared):
+        yield fault
+    elif section not in ("options", "env"):
+        from npuprof.catalog.execution import find_setting_effects
+
+        for tail, _, effect in find_setting_effects(section, name, value):
+            part = keys.format_key_path(key, tail)
+            yield _build_execution_fault(f"{part} needs trust: {effect}")._replace(tail=tail)
+
+
+def _find_frozen_fault(
     key: str, value: Any, in_python: bool, declared: TeamVariables
 ) -> Fault | None:
     """Return the fault for a value that belongs to the process, the job or the site, or None.

@@ -55,7 +55,7 @@ class New(StoreVerb):
         file = locate_new_file(home, self.name)
         text = add_schema_line(self._write_text(), file.path, home.root)
         answer = answer_new_preset(home, {self.name: text}, self.dry_run, self.no_check)
-        if not self.dry_run and any(typed.lstrip().startswith("env.") for typed in self.set_):
+        if not self.dry_run:
             trust_typed(home, self.set_)
         return answer
 

@@ -12,6 +12,7 @@ from npuprof.commands.framework.parameters import (
     NO_CHECK,
     SPEC_HELP,
     STRICT_SECTIONS,
+    TRUST,
     ResolvingVerb,
 )
 from npuprof.commands.resolving import (
@@ -28,6 +29,7 @@ from npuprof.model import (
 )
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
+from npuprof.renderers.trusting import TRUSTING
 from npuprof.report import Answer, output
 from npuprof.report.output import print_findings
 from npuprof.report.text import format_count
@@ -94,6 +96,7 @@ class Render(ResolvingVerb):
         text="Check whether FILE, or with --all each output, is up to date without writing it",
         implied=_ANY,
     )
+    trust = TRUST
     every = flag("--all", text="Render the outputs that npuprof.toml declares")
 
     def run(self) -> Answer:
@@ -111,6 +114,8 @@ class Render(ResolvingVerb):
         if self.check is not None:
             to = self._follow_header(self.check)
         config = resolve_checked(self, to, self.no_check)
+        if self.trust or self.check is not None:
+            config.memo[TRUSTING] = True
         target = renderers.load_target(to)
         rendered = target.render(config, self.inline)
         rendered, changes = self._merge(to, config, rendered)
@@ -241,7 +246,7 @@ class Render(ResolvingVerb):
         entries, findings = render_outputs(
             outputs,
             lambda config: () if self.no_check else require_exportable(config),
-            comparing=self.check is not None,
+            trusting=self.trust or self.check is not None,
         )
         for entry in entries if self.strict else ():
             findings += entry.rendered.left_out

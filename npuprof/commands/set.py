@@ -88,7 +88,7 @@ class Set(StoreVerb):
         return answer
 
     def _trust_typed(self, workspace: Workspace, typed: list[str], answer: Answer) -> None:
-        """Trust the store with variables that the user has typed.
+        """Trust the store with what the user has typed.
 
         Raises NpuprofError if that cannot be saved.
         """
@@ -96,7 +96,7 @@ class Set(StoreVerb):
             self.dry_run
             # what was not written needs no trust
             or answer.code
-            or not any(text.lstrip().startswith("env.") for text in typed)
+            or not any("." in text for text in typed)
         ):
             return
         from npuprof.renderers.trusting import trust_typed

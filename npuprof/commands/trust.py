@@ -49,12 +49,12 @@ class _TrustNeed(Record):
 
 
 class Trust(Verb):
-    """Trust the [env] variables of a store.
+    """Trust the variables and MindIE keys that a store sets.
 
-    Lists the variables that need trust and saves them for your user. A variable that affects
-    execution is trusted with its value, any other by name. The commands env, run and inject reject
-    untrusted variables. In CI, pass --trust to them, or run this command with --from and a reviewed
-    file.
+    Lists those that need trust and saves them for your user. What affects execution, and keys of
+    MindIE, are trusted with their value, other variables by name. The commands env, run, render and
+    inject reject what is untrusted. In CI, pass --trust to them, or run this command with --from
+    and a reviewed file.
     """
 
     group = "team"

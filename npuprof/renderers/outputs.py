@@ -19,7 +19,7 @@ from npuprof.renderers.stamp import (
     read_header,
     read_listed_sidecars,
 )
-from npuprof.renderers.trusting import COMPARED
+from npuprof.renderers.trusting import TRUSTING
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
@@ -99,11 +99,11 @@ def compare_with_files(
 
 
 def render_outputs(
-    outputs: Outputs, judge: Callable[[Config], Iterable[Finding]], comparing: bool
+    outputs: Outputs, judge: Callable[[Config], Iterable[Finding]], trusting: bool
 ) -> tuple[list[OutputFiles], list[Finding]]:
     """Return all outputs as far as they are valid, compared with their files, and the findings.
 
-    Outputs that are only compared need no trust.
+    ``trusting`` is for outputs that are only compared, or that the user trusts.
     """
     entries = []
     findings: list[Finding] = []
@@ -111,8 +111,8 @@ def render_outputs(
         found: list[Finding] = []
         try:
             config = outputs.resolve(output)
-            if comparing:
-                config.memo[COMPARED] = True
+            if trusting:
+                config.memo[TRUSTING] = True
             found += judge(config)
             entries.append(_render_output(outputs, output, config))
         except NpuprofError as error:
@@ -191,7 +191,7 @@ def _find_output_faults(store: CheckedStore) -> Iterator[Finding]:
     """Yield the findings about the outputs of a store, each judged in its context."""
     outputs = Outputs(store.workspace, store.home)
     entries, findings = render_outputs(
-        outputs, lambda config: judge_config(config, notes=False).findings, comparing=True
+        outputs, lambda config: judge_config(config, notes=False).findings, trusting=True
     )
     yield from findings
     why = "Whoever uses its files does not get the values of the presets."

@@ -7,12 +7,14 @@ injected blocks, ``bisect`` and ``sweep``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from npuprof.catalog import values
 from npuprof.catalog.execution import (
     find_execution,
+    find_setting_effects,
     find_value_execution,
     find_weakening,
     is_own_variable,
@@ -21,7 +23,7 @@ from npuprof.catalog.execution import (
 from npuprof.checks.sharing import build_own_variable_fault, list_lost_protections
 from npuprof.document import keys
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Record, Step
+from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Path, Record, Step
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
@@ -33,12 +35,12 @@ if TYPE_CHECKING:
     from npuprof.store.trust_state import Trusted
 
 
-#: The mark of a config whose text is only compared with a file, and neither written nor run.
-COMPARED = "compared only"
+#: The mark of a config that needs no trust: it is only compared with a file, or for --trust.
+TRUSTING = "trusting"
 
 
 class Need(Record):
-    """A variable that needs trust, with its value, which is empty if it is unset.
+    """A variable or a framework setting that needs trust, with its value, empty if it is unset.
 
     ``executes`` is why it needs trust with exactly this value, an empty string if its name is
     unknown. ``signature`` is that of the declaration in npuprof.toml, if its store has one.
@@ -86,6 +88,15 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
     return Need(name, text, executes, origin) if needs_trust else None
 
 
+def _find_setting_needs(
+    key: str, value: Any, locate: Callable[[Path], Origin | None]
+) -> Iterator[Need]:
+    """Yield the parts of a framework setting that need trust; ``locate`` returns their origins."""
+    for tail, leaf, effect in find_setting_effects(*keys.split_section_and_name(key), value):
+        text = leaf if isinstance(leaf, str) else keys.format_toml_value(leaf)
+        yield Need(keys.format_key_path(key, tail), text, effect, locate(tail))
+
+
 def identify_store(home: ProfileSource | None) -> str:
     """Return the identity of a store for trust: the URL of a source, or the folder's real path.
 
@@ -101,17 +112,22 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
 
     Those of the command line, personal layers and shipped presets need none.
     """
-    candidates = [find_step_need(lost.profile, lost.step) for lost in list_lost_protections(config)]
+    lost = list_lost_protections(config)
+    candidates = [need for each in lost for need in _find_step_needs(each.profile, each.step)]
+    for key, value in config.settings.items():
+        if not key.startswith("env."):
+            locate = partial(config.origin, key)
+            candidates += _find_setting_needs(key, value, locate)
     for name, value in config.env.items():
         need = find_need(name, value, None)
         if need is not None:  # of each author of a part of it
             tails = [(part,) for part in value] if isinstance(value, dict) else [()]
             origins = (config.origin(keys.format_full_key("env", name), tail) for tail in tails)
             candidates += [need._replace(origin=origin) for origin in dict.fromkeys(origins)]
-    needs = []
+    needs: list[tuple[Need, Author]] = []
     for need in candidates:
-        profile = _find_setting_profile(config, need) if need is not None else None
-        if need is None or profile is None or is_personal(profile):
+        profile = _find_setting_profile(config, need)
+        if profile is None or is_personal(profile):
             continue
         if profile.home and profile.home.is_shipped:
             continue
@@ -134,11 +150,16 @@ def _find_setting_profile(config: Config, need: Need) -> Profile | None:
     return None
 
 
-def find_step_need(profile: Profile, step: Step) -> Need | None:
-    """Return the variable that a step of a preset sets or unsets, None if it needs no trust."""
+def _find_step_needs(profile: Profile, step: Step) -> list[Need]:
+    """Return what a step of a preset sets or unsets that needs trust."""
     section, name = keys.split_section_and_name(step.key)
-    value = None if step.op == "unset" else step.value
-    return find_need(name, value, profile.origin(*step.path)) if section == "env" else None
+    origin = profile.origin(*step.path)
+    if section != "env":
+        return list(
+            _find_setting_needs(step.key, step.value, lambda tail: origin.locate_below(*tail))
+        )
+    need = find_need(name, None if step.op == "unset" else step.value, origin)
+    return [need] if need else []
 
 
 def _find_author(profile: Profile) -> Author:
@@ -154,7 +175,7 @@ def _find_author(profile: Profile) -> Author:
 def list_profile_needs(profile: Profile) -> list[Need]:
     """Return the variables in a preset itself that need trust, overrides included."""
     steps = (*profile.steps, *profile.override_steps)
-    return [need for step in steps if (need := find_step_need(profile, step))]
+    return [need for step in steps for need in _find_step_needs(profile, step)]
 
 
 def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> None:
@@ -166,7 +187,7 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
         raise NpuprofError(
             [_build_own_finding(config, keys.format_full_key("env", name)) for name in own]
         )
-    if trusting or COMPARED in config.memo:
+    if trusting or TRUSTING in config.memo:
         return
     needs = [
         (need, author)
@@ -217,7 +238,7 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
         hint = f"look at it, then {command}, or {once}"
     elif all_needs:
         hint = f"pass {once}"
-    key = f"env.{need.name}"
+    key = need.name if "." in need.name else f"env.{need.name}"
     if need.executes:
         setting = f"= {keys.format_short_value(need.text)}" if need.text else "without a value"
         what = f"{key} {setting} is not trusted: {need.executes}"
@@ -241,16 +262,21 @@ def trust_typed(home: ProfileSource | None, assignments: Iterable[str]) -> None:
     Raises NpuprofError if that cannot be saved.
     """
     from npuprof.store.assignment_arguments import parse_assigned_value
-    from npuprof.store.trust_state import Trusted
+    from npuprof.store.trust_state import Pair, Trusted
 
     names = set()
-    pairs = set()
+    pairs: set[Pair] = set()
     for text in assignments:
         key, is_assigned, raw = text.partition("=")
         section, name = keys.split_section_and_name(key.strip())
-        if section != "env" or not is_assigned:
+        if not is_assigned:
             continue
-        need = find_need(name, parse_assigned_value("", raw.strip()), None)
+        value = parse_assigned_value("", raw.strip())
+        if section != "env":
+            needs = _find_setting_needs(key.strip(), value, lambda tail: None)
+            pairs.update((need.name, need.text) for need in needs)
+            continue
+        need = find_need(name, value, None)
         if need is not None and need.executes:
             pairs.add((name, need.text))
         elif need is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -811,6 +812,47 @@ def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_execut
     assert "LD_PRELOAD" in run("env", "a").err
     assert run("set", "a", "env.LD_PRELOAD=/z.so").code == 0
     assert run("env", "a").code == 0
+
+
+MINDIE = """\
+[mindie.ServerConfig]
+port = 1025
+httpsEnabled = false
+tlsCrlFiles = ["old.pem"]
+[[mindie.BackendConfig.ModelDeployConfig.ModelConfig]]
+trustRemoteCode = true
+"""
+MINDIE_KEYS = (
+    "mindie.ServerConfig.httpsEnabled",
+    "mindie.ServerConfig.tlsCrlFiles[0]",
+    "mindie.BackendConfig.ModelDeployConfig.ModelConfig[0].trustRemoteCode",
+)
+
+
+def test_keys_of_mindie_that_open_the_server_are_rendered_only_if_they_are_trusted(
+    store: Store, run: Run
+) -> None:
+    store({"a": MINDIE, "b": "profile.extends = ['a']"})
+    assert run("check", "a").out.count("warning NP605") == len(MINDIE_KEYS)
+    refused = run("render", "b", "--to", "mindie")
+    assert refused.code == 2
+    assert re.findall(r"NP930: (\S+)", refused.out + refused.err) == [*MINDIE_KEYS]
+    assert "port" in run("render", "b", "--to", "mindie", "--trust").out
+    assert run("trust", "profiles", f"{MINDIE_KEYS[0]}=false", *MINDIE_KEYS[1:]).code == 0
+    assert run("render", "b", "--to", "mindie").code == 0
+    assert run("set", "a", "mindie.ServerConfig.allowAllZeroIpListening=true").code == 0
+    assert run("render", "b", "--to", "mindie").code == 0, "the user has typed it"
+    preset = Path("profiles/a.toml")
+    preset.write_text(preset.read_text().replace("old.pem", "none.pem"))
+    refused = run("render", "b", "--to", "mindie")
+    assert re.findall(r"NP930: (\S+)", refused.out + refused.err) == [MINDIE_KEYS[1]]
+
+
+def test_values_that_mindie_has_by_itself_need_no_trust(store: Store, run: Run) -> None:
+    text = "[mindie.ServerConfig]\nhttpsEnabled = true\nallowAllZeroIpListening = false\n"
+    store({"a": text})
+    assert run("check", "a").out.count("NP605") == 0
+    assert run("render", "a", "--to", "mindie").code == 0
 
 
 def write_script(path: Path, *exports: str) -> str:

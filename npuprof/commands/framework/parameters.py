@@ -84,7 +84,7 @@ SETS = many(
 UNSETS = many(
     "--unset", metavar="KEY", text="Remove a key for this command; can be repeated", complete="key"
 )
-TRUST = flag("--trust", text="Trust the [env] variables of the presets for this command only")
+TRUST = flag("--trust", text="Trust the presets for this command only")
 NO_PERSONAL = flag("--no-personal", text="Ignore your personal overlay of the preset")
 PERSONAL = flag(
     "--personal", text="Edit your personal overlay in your config folder, not the preset"
