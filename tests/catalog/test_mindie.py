@@ -54,3 +54,14 @@ def test_ranges_are_those_of_the_parser(release: str) -> None:
         row = ROWS[key]
         choices = row.get("choices") or [row.get("minimum"), row.get("maximum")]
         assert [min(choices), max(choices)] == [low, high], key
+
+
+def test_a_key_is_read_since_the_first_release_whose_parser_lists_it() -> None:
+    listed = {
+        key: next(release for release in RECORDS if key in RECORDS[release]["keys"])
+        for key in ROWS
+        if any(key in record["keys"] for record in RECORDS.values())
+    }
+    assert len(listed) > 80
+    for key, release in listed.items():
+        assert ROWS[key]["reads"].startswith(release), key
