@@ -81,7 +81,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     record = catalog.find_setting(section, dotted)
     if record is None:
         above = catalog.find_setting(section, dotted.rpartition(".")[0])
-        if above is not None and not above.closed:
+        if above is not None and above.kind != "list" and not above.closed:
             return []  # a table with other keys than the known ones
         if releases.is_installed(section, dotted):
             return []

@@ -37,7 +37,8 @@ def test_a_file_is_read_by_its_tables(run: Run) -> None:
     assert imported(CONFIG, "config.json").problems == ()
     Path("config.json").write_text(CONFIG)
     expect(run("import", "config.json", "-o", "profiles/back.toml"), 0)
-    expect(run("render", "back", "--to", "mindie", "--base", "config.json", "-o", "out"), 0)
+    render = ["render", "back", "--to", "mindie", "--trust", "--base", "config.json", "-o", "out"]
+    expect(run(*render), 0)
     assert Path("out/config.json").read_text() == CONFIG
     expect(run("scan", "config.json"), 0, "no findings")
 
@@ -159,6 +160,54 @@ def test_parts_in_guides_are_read_as_far_as_they_go() -> None:
             "mindie.BackendConfig.npuDeviceIds",
         ]
     )
+
+
+SIDE_BY_SIDE = """\
+```
+"httpsEnabled" : false, # why
+...
+"multiNodesInferEnabled" : true,
+...
+"npuDeviceIds" : [[0,1,2,3,4,5,6,7]],
+...
+"modelName" : "any" # no comma
+"modelWeightPath" : "weights",
+"worldSize":7,
+```
+"""
+
+
+def test_keys_of_several_tables_side_by_side_are_read() -> None:
+    assert settings(SIDE_BY_SIDE, "guide.md") == {
+        "mindie.ServerConfig.httpsEnabled": False,
+        "mindie.BackendConfig.multiNodesInferEnabled": True,
+        "mindie.BackendConfig.npuDeviceIds": [[0, 1, 2, 3, 4, 5, 6, 7]],
+        MODELS: [{"modelName": "any", "modelWeightPath": "weights", "worldSize": 7}],
+    }
+    assert places(SIDE_BY_SIDE, "guide.md") == [("NP3500", 8, 1)]
+
+
+def test_files_within_other_tables_of_a_guide_are_read() -> None:
+    roles = [{"role": number, "config": json.loads(CONFIG)} for number in (1, 2)]
+    text = f"```json\n{json.dumps({'roles': roles}, indent=1)}\n```\n"
+    assert [site.surface for site in imported(text, "guide.md").sites] == ["mindie", "mindie"]
+
+
+def test_keys_that_stand_for_comments_are_passed_over() -> None:
+    assert places(CONFIG.replace('"port"', '"_comment" : "the port", "port"')) == []
+
+
+# MindIE-LLM's ModelParam reads no other key of a model
+def test_a_misspelt_key_of_a_model_is_found() -> None:
+    assert places(CONFIG.replace('"worldSize"', '"worldsize"')) == [("NP212", 20, 21)]
+
+
+# keys of manuals before 3.0.0, which the sources since then do not read
+def test_keys_of_older_releases_are_not_called_unknown() -> None:
+    old = CONFIG.replace('"port"', '"tlsPkPwd" : "file", "kmcKsfMaster" : "file", "port"')
+    assert places(old) == []
+    found = check_script(imported(old, "a.json"), Context(versions=(("mindie", "3.0.0"),)))
+    assert [finding.code for finding in found] == ["NP404", "NP404"]
 
 
 def test_guides_are_read_on_request(run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
@@ -54,9 +54,12 @@ def find_config_section(table: Node) -> str:
 def _is_of_section(section: str, path: _Path, table: Node, least: int) -> bool:
     """Return whether most keys of a table are of a section, and enough that few others have."""
     names = [*_list_names(section, path, table)]
-    known = [name for name, is_known in names if is_known]
+    return _is_enough([name for name, is_known in names if is_known], len(names), least)
+
+
+def _is_enough(known: list[str], count: int, least: int) -> bool:
     weight = len(known) + sum(map(bool, map(_TWO_CAPITALS.search, known)))
-    return weight >= least and len(known) * 2 >= len(names)
+    return weight >= least and len(known) * 2 >= count
 
 
 def _list_names(section: str, path: _Path, node: Node) -> Iterator[tuple[str, bool]]:
@@ -94,33 +97,55 @@ def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
                 why = f"{title} takes the last one, and ignores this one."
                 where = Place(path, *key.position)
                 yield build_finding("NP836", what, why, "remove one of them", where=where)
-        table.pairs = [*last.values()]
+        # names like _comment are comments, which JSON lacks
+        table.pairs = [pair for name, pair in last.items() if not str(name).startswith("_")]
 
 
-def find_config_part(text: str) -> tuple[str, Node] | None:
-    """Return the section of a block of a guide, and its table from the top; None for others.
-
-    A block may have only a part of a file.
-    """
+def find_config_parts(text: str) -> list[tuple[str, Node]]:
+    """Return the tables in a block of a guide, each from the top, with their sections."""
     tree = read_json_tree(text)
-    names = [str(key.value) for key, _ in tree.pairs or ()]
-    places = [place for name in names for place in _index_names().get(name, ())]
+    if (part := _find_part(tree)) is not None:
+        return [part]
+    tables = [(find_config_section(table), table) for table in iterate_tables([tree])]
+    return [(section, table) for section, table in tables if section]
+
+
+def _find_part(tree: Node) -> tuple[str, Node] | None:
+    """Return the section of a block, and its table from the top; None for others.
+
+    A block may have a part of a file only, or keys of several tables side by side.
+    """
+    found = [(pair, _index_names().get(str(pair[0].value), set())) for pair in tree.pairs or ()]
+    places = [place for _, each in found for place in each]
     for section, path in sorted(set(places), key=lambda place: (-places.count(place), place)):
-        if _is_of_section(section, path, tree, _IN_GUIDE):
-            return section, _wrap(section, path, tree)
+        own = [{inner for name, inner in each if name == section} for _, each in found]
+        known = [str(key.value) for ((key, _), _), each in zip(found, own, strict=True) if each]
+        if _is_of_section(section, path, tree, _IN_GUIDE) or _is_enough(
+            known, len(found), _IN_GUIDE
+        ):
+            root = Node(*tree.position)
+            root.pairs = []
+            tables: dict[_Path, list[tuple[Node, Node]]] = {(): root.pairs}
+            for (pair, _), each in zip(found, own, strict=True):
+                _open_table(
+                    section, tables, each.pop() if len(each) == 1 else path, pair[0]
+                ).append(pair)
+            return section, root
     return None
 
 
-def _wrap(section: str, path: Iterable[str], table: Node) -> Node:
-    """Return a table of a section in the tables around it."""
-    names = [*path]
-    while names:
-        record = catalog.find_setting(section, ".".join(names))
-        outer, value = Node(*table.position), table
+def _open_table(
+    section: str, tables: dict[_Path, list[tuple[Node, Node]]], path: _Path, near: Node
+) -> list[tuple[Node, Node]]:
+    """Return the pairs of the table at a path, which begins where its first key is."""
+    if path not in tables:
+        value = table = Node(*near.position)
+        table.is_open = True
+        table.pairs = tables[path] = []
+        record = catalog.find_setting(section, ".".join(path))
         if record and record.kind == "list":
-            value = Node(*table.position)
+            value = Node(*near.position)
             value.items = [table]
-        outer.pairs = [(Node(*table.position, names.pop()), value)]
-        outer.is_open = True
-        table = outer
-    return table
+        key = Node(*near.position, path[-1])
+        _open_table(section, tables, path[:-1], near).append((key, value))
+    return tables[path]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from npuprof.catalog.programs import find_program
 from npuprof.scripts.reading.config_files import (
-    find_config_part,
+    find_config_parts,
     mentions_config_file,
     read_config_table,
 )
@@ -57,8 +57,8 @@ def mentions_guide(data: bytes) -> bool:
 
 def _read_json_block(path: str, placed: str) -> Iterator[ImportedFile]:
     """Yield the settings of a config file of a program, or of a part of one."""
-    if (found := find_config_part(placed)) is not None:
-        yield read_config_table(path, *found)
+    for section, table in find_config_parts(placed):
+        yield read_config_table(path, section, table)
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
