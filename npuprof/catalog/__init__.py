@@ -58,7 +58,8 @@ class Section(Record):
 
     ``place`` is the index of the section in all output. Listings print names after ``prefix``, and
     call an entry ``noun``. ``unknown`` is what the framework does with an unknown key, ``conflict``
-    what it does with two settings that exclude each other, unless they have an ``otherwise``.
+    what it does with two settings that exclude each other, and ``otherwise`` what it does with
+    wrong values, unless the settings have an ``otherwise``.
     ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
     is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
     text too. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
@@ -74,6 +75,7 @@ class Section(Record):
     dotted: bool = False
     unknown: str = ""
     conflict: str = ""
+    otherwise: str = ""
     tables: dict[str, str] = {}
     option_call: str = ""
     launch: TomlTable = {}

@@ -117,9 +117,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         faults = find_plain_value_faults(key, record, plain)
         if not faults and record.kind == "path":
             faults = find_path_faults(key, value)
+    otherwise = record.otherwise or described.otherwise
     return [
-        fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise)
-        for fault in faults
+        fault._replace(tail=(*path, *fault.tail), why=fault.why or otherwise) for fault in faults
     ]
 
 
