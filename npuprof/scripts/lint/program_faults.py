@@ -11,6 +11,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.programs import find_program
+from npuprof.checks.program_values import find_program_value_faults
 from npuprof.checks.store import StoreReport
 from npuprof.checks.view import Fault
 from npuprof.document.keys import (
@@ -45,7 +46,6 @@ _BY_CATALOGUE = (
     *("NP202", "NP203", "NP212", "NP216", "NP217", "NP404", "NP405"),
     *("NP3339", "NP3340", "NP3341", "NP3342"),
 )
-_EXPECTED = {"int": "a whole number", "float": "a number"}
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
@@ -233,29 +233,12 @@ def _find_value_fault(
             return None
         extra = format_short_value(values[int(most)])
         return Fault("NP203", f"{takes}, and nothing takes {extra}", why, "remove it")
+    record = catalog.Setting(name="", kind=argument.kind or "any", choices=argument.choices)
     for each in values:
-        if each is None or isinstance(each, (bool, list, dict)):
-            continue
-        read = _convert(argument.kind, each)
-        shown = f"{flag} {format_short_value(each)}"
-        if read is ...:
-            expected = _EXPECTED[argument.kind]
-            return Fault("NP202", f"{shown}: {flag} takes {expected}", why, f"write {expected}")
-        choices = [*map(str, argument.choices)]
-        if choices and read not in argument.choices and str(each) not in choices:
-            hint = did_you_mean(str(each), choices, f"write one of {', '.join(choices[:12])}")
-            return Fault("NP203", f"{shown} is none of its choices", why, hint)
+        if not (each is None or isinstance(each, (bool, list, dict))):
+            for fault in find_program_value_faults(flag, record, each):
+                return fault._replace(why=why, fix=None)
     return None
-
-
-def _convert(kind: str, value: Any) -> Any:
-    """Return a value as argparse converts its text, ``...`` if it cannot."""
-    try:
-        if kind == "int":
-            return value if isinstance(value, int) else int(str(value))
-        return float(value) if kind == "float" else value if not kind else str(value)
-    except ValueError:
-        return ...
 
 
 def _find_override_faults(
