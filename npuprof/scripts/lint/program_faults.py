@@ -13,6 +13,7 @@ from npuprof import catalog
 from npuprof.catalog.programs import find_program
 from npuprof.checks.program_values import find_program_value_faults
 from npuprof.checks.store import StoreReport
+from npuprof.checks.unknown_settings import build_unknown_fault
 from npuprof.checks.view import Fault
 from npuprof.document.keys import (
     format_full_key,
@@ -20,6 +21,7 @@ from npuprof.document.keys import (
     format_short_value,
     list_table_leaves,
     parse_key,
+    split_section_and_name,
 )
 from npuprof.model import (
     LIKELY,
@@ -39,6 +41,8 @@ from npuprof.store.checked import CheckedStore
 
 #: The minimum similarity of a flag that a parser with gaps may not have.
 _ALIKE = 0.85
+#: That of one of a program that is not found.
+_VERY_ALIKE = 0.95
 #: As many of its marks make a program the one of a section.
 _MOST_MARKS = 3
 #: Findings by the names of other releases, which the parser of the program knows better.
@@ -60,7 +64,24 @@ def judge_programs(
         given = [each for each in imported.settings if each.scope == started.scope and each.key]
         if path and given:
             findings = _judge_program(given, findings, path, programs)
+        for each in given if not path else ():
+            if fault := _find_misspelt_fault(each, programs):
+                findings = [*findings, place_fault(fault, each)]
     return findings
+
+
+def _find_misspelt_fault(setting: ScriptSetting, programs: Programs) -> Fault | None:
+    """Return the fault of a flag close to a known one, if no file of its tree has its name."""
+    section, name = split_section_and_name(setting.key)
+    names = catalog.record_names(section)
+    flag = _spell_flag(setting.name)
+    if name in names or "." in name or setting.dead or setting.commented:
+        return None
+    nearest = next(iter(find_nearest_names(name, names, 1)), "")
+    is_alike = SequenceMatcher(None, name, nearest).ratio() >= _VERY_ALIKE
+    if not (is_alike or sorted(name) == sorted(nearest)) or programs.is_quoted(flag, setting.file):
+        return None
+    return build_unknown_fault(section, name)._replace(**LIKELY)
 
 
 def _judge_program(
@@ -201,7 +222,10 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     # in a file, a table may be the value of an argument
     is_inner = any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
-    if not flag.startswith("--") or is_inner or is_short or programs.is_quoted(parser, flag):
+    files = parser.files if parser.complete else None
+    if not flag.startswith("--") or is_inner or is_short:
+        return []
+    if programs.is_quoted(flag, parser.path, files):
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE

@@ -89,18 +89,17 @@ class Programs:
             return read(path, self._modules, *others)
         return None
 
-    def is_quoted(self, parser: Parser, flag: str) -> bool:
-        """Return whether the source of a program has the name of an unknown flag elsewhere.
+    def is_quoted(self, flag: str, path: str, files: Sequence[str] | None = None) -> bool:
+        """Return whether files of a program have the name of an unknown flag elsewhere.
 
-        For a parser that is not complete, the whole tree counts.
+        Without files, all those in the tree of a path count.
         """
         name = re.escape(flag.lstrip("-"))
         pattern = rf"['\"](?:--)?{name}['\"=]"  # what the arguments are compared with
-        files: Sequence[str] | None = parser.files
-        if not parser.complete:
+        if files is None:
             either = re.sub(r"\\-|_", "[-_]", name)
-            pattern = rf"(?<![\w-]){either}(?![\w-])"
-            files = self._modules.list_tree(parser.path)
+            pattern = rf"(?<![\w-])(?:--)?{either}(?![\w-])"
+            files = self._modules.list_tree(path)
         if files is None:
             return True
         quoted = re.compile(pattern.encode())

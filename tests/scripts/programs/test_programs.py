@@ -223,3 +223,31 @@ HfArgumentParser(Mine).parse_args_into_dataclasses()
 def test_any_program_is_read_in_bounded_time(tmp_path: Path, text: str) -> None:
     parser = read(tmp_path, f"import argparse\n{text}\n")
     assert parser is None or isinstance(parser, Parser)
+
+
+#: Marks of Megatron-LM, whose parser is not in the tree.
+MARKS = "--num-layers 4 --tensor-model-parallel-size 2 --micro-batch-size 1"
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        # a script of MindSpeed-LLM has lost the last letter of this flag
+        ("num-layers-per-virtual-pipeline-stag", "num-layers-per-virtual-pipeline-stage"),
+        ("hiden-size", "hidden-size"),
+        ("seq-lenght", "seq-length"),
+    ],
+)
+def test_a_slip_in_a_flag_is_likely_if_the_program_is_not_found(
+    tmp_path: Path, flag: str, meant: str
+) -> None:
+    (found,) = scan(tmp_path, f"pretrain_gpt.py {MARKS} --{flag} 2 --my-own-flag 3")
+    assert (found.code, found.certainty, found.severity) == ("NP212", "likely", "warning")
+    assert f"'{meant}'" in found.hint
+    (tmp_path / "options.py").write_text(f"group.add_argument('--{flag}', type=int)\n")
+    assert scan(tmp_path, f"pretrain_gpt.py {MARKS} --{flag} 2") == [], "the tree has it"
+
+
+@pytest.mark.parametrize("flag", ["fp4-format", "moe-shared-expert-gate", "layer-number"])
+def test_a_flag_of_a_newer_release_is_no_slip(tmp_path: Path, flag: str) -> None:
+    assert scan(tmp_path, f"pretrain_gpt.py {MARKS} --{flag} 2") == []
