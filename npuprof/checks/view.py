@@ -99,6 +99,11 @@ class Fault(Record):
     fix: Fix | None = None
     certainty: str = "certain"
 
+    def place(self, **fields: Any) -> Finding:
+        """Return it as a finding without a fix; ``fields`` are those of its place."""
+        text = (self.code, self.message, self.why, self.hint)
+        return Finding(*text, severity=self.severity, certainty=self.certainty, **fields)
+
 
 class SettingFault(Record):
     """A fault of one setting, and the target that cannot write it if none was requested."""
@@ -359,15 +364,11 @@ class View:
             if named is not None:
                 where = f"The products are named in {named.file}:{named.line}."
                 why = f"{why} {where}".lstrip()
-        return Finding(
-            fault.code,
-            fault.message,
-            why,
-            fault.hint,
-            origin or self.config.origin(key, fault.tail),
-            keys.format_key_path(key, fault.tail),
-            (self.config.name,),
-            severity=limit_severity(fault.code, fault.severity, key, self.scope.newer),
+        severity = limit_severity(fault.code, fault.severity, key, self.scope.newer)
+        return fault._replace(why=why, severity=severity).place(
+            origin=origin or self.config.origin(key, fault.tail),
+            key=keys.format_key_path(key, fault.tail),
+            profiles=(self.config.name,),
             fix=fault.fix,
         )
 

@@ -222,9 +222,7 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
 
 def _build_own_finding(config: Config, key: str) -> Finding:
     fault = build_own_variable_fault(key)
-    return Finding(
-        fault.code, fault.message, fault.why, fault.hint, config.origin(key), key, (config.name,)
-    )
+    return fault.place(key=key, origin=config.origin(key), profiles=(config.name,))
 
 
 def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:

@@ -257,16 +257,8 @@ def place_fault(fault: Fault, record: ScriptSetting | LocatedRecord) -> Finding:
         paths = (tail[:end] for end in range(len(tail), 0, -1))
         inner = record.location.inner
         position = next((inner[path] for path in paths if path in inner), position)
-    return Finding(
-        fault.code,
-        fault.message,
-        fault.why,
-        fault.hint,
-        key=record.key if isinstance(record, ScriptSetting) else "",
-        where=Place(record.file, *position),
-        severity=fault.severity,
-        certainty=fault.certainty,
-    )
+    key = record.key if isinstance(record, ScriptSetting) else ""
+    return fault.place(key=key, where=Place(record.file, *position))
 
 
 def configure_launch(name: str, launch: Launch, requested: Context) -> list[ScriptView]:

@@ -163,15 +163,7 @@ def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
     """Return a fault as a finding at its line of the file."""
     place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
     what = f"{os.path.basename(sidecar.path)}: {fault.message}"
-    return Finding(
-        fault.code,
-        what,
-        fault.why,
-        fault.hint,
-        key=sidecar.setting.key,
-        where=place,
-        severity=fault.severity,
-    )
+    return fault._replace(message=what).place(key=sidecar.setting.key, where=place)
 
 
 def _locate_part(text: str, value: Any, tail: Path) -> Position:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
+from functools import partial
 from math import inf
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.programs import find_program
-from npuprof.checks.program_values import find_program_value_faults
+from npuprof.checks.program_values import find_program_value_faults, list_occurrences
 from npuprof.checks.store import StoreReport
 from npuprof.checks.unknown_settings import build_unknown_fault
 from npuprof.checks.view import Fault
@@ -74,14 +75,13 @@ def _find_misspelt_fault(setting: ScriptSetting, programs: Programs) -> Fault | 
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
     names = catalog.record_names(section)
-    flag = _spell_flag(setting.name)
-    if name in names or "." in name or setting.dead or setting.commented:
-        return None
-    nearest = next(iter(find_nearest_names(name, names, 1)), "")
-    is_alike = SequenceMatcher(None, name, nearest).ratio() >= _VERY_ALIKE
-    if not (is_alike or sorted(name) == sorted(nearest)) or programs.is_quoted(flag, setting.file):
-        return None
-    return build_unknown_fault(section, name)._replace(**LIKELY)
+    is_fine = name in names or "." in name or setting.dead or setting.commented
+    for nearest in () if is_fine else find_nearest_names(name, names, 1):
+        ratio = SequenceMatcher(None, name, nearest).ratio()
+        is_alike = ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest)
+        if is_alike and not programs.is_quoted(name, setting.file):
+            return build_unknown_fault(section, name)._replace(**LIKELY)
+    return None
 
 
 def _judge_program(
@@ -136,16 +136,10 @@ def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[st
                 if finding.key not in judged or finding.code not in _BY_CATALOGUE
             ]
             findings += [
-                Finding(
-                    fault.code,
-                    fault.message,
-                    fault.why,
-                    fault.hint,
-                    config.origin(*(parse_key(key) or (key, ()))),
-                    key,
-                    (preset.name,),
-                    severity=fault.severity,
-                    certainty=fault.certainty,
+                fault.place(
+                    origin=config.origin(*(parse_key(key) or (key, ()))),
+                    key=key,
+                    profiles=(preset.name,),
                 )
                 for key, faults in judged.items()
                 for fault in faults
@@ -156,7 +150,7 @@ def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[st
 
 def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, list[Fault]]]:
     """Yield the arguments that some parsers judge by full key, with what all of them reject."""
-    parsers = programs.list_parsers()
+    parsers = programs.read_named(programs.read_parser)
     sections = config.sections()
     for program in filter(None, map(find_program, ("megatron", "args"))):
         marks = {f"--{name}" for name in program.marks}
@@ -181,7 +175,8 @@ def _iterate_override_faults(
     """Yield the overrides that some configurations judge, as ``_iterate_faults`` does."""
     leaves = dict(list_table_leaves(table))
     overrides = {".".join(path): value for path, value in leaves.items()}
-    configs = programs.list_configs(overrides) if table else []
+    read = partial(programs.read_config, overrides=overrides)
+    configs = programs.read_named(read) if table else []
     if not configs or not all(config.complete for config in configs):
         return
     # the command may name another configuration
@@ -211,13 +206,10 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     The value is true for a flag alone, ``...`` if it is not known.
     """
     flags = parser.flags
-    how = {"severity": "error"} if parser.complete else LIKELY
+    how = {} if parser.complete else LIKELY
     if flag in flags:
-        values = value if isinstance(value, list) and value else [value]
-        if not all(isinstance(each, list) for each in values):
-            values = [value]  # one flag
-        faults = [_find_value_fault(parser, flags[flag], flag, each) for each in values]
-        how = {} if parser.complete else LIKELY
+        given = list_occurrences(value)
+        faults = [_find_value_fault(parser, flags[flag], flag, each) for each in given]
         return [fault._replace(**how) for fault in faults if fault][:1]
     # in a file, a table may be the value of an argument
     is_inner = any(flag.startswith(f"{each}.") for each in flags)
@@ -234,7 +226,7 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     what = f"{parser.path} has no argument {flag}"
     why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS
     hint = did_you_mean(flag, flags, f"its arguments are in {', '.join(parser.files[:3])}")
-    return [Fault("NP212", what, why, hint)._replace(**how)]
+    return [Fault("NP212", what, why, hint, severity="error")._replace(**how)]
 
 
 def _find_value_fault(

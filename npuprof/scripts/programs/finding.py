@@ -65,20 +65,12 @@ class Programs:
             found += filter(os.path.isfile, (f"{path}.py", os.path.join(path, "__main__.py")))
         return next((each for each in found if each and not each.endswith("__init__.py")), "")
 
-    def list_parsers(self) -> list[Parser]:
-        """Return the parsers of the named programs, and of those in the named folders."""
-        return list(filter(None, map(self.read_parser, self._list_named())))
-
-    def list_configs(self, overrides: Mapping[str, Any]) -> list[HydraConfig]:
-        """Return the configurations of Hydra of the same programs."""
-        files = self._list_named()
-        return list(filter(None, (self.read_config(file, overrides) for file in files)))
-
-    def _list_named(self) -> list[str]:
+    def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
+        """Return what is read of the named programs, and of those in the named folders."""
         files = list(self._programs)
         for top in filter(os.path.isdir, self._programs):
             files += [os.path.join(top, name) for name in sorted(os.listdir(top))]
-        return [*filter(_is_python, files)]
+        return [*filter(None, map(read, filter(_is_python, files)))]
 
     def read_config(self, path: str, overrides: Mapping[str, Any]) -> HydraConfig | None:
         """Return the configuration of a program of Hydra, None if it is not read."""
