@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
@@ -49,7 +48,6 @@ from npuprof.scripts.script_records import (
     UNSET,
     BrokenExport,
     SourcedEnvironment,
-    StartedProgram,
     VariableRead,
 )
 
@@ -68,8 +66,6 @@ _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGN
 #: What shows that a file starts programs on GPUs, unless it also names NPUs.
 _GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
 _ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
-#: A variable with arguments, such as GPT_ARGS.
-_ARGUMENTS = re.compile(r"[ \t]*(\w+_ARGS)=")
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
@@ -109,7 +105,6 @@ def check_script(
         *_check_names(imported),
         *_find_container_variables(imported),
         *_find_cuda_names(imported),
-        *_find_unpassed_arguments(imported),
     ]
     lost = list(_check_estimator_sessions(imported, launches))
     # the age of an ineffective setting does not matter
@@ -418,20 +413,6 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
             names.add(own_name)  # one note for each name
             what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
             yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)
-
-
-def _find_unpassed_arguments(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield the variables with arguments that a script never uses, if it starts a program."""
-    if not imported.list_records(StartedProgram):
-        return
-    uses = Counter(re.findall(r"\w+_ARGS\b", imported.text))
-    for number, line in enumerate(imported.text.split("\n"), 1):
-        if (match := _ARGUMENTS.match(line)) and uses[match[1]] == 1:
-            place = Place(imported.file, number, match.start(1) + 1)
-            what = f"{match[1]} is set, and no command gets it"
-            why = "The program runs without these arguments."
-            fault = catalog.build_finding("NP843", what, why, "pass or remove it", where=place)
-            yield fault._replace(**LIKELY)
 
 
 def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:

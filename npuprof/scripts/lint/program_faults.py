@@ -51,6 +51,9 @@ _BY_CATALOGUE = (
     *("NP202", "NP203", "NP212", "NP216", "NP217", "NP404", "NP405"),
     *("NP3339", "NP3340", "NP3341", "NP3342"),
 )
+#: Findings by the checks of Megatron-LM and MindSpeed.
+_RULES = ("NP33", "NP34")
+_YAML = (".yaml", ".yml")
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
@@ -90,12 +93,19 @@ def _judge_program(
     program = find_program(given[0].surface)
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
+    is_own = False
     if program is not None and program.syntax == "hydra":
         config = programs.read_config(path, values)
         if config is not None and config.complete:
             judged = {each: _find_override_faults(config, each.name, values) for each in given}
     elif parser := programs.read_parser(path):
+        marks = {f"--{name}" for name in program.marks} if program else set()
+        is_own = parser.complete and not marks <= parser.flags.keys()
+        # of a program with arguments that have no flag, a file may be one
+        is_file = any(not each.flags[0].startswith("-") for each in parser.arguments)
         for each in given:
+            if is_file and each.file.endswith(_YAML):
+                continue
             flag = _spell_flag(each.name)
             faults = _find_flag_faults(parser, flag, ... if each.reason else each.value, programs)
             if catalog.find_setting(each.surface, each.name):  # MindSpeed changes parsers
@@ -107,8 +117,8 @@ def _judge_program(
     kept = [
         finding
         for finding in findings
-        if finding.code not in _BY_CATALOGUE
-        or (finding.key, finding.line, finding.column) not in keys
+        if (finding.key, finding.line, finding.column) not in keys
+        or not (finding.code in _BY_CATALOGUE or (is_own and finding.code.startswith(_RULES)))
     ]
     return kept + [
         place_fault(fault, setting)

@@ -47,9 +47,17 @@ _STRICT = ("parse_args", "parse_intermixed_args", "parse_args_into_dataclasses")
 _PARSING_METHODS = (*_STRICT, "parse_known_args", "parse_known_intermixed_args")
 _METHODS = (*_PARTS, *_PARSING_METHODS, "add_argument")
 #: Other attributes of a parser, which change no arguments.
-_HARMLESS = re.compile(r"print_|format_|error|exit|[gs]et_default|_(?:group_)?actions|prog|usage")
+_HARMLESS = re.compile(
+    r"print_|format_|error|exit|[gs]et_default|_(?:group_)?actions|prog|usage"
+    r"|parse_(?:yaml_file|json_file|dict)"
+)
 #: Functions to which a parser may be passed.
-_BUILTINS = ("isinstance", "print", "type", "str", "build_group")
+_BUILTINS = ("isinstance", "print", "type", "str", "build_group", "add_config_arguments")
+#: What add_config_arguments() of DeepSpeed adds to a parser.
+_OF_DEEPSPEED = (
+    *("--deepspeed", "--deepspeed_config", "--deepspeed_mpi"),
+    *("--deepscale", "--deepscale_config"),
+)
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
 
 
@@ -247,6 +255,9 @@ class _Reader:
         if library := LIBRARIES.get(resolve_function_name(node.func, scope) or name, ""):
             is_plain = len(values) == 1 or library == "megatron"
             self._read_class(values[:1], scope, library, is_plain)
+        if name == "add_config_arguments":
+            where = f"{scope.file}:{node.lineno}"
+            self._arguments += [ParserArgument((flag,), where) for flag in _OF_DEEPSPEED]
         if name == "add_argument":
             self._read_argument(node, scope)
         elif name not in _PARTS[:3] and _creates_parser(node, scope):

@@ -77,7 +77,7 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         elif match["yaml"]:
             parts.append(_keep_arguments(import_yaml(path, placed)))
         else:
-            parts.append(import_shell_script(path, _PROMPT.sub(_blank, placed)))
+            parts.append(import_shell_script(path, _PROMPT.sub(_blank, placed), is_part=True))
     settings = tuple(
         # readers run the blocks that they need, so each has its own variables
         setting

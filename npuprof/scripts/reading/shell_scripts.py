@@ -37,12 +37,14 @@ from npuprof.scripts.reading.shells.launcher_options import (
     find_directive_exports,
     find_passed_variables,
 )
+from npuprof.scripts.reading.shells.slips import find_command_slips, find_variable_slips
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variable_files import (
     build_variable_setting,
     decode_text,
     leave_out,
     settle,
+    split_references,
 )
 from npuprof.scripts.script_records import (
     OF_CONTAINER,
@@ -66,6 +68,7 @@ _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 #: What a shell replaces in double quotes.
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
+_REFERENCE = re.compile(r"(\$\{[^}]*\}|\$\([^)]*\)|\$\w+|`[^`]*`)")
 _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
@@ -118,9 +121,13 @@ def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 
 def import_shell_script(
-    path: str, text: str, modules: Modules | None = None, plain: bool = False
+    path: str,
+    text: str,
+    modules: Modules | None = None,
+    plain: bool = False,
+    is_part: bool = False,
 ) -> ImportedFile:
-    """Return the content of a shell script.
+    """Return the content of a shell script, or of a block of a guide, which ``is_part`` of one.
 
     In a ``plain`` one every variable counts, exported or not. With ``modules``, sourced files of
     its tree are included.
@@ -157,6 +164,10 @@ def import_shell_script(
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
+    if any(isinstance(record, StartedProgram) for record in records):
+        problems += find_command_slips(path, commands)
+        if not (has_unread or is_part):
+            problems += find_variable_slips(path, text, commands)
     return ImportedFile(
         path,
         settings,
@@ -414,6 +425,12 @@ class _ShellReader:
         if first in SETTERS:
             for word in self.command[1:]:
                 self.values.pop(word.text, None)
+        if first == "read" and (document := self.command.document):
+            text = self.command.read_text(document)[0].replace("\\\n", " \n")
+            word = document.with_parts(*split_references(text, _REFERENCE))
+            name = self.command[-1].text
+            self.values[name] = Value(list_runs(word, text), False, self.branches)
+            self.homes[name] = self.function
 
     def _record_step(self, words: Sequence[Word]) -> None:
         shells = {-block.number for block in self.blocks if block.is_piped}

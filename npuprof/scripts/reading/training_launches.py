@@ -52,6 +52,8 @@ _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:
 #: What ends a command, and what the second reading of a text changes.
 _OPERATOR = re.compile(r"\d*[<>]|[|&;]")
 _QUOTE = re.compile(r"['\"\\]")
+#: The current folder, which is that of the script or one above it.
+_HERE = re.compile(r"\A(?:`pwd`|\$\(pwd\)|\$PWD|\$\{PWD\})/")
 _YAML = (".yaml", ".yml")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?\d){0,17})")
 _DECIMAL = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*|(?=[eE]))|\.\d+)(?:[eE][+-]?\d{1,2})?")
@@ -105,6 +107,7 @@ def read_start(
     scope = f"{section}@{first.line}"
     read = _read_overrides if section == "verl" else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
+    script = _HERE.sub("", script)
     before = takewhile(lambda word: word is not start.program, words)
     lines = {word.line for word in before if not word.origin}
     lines -= {word.line for word in start.arguments}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from npuprof.catalog.programs import find_program
 from npuprof.model import Context, Finding
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.parsers import Parser
@@ -251,3 +252,69 @@ def test_a_slip_in_a_flag_is_likely_if_the_program_is_not_found(
 @pytest.mark.parametrize("flag", ["fp4-format", "moe-shared-expert-gate", "layer-number"])
 def test_a_flag_of_a_newer_release_is_no_slip(tmp_path: Path, flag: str) -> None:
     assert scan(tmp_path, f"pretrain_gpt.py {MARKS} --{flag} 2") == []
+
+
+# deepspeed.add_config_arguments() of DeepSpeed adds its own arguments
+def test_the_arguments_of_deepspeed_are_known(tmp_path: Path) -> None:
+    line = "parser = deepspeed.add_config_arguments(parser)\n"
+    text = PROGRAM.replace("args = ", f"{line}args = ").replace(
+        "import", "import deepspeed\nimport"
+    )
+    (tmp_path / "train.py").write_text(text)
+    assert scan(tmp_path, "train.py --num-layers 4 --deepspeed --deepspeed_config a.json") == []
+    (found,) = scan(tmp_path, "train.py --num-layers 4 --deepspeed --steps 3")
+    assert (found.code, found.certainty) == ("NP212", "certain")
+
+
+# src/llamafactory/hparams/parser.py of LLaMA-Factory
+def test_a_parser_that_may_read_a_file_instead_is_complete(tmp_path: Path) -> None:
+    text = """
+import sys
+from dataclasses import dataclass
+from transformers import HfArgumentParser
+@dataclass
+class Arguments:
+    lr: float = 0.1
+parser = HfArgumentParser((Arguments,))
+if sys.argv[1].endswith(".yaml"):
+    args = parser.parse_yaml_file(sys.argv[1])
+else:
+    (args,) = parser.parse_args_into_dataclasses()
+"""
+    parser = read(tmp_path, text)
+    assert parser is not None
+    assert parser.gaps == ()
+
+
+# PyTorch/built-in/cv/detection/DB_ID0706_for_PyTorch of ModelZoo-PyTorch
+def test_the_keys_of_a_file_are_no_flags_if_the_program_takes_a_file(tmp_path: Path) -> None:
+    positional = 'parser.add_argument("file")\nargs'
+    (tmp_path / "train.py").write_text(PROGRAM.replace("args", positional, 1))
+    (tmp_path / "a.yaml").write_text("import: [x]\nown: 1\n")
+    assert scan(tmp_path, "train.py a.yaml --num-layers 4") == []
+
+
+# examples/deepseekocr/finetune_ocr.sh of MindSpeed-MM
+def test_checks_of_megatron_are_not_those_of_a_program_with_a_parser_of_its_own(
+    tmp_path: Path,
+) -> None:
+    line = "train.py --num-layers 4 --hidden-size 8 --micro-batch-size 1 --bf16 --fp16"
+    (tmp_path / "train.py").write_text(
+        PROGRAM.replace("args", "parser.add_argument('--fp16', action='store_true')\nargs", 1)
+    )
+    assert scan(tmp_path, line) == []
+    marks = find_program("megatron").marks
+    text = "".join(f"parser.add_argument('--{name}')\n" for name in (*marks, "bf16", "fp16"))
+    (tmp_path / "train.py").write_text(
+        f"{PROGRAM.partition('parser.add')[0]}{text}parser.parse_args()\n"
+    )
+    assert "NP3313" in [each.code for each in scan(tmp_path, line)]
+
+
+# test/train_full_8p.sh of XLM_ID0740_for_PyTorch in ModelZoo-PyTorch
+@pytest.mark.parametrize("here", ["`pwd`", "$(pwd)", "$PWD", "${PWD}"])
+def test_a_program_in_the_current_folder_is_found(tmp_path: Path, here: str) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "run.sh").write_text(f"D={here}\ntorchrun $D/train.py --num-layer 4\n")
+    (found,) = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert (found.code, found.severity) == ("NP212", "error")

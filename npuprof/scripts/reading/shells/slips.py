@@ -1,0 +1,91 @@
+"""Slips in scripts that start programs: cut commands, and variables that are unset or unused."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from npuprof.catalog import build_finding
+from npuprof.model import LIKELY, Finding, Place
+from npuprof.scripts.script_records import find_position
+from npuprof.scripts.shell_lexer import Command, Word
+from npuprof.scripts.steps import count_steps
+
+#: The minimum similarity of a variable that nothing sets and one that nothing uses.
+_ALIKE = 0.85
+_COMMENT = re.compile(r"(?m)^[ \t]*#.*")
+#: Commands that use a place without writing anything there.
+_ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
+_USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+#: An assignment in a line of its own, so that the command of the line does not get it.
+_ASSIGNMENT = re.compile(
+    r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])", re.MULTILINE
+)
+#: Variables with arguments, or a place for results, and those that a caller may set.
+_PASSED = re.compile(r"\w+_ARGS|\w*(?:SAVE|LOAD|CHECKPOINT|CKPT)\w*")
+_OF_CALLER = re.compile(r"EXTRA|OTHER|USER|ADDITIONAL")
+
+
+def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Finding]:
+    """Yield the commands of a script that a shell cuts or takes for others."""
+    joined = "\n".join({command.text for command in commands})
+    above: list[Word] = []
+    for command in commands:
+        first, value = command[0], command[1].keyword if command[1:] else ""
+        where = Place(command.file or path, *first.position)
+        is_cut = bool(above) and above[-1].line < first.line and not _is_flag(above[0])
+        if is_cut and _is_flag(first):
+            what = f"the shell runs {first.text} as a command"
+            hint = f"end line {above[-1].line} and those below it with a backslash"
+            yield build_finding("NP844", what, "", hint, where=where)
+        if (
+            value.startswith("=")
+            and not command.shells
+            and re.search(rf"\${{?{re.escape(first.text)}\b", joined)
+        ):
+            what = f"{first.text} {value} sets no variable"
+            yield build_finding("NP813", what, "", f"write {first.text}={value[1:]}", where=where)
+        document = command.document
+        before_end = command.text[: document.span[1]] if document and not document.quoted else ""
+        if before_end.endswith("\\\n"):
+            what = "the text for this command has no end: a backslash joins its last lines"
+            yield build_finding("NP844", what, "", "remove that backslash", where=where)
+        above = command
+
+
+def _is_flag(word: Word) -> bool:
+    return word.keyword.startswith("--")
+
+
+def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> Iterator[Finding]:
+    """Yield the variables that a script uses and never sets, or sets and never uses."""
+    code = _COMMENT.sub(lambda match: " " * len(match[0]), text)
+    joined = "\n".join({code, *(command.text for command in commands if command.file)})
+    mentioned = Counter(re.findall(r"\w+", joined))
+    assigned = {match[1]: match.start(1) for match in _ASSIGNMENT.finditer(code)}
+    passed = Counter(re.findall(r"\w+", _ABOUT.sub("", joined)))
+    unused = [name for name in assigned if passed[name] == 1]
+    found = [
+        (assigned[name], "NP843", f"{name} is set, and no command gets it", "pass or remove it")
+        for name in filter(_PASSED.fullmatch, unused)
+    ]
+    for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
+        count_steps(len(unused) + len(joined) // 1000)
+        plain = re.findall(rf"\${{?{name}\b(?!:?[-=+?])", joined)
+        similar = [each for each in assigned if _are_alike(each, name, each in unused)]
+        is_given = similar or (name.endswith("_ARGS") and not _OF_CALLER.search(name))
+        if is_given and len(plain) == mentioned[name]:  # neither set, nor with a default
+            hint = f"did you mean ${similar[0]}?" if similar else f"set {name}, or remove it"
+            found.append((at, "NP845", f"nothing sets ${name}", hint))
+    for at, code, what, hint in found:
+        where = Place(path, *find_position(text, at))
+        yield build_finding(code, what, "", hint, where=where, **LIKELY)
+
+
+def _are_alike(name: str, other: str, is_unused: bool) -> bool:
+    """Return whether names have the same letters, or one that is unused nearly the same."""
+    ratio = SequenceMatcher(None, name, other).ratio() if is_unused else 0
+    plain, other_plain = (sorted(each.replace("_", "").lower()) for each in (name, other))
+    return ratio >= _ALIKE or plain == other_plain

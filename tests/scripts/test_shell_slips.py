@@ -1,0 +1,140 @@
+"""Slips in scripts that start programs, as fixes in public trees show them."""
+
+from __future__ import annotations
+
+import pytest
+
+from npuprof.model import Context
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.reading import import_script
+
+START = "torchrun --nproc_per_node 8 train.py --lr 1"
+
+
+def slips(text: str, name: str = "run.sh") -> list[tuple[str, str, int, int]]:
+    """Return code, certainty, line and column of the slips in a script."""
+    found = check_script(import_script(name, text.encode()), Context())
+    codes = ("NP813", "NP843", "NP844", "NP845")
+    return [
+        (each.code, each.certainty, each.line or 0, each.column or 0)
+        for each in found
+        if each.code in codes
+    ]
+
+
+CUT = [
+    # examples/run_text_generation_server_345M.sh of Megatron-LM before a9e4437c
+    pytest.param("torchrun t.py  /\n   --lr 1  /\n   --bf16\n", (2, 4), id="slash"),
+    pytest.param("torchrun t.py \\\n  --lr 1\n  --bf16\n", (3, 3), id="no backslash"),
+    pytest.param("torchrun t.py \\\n  --lr 1 \\ \n  --bf16\n", (3, 3), id="blank behind it"),
+    pytest.param("torchrun t.py \\\n  --lr 1 \\\n  # --bf16 \\\n  --wd 1\n", (4, 3), id="comment"),
+    # examples/scripts/train_sft_llama.sh of OpenRLHF before 13cac871
+    pytest.param("read -r c <<EOF\nt.py \\\n  --lr 1 \\\nEOF\ndeepspeed $c\n", (1, 1), id="end"),
+]
+
+
+@pytest.mark.parametrize(("text", "place"), CUT)
+def test_a_command_that_the_shell_cuts_is_an_error(text: str, place: tuple[int, int]) -> None:
+    assert slips(text) == [("NP844", "certain", *place)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torchrun t.py \\\n  --lr 1 \\\n  --bf16\n",
+        'ARGS="\n  --lr 1\n  --bf16\n"\ntorchrun t.py $ARGS\n',
+        "ARGS=(\n  --lr 1\n  --bf16\n)\ntorchrun t.py ${ARGS[@]}\n",
+        "case $1 in\n  --help) exit;;\n  --lr)\n  shift;;\nesac\ntorchrun t.py\n",
+        "cat <<EOF\n--lr 1\nEOF\ntorchrun t.py\n",
+        "cat <<'EOF'\n--lr 1 \\\nEOF\ntorchrun t.py\n",
+        'for ((i = 1; i < 3; i++)); do torchrun t.py --seed "$i"; done\n',
+        "if [ $X = 1 ]; then torchrun t.py; fi\n",
+    ],
+)
+def test_what_a_shell_joins_is_no_slip(text: str) -> None:
+    assert slips(text) == []
+
+
+def test_only_scripts_that_start_a_program_are_judged() -> None:
+    assert slips("echo a\n--lr 1\nRANK =0\necho $RANK $MODEL_ARGS\n") == []
+
+
+# PyTorch/built-in/nlp/XLM_ID0740_for_PyTorch of ModelZoo-PyTorch before e5454479
+def test_blanks_around_an_assignment_are_an_error() -> None:
+    assert slips(f"RANK =0\n{START} --rank $RANK\n") == [("NP813", "certain", 1, 1)]
+    assert slips(f"tool =0\n{START}\n") == [], "nothing uses it"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        # PyTorch/built-in/cv/detection/DB_ID0706_for_PyTorch of ModelZoo-PyTorch before 93901c3b
+        (f"model_path=a\necho $model_path\n{START} --data ${{mdoel_path}}/x\n", (3, 52)),
+        (f"BatchSize=1\n{START} --b $BatchSize\necho $Batch_Size\n", (3, 6)),
+        (f"data_dir=1\n{START} --data $data_dirs\n", (2, 52)),
+        # examples/qwen3vl/finetune_qwen3vl_8B.sh of MindSpeed-MM before f83b2638
+        ("torchrun $DISTRIBUTED_ARGS train.py\n", (1, 10)),
+    ],
+)
+def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[int, int]) -> None:
+    assert slips(text) == [("NP845", "likely", *place)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{START} --data $DATA_PATH --rank $RANK\n",  # of the environment
+        f"{START} $EXTRA_ARGS\n",
+        f"{START} ${{MODEL_ARGS:-}}\n",
+        f"read -r MODEL_ARGS\n{START} $MODEL_ARGS\n",
+        f"for MODEL_ARGS in a b; do {START} $MODEL_ARGS; done\n",
+        f"# $MODEL_ARGS\n{START}\n",
+        f"DATA_DIR=1\n{START} --data $DATA_DIR --log $DATE_DIR\n",
+    ],
+)
+def test_a_variable_that_something_may_set_is_no_slip(text: str) -> None:
+    assert slips(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # examples/cogvideox/t2v_1.5/pretrain_cogvideox_t2v_1.5.sh of MindSpeed-MM before 878a40c5
+        (f"SAVE_PATH=out\n{START}\n", [1]),
+        (f"SAVE_PATH=out\nmkdir -p $SAVE_PATH\n{START}\nchmod -R 640 $SAVE_PATH\n", [1]),
+        (f"SAVE_PATH=out\n{START} --save $SAVE_PATH\n", []),
+        (f"export SAVE_PATH=out\n{START}\n", []),
+        (f"SAVE_PATH=out {START}\n", []),
+        (f"SIZE=1\n{START}\n", []),
+    ],
+)
+def test_a_place_for_results_that_no_command_gets_is_likely_a_slip(
+    text: str, lines: list[int]
+) -> None:
+    assert [line for code, _, line, _ in slips(text) if code == "NP843"] == lines
+
+
+def test_blocks_of_guides_may_use_what_others_set() -> None:
+    assert slips(f"```bash\n{START} $MODEL_ARGS\n```\n", "guide.md") == []
+    assert slips("```bash\ntorchrun t.py \\\n--lr 1\n--bf16\n```\n", "guide.md") != []
+
+
+# examples/scripts/train_dpo_llama.sh of OpenRLHF
+def test_the_arguments_in_a_here_document_are_those_of_the_program() -> None:
+    text = """\
+read -r -d '' commands <<EOF
+openrlhf.cli.train_dpo \\
+   --data "a b" \\
+   --beta 0.1 $MORE \\
+   --save ${DIR}/x --bf16
+EOF
+deepspeed --module $commands
+"""
+    imported = import_script("run.sh", text.encode())
+    assert [(each.key, each.line, each.value) for each in imported.settings] == [
+        ("args.data", 3, ['"a', 'b"']),
+        ("args.beta", 4, None),
+        ("", 4, None),
+        ("args.save", 5, None),
+        ("args.bf16", 5, True),
+    ]
