@@ -66,15 +66,12 @@ def judge_programs(
     for started in imported.list_records(StartedProgram):
         path = programs.find(imported.file, started.script, started.module)
         given = [each for each in imported.settings if each.scope == started.scope and each.key]
-        if path and given:
+        if given:
             findings = _judge_program(given, findings, path, programs)
-        for each in given if not path else ():
-            if fault := _find_misspelt_fault(each, programs):
-                findings = [*findings, place_fault(fault, each)]
     return findings
 
 
-def _find_misspelt_fault(setting: ScriptSetting, programs: Programs) -> Fault | None:
+def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
     names = catalog.record_names(section)
@@ -83,8 +80,8 @@ def _find_misspelt_fault(setting: ScriptSetting, programs: Programs) -> Fault | 
         ratio = SequenceMatcher(None, name, nearest).ratio()
         is_alike = ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest)
         if is_alike and not programs.is_quoted(name, setting.file):
-            return build_unknown_fault(section, name)._replace(**LIKELY)
-    return None
+            return [build_unknown_fault(section, name)._replace(**LIKELY)]
+    return []
 
 
 def _judge_program(
@@ -95,10 +92,10 @@ def _judge_program(
     judged: dict[ScriptSetting, list[Fault]] = {}
     is_own = False
     if program is not None and program.syntax == "hydra":
-        config = programs.read_config(path, values)
+        config = programs.read_config(path, values) if path else None
         if config is not None and config.complete:
             judged = {each: _find_override_faults(config, each.name, values) for each in given}
-    elif parser := programs.read_parser(path):
+    elif parser := programs.read_parser(path) if path else None:
         marks = {f"--{name}" for name in program.marks} if program else set()
         is_own = parser.complete and not marks <= parser.flags.keys()
         # of a program with arguments that have no flag, a file may be one
@@ -108,11 +105,15 @@ def _judge_program(
                 continue
             flag = _spell_flag(each.name)
             faults = _find_flag_faults(parser, flag, ... if each.reason else each.value, programs)
+            if flag not in parser.flags:
+                faults = faults or _find_slips(each, programs)
             if catalog.find_setting(each.surface, each.name):  # MindSpeed changes parsers
                 known = flag in parser.flags
                 faults = [fault._replace(**LIKELY) for fault in faults] if known else []
             if faults or parser.complete or flag in parser.flags:
                 judged[each] = faults
+    else:
+        judged = {each: faults for each in given if (faults := _find_slips(each, programs))}
     keys = {(each.key, each.line, each.column) for each in judged}
     kept = [
         finding

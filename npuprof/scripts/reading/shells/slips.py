@@ -21,7 +21,8 @@ _ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
 _USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 #: An assignment in a line of its own, so that the command of the line does not get it.
 _ASSIGNMENT = re.compile(
-    r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])", re.MULTILINE
+    r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])",
+    re.MULTILINE,
 )
 #: Variables with arguments, or a place for results, and those that a caller may set.
 _PASSED = re.compile(r"\w+_ARGS|\w*(?:SAVE|LOAD|CHECKPOINT|CKPT)\w*")
