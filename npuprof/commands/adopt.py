@@ -147,8 +147,7 @@ class Adopt(Verb):
         if self.format == "json":
             return Answer({"json": report.build_fields}, code=code, problems=tuple(problems))
         text = _format_differences(writes) if self.dry_run else None
-        notes = report.format_notes(home.label)
-        return Answer(text, tuple(notes), code, problems=tuple(problems))
+        return Answer(text, tuple(report.format_notes(home.label)), code, problems=tuple(problems))
 
     def _propose(
         self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder

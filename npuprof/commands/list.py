@@ -315,14 +315,13 @@ def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
 
 def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
     """Return a row of the list; ``@`` is the whole store."""
-    yank = f"yanked: {yanked}" if yanked else ""
     return (
         version.name or "@",
         version.number_text,
         version.commit[:7],
         version.date[:10],
         version.digest[:12] or "-",
-        yank,
+        f"yanked: {yanked}" if yanked else "",
     )
 
 

@@ -206,10 +206,9 @@ def _describe_outdated_blocks(
 
 def _format_outcome(outcome: Outcome, coloured: bool) -> str:
     """Return the changes, steps and findings of one preset as text."""
-    changes = compare_configs(outcome.before, outcome.after)
     lines = [
         line
-        for change in changes
+        for change in compare_configs(outcome.before, outcome.after)
         for line in text_changes.format_change_lines(change, "", coloured)
     ]
     return join_lines([*lines, *_format_steps(outcome)]) + format_findings(

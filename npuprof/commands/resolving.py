@@ -146,11 +146,10 @@ def resolve_shown(verb: ResolvingVerb, personal: bool) -> Config:
         findings = []
         for step in config.changes:
             if step.op == "set":
-                faults = find_setting_faults(step.key, step.value)
                 # other faults of a value are reported by check; a misspelt key would be ignored
                 findings += [
                     view.build_finding(fault, step.key)
-                    for fault in faults
+                    for fault in find_setting_faults(step.key, step.value)
                     if fault.code in _UNKNOWN
                 ]
         output.print_findings(findings)

@@ -58,8 +58,7 @@ class Restore(ContextVerb):
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what = f"{self.spec!r} names no revision"
-            hint = f"say which: {name}@HEAD, {name}@1.2.0"
-            raise build_error("NP027", what, "", hint)
+            raise build_error("NP027", what, "", f"say which: {name}@HEAD, {name}@1.2.0")
         home = workspace.store
         if home.label == "builtin:":
             raise build_error(

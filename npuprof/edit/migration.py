@@ -314,8 +314,7 @@ def _find_range_change(profile: Profile, release: str, made: list[MadeStep]) -> 
         for clause in map(str.strip, spec.split(","))
         if clause.startswith("<") and release in (releases.find_releases_in_range(clause) or ())
     ]
-    new_range = ",".join([f">={release}", *upper_bounds])
-    return [PathChange(profile.locate_range("cann"), new_range)]
+    return [PathChange(profile.locate_range("cann"), ",".join([f">={release}", *upper_bounds]))]
 
 
 def _is_option_missing(name: str, within: Iterable[str]) -> bool:

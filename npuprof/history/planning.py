@@ -362,8 +362,7 @@ class _Planner:
         hint = f"the next is {VersionText(proposal.number)}"
         if any(version.text == planned_number for version in known):
             what = f"v{planned_number} is released already"
-            why = "A released version never changes."
-            self.problems.append(Finding("NP026", what, why, hint))
+            self.problems.append(Finding("NP026", what, "A released version never changes.", hint))
         elif last and planned_number.order <= last.text.order:
             what = f"{planned_number} would go back: the store is at {last.number_text}"
             self.problems.append(Finding("NP026", what, "Version numbers only rise.", hint))

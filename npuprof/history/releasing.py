@@ -23,8 +23,7 @@ def list_earlier_versions(
     versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
         layout = repository.find_layout(head)
-        former_names = find_former_names(repository.git, head, layout, names)
-        for name, formers in former_names.items():
+        for name, formers in find_former_names(repository.git, head, layout, names).items():
             for former in formers:
                 versions_of[name] += repository.load_reachable_versions(former.name, former.commit)
     for name, versions in versions_of.items():

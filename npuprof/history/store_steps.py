@@ -108,8 +108,7 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
         return ()
     layout = repository.find_layout(committed.commit)
     # a renamed preset goes on under its new name
-    former_names = find_former_names(repository.git, committed.commit, layout, names)
-    for formers in former_names.values():
+    for formers in find_former_names(repository.git, committed.commit, layout, names).values():
         gone -= {former.name for former in formers}
     last = find_last_release(repository.load_store_versions(committed.commit))
     if last:

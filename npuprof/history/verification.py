@@ -105,14 +105,13 @@ class Verifier:
         for version in self.repository.load_store_versions():
             if version.digest or version.record.faults:
                 findings = tuple(self._verify_store_version(version))
-                yanked = self.repository.find_yank(version.tag_name)
                 yield VerifiedVersion(
                     WHOLE_STORE,
                     version.number_text,
                     version.tag_name,
                     version.commit,
                     findings,
-                    yanked,
+                    self.repository.find_yank(version.tag_name),
                 )
 
     def _verify_store_version(self, version: Version) -> Iterator[Finding]:

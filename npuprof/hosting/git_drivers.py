@@ -143,8 +143,7 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
     if everywhere:
         path = read_setting(git, "--global", "core.attributesFile")
         if not path:
-            shared = find_shared_folder("config") or os.devnull
-            path = os.path.join(shared, "git", "attributes")
+            path = os.path.join(find_shared_folder("config") or os.devnull, "git", "attributes")
         lines = [f"**/profiles/**/*.toml {USE}", *(f"{name} {MERGE}" for name in _PROJECT_FILES)]
         return expand_home(path), lines
     below = _find_store_path(git, store_)

@@ -87,9 +87,8 @@ def _open_templates() -> Environment:
     except ImportError:
         why = "The pages of a site are filled in by it."
         raise build_error("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL) from None
-    loader = jinja2.PackageLoader("npuprof.site", "templates")
     environment = jinja2.Environment(
-        loader=loader,
+        loader=jinja2.PackageLoader("npuprof.site", "templates"),
         autoescape=True,
         # a misspelt name would otherwise be an empty text
         undefined=jinja2.StrictUndefined,

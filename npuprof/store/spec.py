@@ -445,8 +445,7 @@ class Workspace:
 
     def use_file(self, path: str, raw: bytes) -> None:
         """Use this text for the profile of a path outside the store. Raises NpuprofError."""
-        read = parse_document(path, path, raw)
-        self._overlays[path] = Profile(read, f"file:{path}", self.home)
+        self._overlays[path] = Profile(parse_document(path, path, raw), f"file:{path}", self.home)
 
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty string."""
@@ -476,8 +475,7 @@ def open_project_files(store: str | None, needs_lock: bool = True) -> ProjectFil
         if store or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
         absence = error
-        top = find_repository_top(".") or os.getcwd()
-        home = Folder(os.path.join(top, "profiles"))
+        home = Folder(os.path.join(find_repository_top(".") or os.getcwd(), "profiles"))
         home.is_implied = True
     return ProjectFiles(home, needs_lock, absence)
 

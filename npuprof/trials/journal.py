@@ -148,13 +148,12 @@ class Journal:
         head, *rows = map(read_json_object, complete.splitlines() or [b""])
         if not complete:
             # arguments may contain secrets, and the folder's name identifies them
-            program = self.requested["command"][:1]
             self._append(
                 {
                     "schema": SCHEMA,
                     "npuprof": __version__,
                     **self.requested,
-                    "command": program,
+                    "command": self.requested["command"][:1],
                 }
             )
         elif head.get("schema") != SCHEMA:

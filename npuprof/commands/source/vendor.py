@@ -60,9 +60,8 @@ class Vendor(StoreVerb):
             else self.into.rstrip("/") or self.into
         )
         texts = collect_files(locked)
-        top = find_fit_folder(files, source, folder, texts)
         # the copy first: a lock that names a missing copy would break whatever reads the source
-        write_copy(top, texts)
+        write_copy(find_fit_folder(files, source, folder, texts), texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         files.write({source.name: {"vendor": folder}}, {**files.lock.sources, source.name: known})
         note = (

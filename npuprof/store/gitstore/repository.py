@@ -137,8 +137,7 @@ class Repository(ReleaseTags):
                 "refs/tags",
                 "refs/remotes",
             )
-            known = os.fsdecode(listed).splitlines()
-            hint = did_you_mean(revision, known, hint)
+            hint = did_you_mean(revision, os.fsdecode(listed).splitlines(), hint)
             if self.is_shallow():
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"

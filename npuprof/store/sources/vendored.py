@@ -62,8 +62,7 @@ class VendoredCopy:
         from npuprof.store.sources.lock import parse_locked_version
 
         references = {}
-        listed = decode_safely(self._read_beside(REFERENCES) or b"")
-        for line in listed.splitlines():
+        for line in decode_safely(self._read_beside(REFERENCES) or b"").splitlines():
             reference, _, text = line.rpartition(" = ")
             if version := parse_locked_version(text):
                 references[reference] = version

@@ -53,8 +53,7 @@ class KeptFiles:
                 return
             name, folder = strip_revision(reference), f"{parent_folder}{reference}/"
             digest = self._lookups.digest_pinned_profile(pinned.profile)
-            form = pinned.profile.form
-            record = KeptRecord(name, pinned.version, pinned.commit, digest, form)
+            record = KeptRecord(name, pinned.version, pinned.commit, digest, pinned.profile.form)
             self.files[f"{folder}{RECORD}"] = str(record).encode()
             if not parent_folder:
                 self.references[reference] = pinned.version
