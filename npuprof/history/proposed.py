@@ -16,7 +16,7 @@ from npuprof.system.tree import Tree
 
 def load_last_commit(repository: StoreRepository) -> Revision:
     """Return the store at the last commit; empty if there is none yet."""
-    head = repository.git.read_objects(["HEAD"])[0]
+    head = repository.git.read_object("HEAD")
     return Revision(repository, head.oid) if head else Revision(repository, "", {})
 
 

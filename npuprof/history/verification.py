@@ -169,7 +169,7 @@ class Verifier:
                 why,
                 "nothing can be compared with it: release the next version",
             )
-        if self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0] is None:
+        if self.repository.git.read_object(f"{version.commit}^{{commit}}") is None:
             yield self._explain_lost_commit(version, tag)
             return
         try:
@@ -200,7 +200,7 @@ class Verifier:
             )
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
-        if self.repository.git.read_objects([version.commit])[0] is not None:
+        if self.repository.git.read_object(version.commit) is not None:
             return Finding(
                 "NP028",
                 f"the tag {tag} names no commit",
@@ -235,7 +235,7 @@ class Verifier:
         made_with = f"{tag} was made with {parent.name} {parent.version}"
         parent_tag = f"{parent.name}/v{parent.version}"
         hint = f"git fetch --force origin tag {parent_tag}"
-        commit = self.repository.git.read_objects([f"refs/tags/{parent_tag}^{{commit}}"])[0]
+        commit = self.repository.git.read_object(f"refs/tags/{parent_tag}^{{commit}}")
         if commit is not None:
             if commit.oid != parent.commit:
                 what = (
