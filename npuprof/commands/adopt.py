@@ -12,7 +12,16 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import NewFile, format_difference, locate_new_file, require_free_name
-from npuprof.model import Fields, Finding, NpuprofError, Place, Record, build_error, select_errors
+from npuprof.model import (
+    Fields,
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    build_error,
+    raise_any,
+    select_errors,
+)
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
@@ -267,8 +276,7 @@ def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
                 finding._replace(hint=hint) if finding.code == "NP923" else finding
                 for finding in error.findings
             ]
-    if problems:
-        raise NpuprofError(list(dict.fromkeys(problems)))
+    raise_any(dict.fromkeys(problems))
     return files
 
 

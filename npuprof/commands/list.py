@@ -10,7 +10,7 @@ from npuprof.commands.framework.parameters import STORE, PrintingVerb, formats
 from npuprof.document.profile import Profile
 from npuprof.model import Fields, Finding, NpuprofError, failed_reads
 from npuprof.report import Answer
-from npuprof.report.isolating import isolate_faults
+from npuprof.report.isolating import collect_errors, isolate_faults
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
 from npuprof.resolve.config import Config
@@ -81,12 +81,10 @@ class List(PrintingVerb):
         for name in (*store.names(), *composed):
             profile = config = None
             faults: list[Finding] = []
-            try:
-                with isolate_faults(workspace.listed_store.cite_file(f"{name}.toml"), faults, name):
-                    profile = workspace.profile(name)
-                    config = workspace.resolver.resolve_profile(profile)
-            except NpuprofError as error:
-                faults += error.findings
+            cited = store.cite_file(f"{name}.toml")
+            with collect_errors(faults), isolate_faults(cited, faults, name):
+                profile = workspace.profile(name)
+                config = workspace.resolver.resolve_profile(profile)
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
             # a preset whose source is missing exists, but cannot meet a condition
             is_listed = (
@@ -102,23 +100,19 @@ class List(PrintingVerb):
             "text": lambda: (
                 _format_tree([profile for profile, _ in presets])
                 if self.tree
-                else _build_table(_build_rows(presets, workspace.listed_store))
+                else _build_table(_build_rows(presets, store))
             ),
             "markdown": lambda: _build_table(
-                _build_rows(presets, workspace.listed_store),
+                _build_rows(presets, store),
                 "",
                 lambda names: Markup(", ".join(map(format_code_span, names))),
             ).format_markdown()[0],
             "json": lambda: {
                 "schema": "npuprof.list/1",
-                "presets": _build_rows(presets, workspace.listed_store, True),
+                "presets": _build_rows(presets, store, True),
             },
         }
-        notes = (
-            ()
-            if presets or problems
-            else (_explain_nothing(workspace.listed_store, bool(self.where)),)
-        )
+        notes = () if presets or problems else (_explain_nothing(store, bool(self.where)),)
         return Answer(forms, notes, 2 if problems else 0, problems=tuple(problems.values()))
 
 
@@ -170,15 +164,14 @@ def _find_newest_versions(store: CachedStore) -> dict[str, str]:
 
     try:
         repository = store.repository
-        newest = {
-            ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre
-        }  # the newest version comes last
+        refs = repository.list_annotated_refs("HEAD")
+        # the newest version comes last
+        return {ref.name: str(ref.text) for ref in refs if not ref.text.pre}
     except NpuprofError as error:
         failed_reads.update(
             {finding.message: finding for finding in error.findings if finding.code != "NP011"}
         )  # no commit
         return {}
-    return {name: str(ref.text) for name, ref in newest.items()}
 
 
 def _build_table(

@@ -25,6 +25,7 @@ from npuprof.history.store_steps import (
     list_removed_presets,
 )
 from npuprof.model import Context, Finding, NpuprofError, Record, select_errors
+from npuprof.report.isolating import collect_errors
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec, strip_revision
@@ -271,7 +272,7 @@ class _Planner:
     def _plan_preset(
         self, name: str, last: Version | None, planned: dict[str, PlannedRelease]
     ) -> PlannedRelease | None:
-        try:
+        with collect_errors(self.problems):
             config = self._configs[name] = self._workspace.resolver.resolve_profile(
                 self._committed.profile(name), name
             )
@@ -288,15 +289,17 @@ class _Planner:
             if errors := list_errors(config):
                 self.problems += errors
                 return None
-            record = build_release_record(config)
-        except NpuprofError as error:
-            self.problems += error.findings
-            return None
-        follows = _find_causes(pair, planned) if pair else ()
-        was = last.number_text if last else ""
-        return PlannedRelease(
-            name, VersionText(proposal.number), was, config, proposal, pair, record, follows
-        )
+            return PlannedRelease(
+                name,
+                VersionText(proposal.number),
+                last.number_text if last else "",
+                config,
+                proposal,
+                pair,
+                build_release_record(config),
+                _find_causes(pair, planned) if pair else (),
+            )
+        return None
 
     def _count_as_released(self, planned: Sequence[PlannedRelease]) -> None:
         """Let ranges select planned versions, as if they were tagged.
@@ -322,7 +325,7 @@ class _Planner:
         outputs = Outputs(self._workspace, self._committed)
         names = list(map(strip_revision, parts))
         config = None
-        try:
+        with collect_errors(self.problems):
             contexts = [
                 output.context
                 for output in outputs.declared
@@ -331,8 +334,6 @@ class _Planner:
             for context in contexts or [Context()]:
                 config = outputs.resolve(Output("+".join(parts), "", context, None))
                 self.problems += list_errors(config)
-        except NpuprofError as error:
-            self.problems += error.findings
         return config
 
     def find_edited_copies(self) -> list[Finding]:
@@ -385,7 +386,7 @@ class _Planner:
         # their digests match an unreadable version; one at another commit says nothing about it
         unchanged = {name for name, commit in self._same.items() if commit == before.commit}
         steps = StoreSteps([], (), ())
-        try:
+        with collect_errors(self.problems):
             steps = explain_presets(
                 self._workspace.resolver,
                 before,
@@ -394,8 +395,6 @@ class _Planner:
                 unchanged if self._uncompared else None,
             )
             steps.reasons.extend(explain_project_changes(before, self._committed))
-        except NpuprofError as error:
-            self.problems += error.findings
         # other stores lock tags of the whole store: they get new versions only with another tag
         if not steps.reasons and planned:
             steps.reasons.append(Reason("patch", "only versions of presets are new"))

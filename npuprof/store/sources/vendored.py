@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Record, build_error
+from npuprof.model import TYPE_CHECKING, Finding, Record, build_error
+from npuprof.report.isolating import collect_errors
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
@@ -80,10 +81,8 @@ class VendoredCopy:
         paths += sorted(others.difference(paths))
         faults: list[Finding] = []
         for path, raw in zip(paths, self._read_files(paths), strict=True):
-            try:
+            with collect_errors(faults):
                 self.proof.require(path, raw)
-            except NpuprofError as error:
-                faults += error.findings
         return faults
 
     def read_unproven(self, name: str) -> bytes | None:
