@@ -138,8 +138,7 @@ def plan_releases(
     require_no_errors(planner.problems)
     removed: tuple[str, ...] = ()
     if not everything:
-        committed = workspace.store.repository.load_revision(head)
-        removed = list_removed_presets(workspace.store, committed)
+        removed = list_removed_presets(workspace.store, planner.committed)
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
@@ -218,28 +217,26 @@ class _Planner:
         self._head = head
         self._workspace = workspace
         self._repository = workspace.store.repository
-        self._committed = self._repository.load_revision(head)
+        self.committed = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
     def plan_presets(self, chosen: Container[str] = ()) -> tuple[list[PlannedRelease], list[str]]:
-        names = self._committed.names()
-        self._committed.load_texts(names)
-        extends = {name: self._read_parents(name) for name in names}
+        names = self.committed.names()
+        self.committed.load_texts(names)
         pinned = set()  # presets of which others extend a version
         parents: dict[str, list[str]] = {}
         for name in names:
             parents[name] = []
-            for reference in extends[name]:
+            for reference in self._read_parents(name):
                 parent, at, _ = reference.partition("@")
                 # a pinned parent counts for the order, too: a range may select its new version
                 parents[name].append(parent)
                 if at:
                     pinned.add(parent)
-        order = sort_parents_first(parents)
         earlier = list_earlier_versions(self._repository, set(names), self._head)
         planned: dict[str, PlannedRelease] = {}
         unreleased = []
-        for group in order:
+        for group in sort_parents_first(parents):
             for name in group:
                 if chosen and name not in chosen:
                     continue
@@ -263,7 +260,7 @@ class _Planner:
         try:
             return [
                 reference
-                for reference in self._committed.profile(name).extends
+                for reference in self.committed.profile(name).extends
                 if not is_source_reference(reference)
             ]
         except NpuprofError:
@@ -274,7 +271,7 @@ class _Planner:
     ) -> PlannedRelease | None:
         with collect_errors(self.problems):
             config = self._configs[name] = self._workspace.resolver.resolve_profile(
-                self._committed.profile(name), name
+                self.committed.profile(name), name
             )
             if last:
                 self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
@@ -315,14 +312,14 @@ class _Planner:
         self._workspace = spec.Workspace(
             None, self._workspace.resolver.context, opened=self._workspace.store
         )
-        self._committed = self._repository.load_revision(self._head)
+        self.committed = self._repository.load_revision(self._head)
 
     def judge_composition(self, parts: Sequence[str]) -> Config | None:
         """Return a composition at the commit; its errors are added to ``problems``.
 
         It is judged in the contexts of the outputs that name it, in any version, else in all.
         """
-        outputs = Outputs(self._workspace, self._committed)
+        outputs = Outputs(self._workspace, self.committed)
         names = list(map(strip_revision, parts))
         config = None
         with collect_errors(self.problems):
@@ -339,7 +336,7 @@ class _Planner:
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""
         try:
-            return self._workspace.lookups.find_edited_copies(self._committed)
+            return self._workspace.lookups.find_edited_copies(self.committed)
         except NpuprofError as error:
             return list(error.findings)
 
@@ -371,7 +368,7 @@ class _Planner:
             planned_number,
             was=last.number_text if last else "",
             proposal=proposal,
-            digest=digest_store(self._committed),
+            digest=digest_store(self.committed),
             removed=steps.removed,
             renamed=steps.renamed,
         )
@@ -390,11 +387,11 @@ class _Planner:
             steps = explain_presets(
                 self._workspace.resolver,
                 before,
-                self._committed,
+                self.committed,
                 self._configs,
                 unchanged if self._uncompared else None,
             )
-            steps.reasons.extend(explain_project_changes(before, self._committed))
+            steps.reasons.extend(explain_project_changes(before, self.committed))
         # other stores lock tags of the whole store: they get new versions only with another tag
         if not steps.reasons and planned:
             steps.reasons.append(Reason("patch", "only versions of presets are new"))
