@@ -135,15 +135,17 @@ class ReleaseTags:
         if key not in self._newest:
             if not name:
                 texts = [version.text for version in self.load_store_versions(commit)]
-            elif commit:
-                texts = [ref.text for ref in self._list_reachable_refs(name, commit)]
             else:
-                texts = [ref.text for ref in self.list_tag_refs(name)]
-            self._newest[key] = ""
-            for text in sorted((text for text in texts if not text.pre), reverse=True):
-                if not self.find_yank(f"{name}/v{text}" if name else f"v{text}"):
-                    self._newest[key] = str(text)
-                    break
+                refs = (
+                    self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
+                )
+                texts = [ref.text for ref in refs]
+            kept = (
+                str(text)
+                for text in sorted(texts, reverse=True)
+                if not text.pre and not self.find_yank(f"{name}/v{text}" if name else f"v{text}")
+            )
+            self._newest[key] = next(kept, "")
         return self._newest[key]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
