@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
         spec: str
         store: str | None
-        cann: str | None
-        product: str | None
-        frameworks: list[str]
-        axes: list[str]
         mixin: list[str]
         set_: list[str]
         unset: list[str]
+
+        def build_context(self, target: str | None = None) -> Context:
+            """Return the context of the arguments."""
 
 
 #: Codes of keys that the catalogue lacks.
@@ -69,10 +68,7 @@ def resolve_requested(
 
     Raises NpuprofError.
     """
-    context = spec.build_context(
-        verb.cann, verb.product, target, verb.frameworks, verb.axes, verb.store
-    )
-    workspace = open_workspace(verb.store, context, reads_runs)
+    workspace = open_workspace(verb.store, verb.build_context(target), reads_runs)
     changes = []
     # the parser of assignments is imported only if it is needed
     if verb.set_ or verb.unset:
