@@ -397,12 +397,14 @@ class _Report(Record):
 
 
 def _format_differences(writes: list[PlannedWrite]) -> str:
-    shown = ""
-    for file in writes:
-        before = decode_safely(file.known) if file.known else None
-        after = decode_safely(file.content or b"")
-        shown += format_difference(file.path, before, after)
-    return shown
+    return "".join(
+        format_difference(
+            file.path,
+            decode_safely(file.known) if file.known else None,
+            decode_safely(file.content or b""),
+        )
+        for file in writes
+    )
 
 
 VERB = Adopt

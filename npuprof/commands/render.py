@@ -347,15 +347,15 @@ def _compare_with_file(
     ]
     if changes is not None:
         notes += changes
-        return Answer(None, tuple(notes), int(bool(notes)))
-    if state.foreign:
-        notes.append(f"{path} was not rendered by npuprof, or has lost its header")
-    if state.edited:
-        notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
-    if state.stale:
-        notes.append(
-            f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
-        )
+    else:
+        if state.foreign:
+            notes.append(f"{path} was not rendered by npuprof, or has lost its header")
+        if state.edited:
+            notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
+        if state.stale:
+            notes.append(
+                f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
+            )
     return Answer(None, tuple(notes), int(bool(notes)))
 
 

@@ -113,11 +113,12 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
         if path.endswith(os.sep):
             what = f"cannot write {path}: it names a folder"
             raise build_error("NP012", what, "One file is written.", "name a file in it")
-    plans = []
-    for path, text in files.items():
-        content = text if isinstance(text, bytes) else text.encode()
-        plans.append(PlannedWrite(path, content))
-    write_planned_files(plans)
+    write_planned_files(
+        [
+            PlannedWrite(path, text if isinstance(text, bytes) else text.encode())
+            for path, text in files.items()
+        ]
+    )
 
 
 def find_target(

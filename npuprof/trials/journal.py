@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -85,7 +86,7 @@ class Journal:
         self.requested = dict(request)
         self.key = compute_digest({"asked": json.dumps(self.requested, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
-        self.results: dict[str, list[Result]] = {}
+        self.results = defaultdict[str, list[Result]](list)
         self.file = os.path.join(self.folder, _FILE)
         self.tree = self._open_tree()
         self._lock = self._take_lock()
@@ -168,7 +169,7 @@ class Journal:
             result = _read_result(row)
             if result is None:
                 raise self._build_content_error(number, "is not the result of a trial")
-            self.results.setdefault(result.digest, []).append(result)
+            self.results[result.digest].append(result)
 
     def _build_content_error(self, line: int, what: str) -> NpuprofError:
         hint = "say --fresh, which keeps the file as journal.jsonl.old"
@@ -180,7 +181,7 @@ class Journal:
     def add(self, result: Result) -> None:
         """Append a result and sync it to disk. Raises NpuprofError if that fails."""
         self._append(result._asdict())
-        self.results.setdefault(result.digest, []).append(result)
+        self.results[result.digest].append(result)
 
     def _append(self, row: Mapping[str, Any]) -> None:
         line = (json.dumps(row, default=str) + "\n").encode()
