@@ -198,7 +198,6 @@ def list_shown(
     is_large = len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
     drawn = [name for box in family.boxes for name in box.names]
-    order = {name: number for number, name in enumerate(drawn)}
     ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
     shown = {
         "index.html": {
@@ -212,7 +211,7 @@ def list_shown(
             "groups": groups,
             "apart": is_large,
             "marks": marks,
-            "order": order,
+            "order": {name: number for number, name in enumerate(drawn)},
             "longest": LONGEST_NAME,
             "said": {preset.name: _describe_colours(preset) for preset in presets},
         },

@@ -65,15 +65,12 @@ class Preset(Record):
                 "abstract": False,
                 "digest": "",
             }
-        resolved = {
+        return {
+            **own,
             "scenario": config.scenario or "",
             "cann": config.cann or "",
             "products": tuple(config.products),
-        }
-        resolved["frameworks"] = _list_frameworks(config)
-        return {
-            **own,
-            **resolved,
+            "frameworks": _list_frameworks(config),
             "versions": config.versions,
             "axes": config.axes,
             "abstract": config.abstract,
