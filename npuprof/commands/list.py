@@ -294,15 +294,13 @@ def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
     from npuprof.store.gitstore.repository import find_former_names
 
     names = set(repository.list_profile_files("HEAD"))
-    renamed: dict[str, str] = {}
-    for name, formers in find_former_names(
-        repository.git, "HEAD", repository.find_layout("HEAD"), names
-    ).items():
-        for former in formers:
-            renamed |= {
-                version.tag_name: name
-                for version in repository.load_reachable_versions(former.name, former.commit)
-            }
+    former_names = find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names)
+    renamed = {
+        version.tag_name: name
+        for name, formers in former_names.items()
+        for former in formers
+        for version in repository.load_reachable_versions(former.name, former.commit)
+    }
     return renamed, names
 
 

@@ -146,11 +146,10 @@ def _require_known_key(name: str, key: str) -> None:
 
 
 def _build_missing_finding(home: Folder, repository: Repository, name: str, tip: str) -> Finding:
-    known = sorted(repository.list_profile_files(tip))
     there = home.in_work_tree and os.path.exists(home.profile_path(name))
     hint = did_you_mean(
         name,
-        known,
+        sorted(repository.list_profile_files(tip)),
         f"commit it first: npuprof commit {name}" if there else "npuprof list shows the presets",
     )
     return Finding("NP023", f"no commit has a preset {name!r}", "", hint)

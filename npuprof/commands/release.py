@@ -382,7 +382,6 @@ def _require_free_number(
     earlier: list[Version],
 ) -> None:
     """Raise NpuprofError if a version number exists, or does not increase on this branch."""
-    last = find_last_release(earlier)
     # of one number, pre-releases rise among themselves
     same = (
         [version for version in earlier if version.pre and version.number == number.number]
@@ -390,7 +389,7 @@ def _require_free_number(
         else []
     )
     below = max(
-        (version for version in (last, *same) if version),
+        (version for version in (find_last_release(earlier), *same) if version),
         key=attrgetter("text.order"),
         default=None,
     )

@@ -139,16 +139,16 @@ def resolve_shown(verb: ResolvingVerb, personal: bool) -> Config:
         from npuprof.checks.view import View
 
         view = View(config)
-        findings = []
-        for step in config.changes:
-            if step.op == "set":
+        output.print_findings(
+            [
+                view.build_finding(fault, step.key)
+                for step in config.changes
+                if step.op == "set"
+                for fault in find_setting_faults(step.key, step.value)
                 # other faults of a value are reported by check; a misspelt key would be ignored
-                findings += [
-                    view.build_finding(fault, step.key)
-                    for fault in find_setting_faults(step.key, step.value)
-                    if fault.code in _UNKNOWN
-                ]
-        output.print_findings(findings)
+                if fault.code in _UNKNOWN
+            ]
+        )
     _print_skipped_overrides(config)
     return config
 

@@ -65,7 +65,6 @@ class Restore(ContextVerb):
                 "NP027", "the shipped presets cannot be written", "", "work in a store of your own"
             )
         pin = home.repository.find_pin(f"{name}@{revision}")
-        commit = pin.commit
         then = pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = None
@@ -90,7 +89,7 @@ class Restore(ContextVerb):
                     [PlannedWrite(choose_cited_path(target, shown), raw, known, folder)]
                 )
             notes.append(
-                f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else "")
+                f"{shown} is as it was at {pin.commit[:7]}" + (", flat" if self.resolved else "")
             )
         self.output = None  # the file is written, or the text is the answer
         shown_lines = map(escape_file_line, StringIO(decode_safely(raw), newline="\n"))

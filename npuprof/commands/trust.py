@@ -257,9 +257,12 @@ def _build_fields(folder: CachedStore, needs: list[_TrustNeed]) -> TomlTable:
         }
         for need in needs
     ]
-    pairs = [row for row in rows if "executes" in row]
-    names = [row for row in rows if "executes" not in row]
-    return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}
+    return {
+        "schema": _SCHEMA,
+        "store": folder.label,
+        "pairs": [row for row in rows if "executes" in row],
+        "names": [row for row in rows if "executes" not in row],
+    }
 
 
 VERB = Trust

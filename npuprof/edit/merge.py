@@ -287,12 +287,11 @@ class _Merge:
     def _arrange_paths(self) -> Iterator[Path]:
         """Yield our paths in order, with new paths of theirs after their predecessors there."""
         order = self._ours.order
-        theirs = self._theirs.rows
         indices = {path: index for index, path in enumerate(order)}
         added = defaultdict(list)  # by the index of the predecessor in ``order``
         index = 0
         table = _END
-        for path, row in theirs.items():
+        for path, row in self._theirs.rows.items():
             if path in indices:
                 index = indices[path]
                 table = row.table

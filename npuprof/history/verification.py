@@ -156,12 +156,11 @@ class Verifier:
             return False
 
     def _verify_version(self, version: Version) -> Iterator[Finding]:
-        record = version.record
         tag = version.tag_name
         yield from self._verify_form(version)
         if version.faults:
             return
-        if not record.digest:
+        if not version.record.digest:
             why = "npuprof release writes one; this tag was made by hand."
             yield Finding(
                 "NP028",
@@ -254,9 +253,8 @@ class Verifier:
 
 def _build_lightweight_version(ref: TagRef) -> VerifiedVersion:
     what = f"{ref.tag} is a lightweight tag"
-    why = "It has no record, so it is not a release."
     hint = f"remove it (git tag -d {ref.tag}), and release: npuprof release {ref.name}"
-    finding = Finding("NP028", what, why, hint)
+    finding = Finding("NP028", what, "It has no record, so it is not a release.", hint)
     return VerifiedVersion(ref.name, str(ref.text), ref.tag, ref.oid, (finding,))
 
 

@@ -61,11 +61,10 @@ def list_diff_settings() -> dict[str, str]:
 
 def find_command() -> str:
     """Return the shell command of this npuprof with its full path: git may have another PATH."""
-    quote = shlex.quote
     script = os.path.join(os.path.dirname(sys.executable), "npuprof")
     if os.access(script, os.X_OK):
-        return quote(script)
-    return f"{quote(sys.executable)} -P -m npuprof"
+        return shlex.quote(script)
+    return f"{shlex.quote(sys.executable)} -P -m npuprof"
 
 
 def name_scope(everywhere: bool) -> str:

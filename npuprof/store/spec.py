@@ -334,9 +334,8 @@ class Workspace:
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
             what = f"{spec!r}: built-in presets have no versions"
-            why = "They are part of the installed npuprof."
             hint = f"write {BUILTIN}{name}; npuprof --version says which that is"
-            raise build_error("NP023", what, why, hint)
+            raise build_error("NP023", what, "They are part of the installed npuprof.", hint)
         profile = self._builtin.profile(name)
         self._names[profile.key] = spec
         return profile

@@ -116,8 +116,7 @@ def _read_stores(path: str) -> dict[str, Trusted]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        what = f"cannot read the trusted stores: {path}"
         reason = getattr(error, "strerror", None)
         why = f"{reason or 'It is not a list of stores and their variables'}."
         hint = "remove the file, then look again: npuprof trust STORE"
-        raise build_error("NP931", what, why, hint) from None
+        raise build_error("NP931", f"cannot read the trusted stores: {path}", why, hint) from None

@@ -45,12 +45,11 @@ class _Needs:
 
     def find_needs(self, suspect: int) -> None:
         """Record the changes that a change needs, and those that need it."""
-        every = self._difference.every
         # from the old end, with this change alone: its errors show what it needs
         for needed in self._find_partners(0, suspect):
             self._note(suspect, needed)
         # from the new end, without this change: the errors show what needs it
-        for dependents in self._find_partners(every, self.close(suspect)):
+        for dependents in self._find_partners(self._difference.every, self.close(suspect)):
             self._note(dependents, suspect)
 
     def _note(self, dependents: int, needed: int) -> None:

@@ -167,13 +167,12 @@ def find_copy_folder(base: str, folder: str) -> str:
     is_outside = any(part.lower() in ("..", ".git") for part in parts)
     if real == os.path.join(top, *parts) and not is_outside:
         return path
-    what = f"{folder} leads to {real}"
     why = (
         "The folder of a copy is part of this repository and is reached through no link; nothing "
         "was read or written."
     )
     hint = "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER"
-    raise build_error("NP941", what, why, hint)
+    raise build_error("NP941", f"{folder} leads to {real}", why, hint)
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:
