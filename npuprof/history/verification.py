@@ -344,13 +344,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
             "ask the person who released it, or omit --signatures",
         )
     # without the key, a good signature looks like a bad one
-    if any(message in complaint.lower() for message in _UNABLE):
-        return Finding(
-            "NP029",
-            f"the signature of {tag} cannot be checked here",
-            complaint,
-            f"for details: git verify-tag {tag}",
-        )
-    return Finding(
-        "NP028", f"the signature of {tag} is bad", complaint, f"for details: git verify-tag {tag}"
-    )
+    is_undecided = any(message in complaint.lower() for message in _UNABLE)
+    code, state = ("NP029", "cannot be checked here") if is_undecided else ("NP028", "is bad")
+    what = f"the signature of {tag} {state}"
+    return Finding(code, what, complaint, f"for details: git verify-tag {tag}")

@@ -10,7 +10,7 @@ from npuprof.report.isolating import collect_errors
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
-from npuprof.system import decode_safely
+from npuprof.system import decode_safely, is_below
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class VendoredCopy:
 
 def _read_below(folder: str, path: str) -> bytes | None:
     full = os.path.join(folder, path)
-    if not os.path.realpath(full).startswith(os.path.realpath(folder) + os.sep):
+    if not is_below(full, folder):
         return None
     try:
         return read_plain_file(full)
