@@ -109,24 +109,13 @@ class Vendor(StoreVerb):
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
             for reference, version in releases.references.items()
         )
-        if not shown:
-            return Answer(
-                None,
-                (
-                    *notes,
-                    (
-                        f"no preset of {home.label} extends a released "
-                        "version of another one of it: nothing is kept"
-                    ),
-                ),
-            )
-        return Answer(
-            None,
-            (
-                *notes,
-                f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}",
-            ),
+        outcome = (
+            f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}"
+            if shown
+            else f"no preset of {home.label} extends a released "
+            "version of another one of it: nothing is kept"
         )
+        return Answer(None, (*notes, outcome))
 
 
 VERB = Vendor
