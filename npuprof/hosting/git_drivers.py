@@ -89,7 +89,7 @@ def open_server_git() -> Git:
 
     Raises NpuprofError if there is none.
     """
-    repository = find_bare_repository("", os.environ)
+    repository = find_bare_repository("")
     if not repository:
         what = "--server needs a repository without a work tree, and here is none"
         why = "The hook is for servers: it does not accept pushes to a repository with a work tree."

@@ -102,7 +102,7 @@ class Workspace:
             return None
         from npuprof.store.enclosing_repository import BareStore, find_bare_repository
 
-        repository = find_bare_repository(requested, os.environ)
+        repository = find_bare_repository(requested)
         return BareStore(repository, requested or "profiles") if repository else None
 
     @property
