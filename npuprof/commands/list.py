@@ -291,13 +291,10 @@ def _list_versions(store: str | None) -> Answer:
 
 def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
     """Return the current names of renamed presets in tags, and all names at the last commit."""
-    from npuprof.store.gitstore.repository import find_former_names
-
     names = set(repository.list_profile_files("HEAD"))
-    former_names = find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names)
     renamed = {
         version.tag_name: name
-        for name, formers in former_names.items()
+        for name, formers in repository.find_former_names("HEAD", names).items()
         for former in formers
         for version in repository.load_reachable_versions(former.name, former.commit)
     }
