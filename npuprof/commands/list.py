@@ -8,7 +8,7 @@ from contextlib import suppress
 from npuprof.commands.framework import flag, many
 from npuprof.commands.framework.parameters import STORE, PrintingVerb, formats
 from npuprof.document.profile import Profile
-from npuprof.model import Fields, Finding, NpuprofError, failed_reads
+from npuprof.model import TYPE_CHECKING, Fields, Finding, NpuprofError, failed_reads
 from npuprof.report import Answer
 from npuprof.report.isolating import collect_errors, isolate_faults
 from npuprof.report.tables import Table, format_code_span
@@ -22,7 +22,6 @@ from npuprof.store.outputs import Outputs
 from npuprof.store.problems import lacks_source
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
     from npuprof.report import Forms

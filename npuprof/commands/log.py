@@ -12,14 +12,21 @@ from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.document import keys
 from npuprof.edit.assignments import require_key
-from npuprof.model import Fields, Finding, NpuprofError, Path, build_error, did_you_mean
+from npuprof.model import (
+    TYPE_CHECKING,
+    Fields,
+    Finding,
+    NpuprofError,
+    Path,
+    build_error,
+    did_you_mean,
+)
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.store import is_source_reference
 from npuprof.system import join_lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
     from npuprof.report import Forms

@@ -21,6 +21,7 @@ from npuprof.commands.resolving import (
     resolve_checked,
 )
 from npuprof.model import (
+    TYPE_CHECKING,
     Finding,
     NpuprofError,
     build_error,
@@ -38,7 +39,6 @@ from npuprof.store import FILE
 from npuprof.system import decode_safely, group_pairs
 from npuprof.system.files import is_stream, read_file_content
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.json_tree import Edit
     from npuprof.renderers.outputs import OutputFiles
