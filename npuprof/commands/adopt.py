@@ -12,7 +12,16 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import NewFile, format_difference, locate_new_file, require_free_name
-from npuprof.model import Fields, Finding, NpuprofError, Place, Record, build_error, select_errors
+from npuprof.model import (
+    Fields,
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    build_error,
+    raise_any,
+    select_errors,
+)
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
@@ -147,8 +156,7 @@ class Adopt(Verb):
         if self.format == "json":
             return Answer({"json": report.build_fields}, code=code, problems=tuple(problems))
         text = _format_differences(writes) if self.dry_run else None
-        notes = report.format_notes(home.label)
-        return Answer(text, tuple(notes), code, problems=tuple(problems))
+        return Answer(text, tuple(report.format_notes(home.label)), code, problems=tuple(problems))
 
     def _propose(
         self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder
@@ -268,8 +276,7 @@ def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
                 finding._replace(hint=hint) if finding.code == "NP923" else finding
                 for finding in error.findings
             ]
-    if problems:
-        raise NpuprofError(list(dict.fromkeys(problems)))
+    raise_any(dict.fromkeys(problems))
     return files
 
 
@@ -390,12 +397,14 @@ class _Report(Record):
 
 
 def _format_differences(writes: list[PlannedWrite]) -> str:
-    shown = ""
-    for file in writes:
-        before = decode_safely(file.known) if file.known else None
-        after = decode_safely(file.content or b"")
-        shown += format_difference(file.path, before, after)
-    return shown
+    return "".join(
+        format_difference(
+            file.path,
+            decode_safely(file.known) if file.known else None,
+            decode_safely(file.content or b""),
+        )
+        for file in writes
+    )
 
 
 VERB = Adopt

@@ -25,9 +25,17 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import open_workspace
 from npuprof.document import Document
-from npuprof.model import Context, Finding, NpuprofError, Record, build_error, build_usage_error
+from npuprof.model import (
+    Context,
+    Finding,
+    Record,
+    build_error,
+    build_usage_error,
+    raise_any,
+)
 from npuprof.report import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
+from npuprof.report.isolating import collect_errors
 from npuprof.report.text import format_count
 from npuprof.store import spec
 from npuprof.store.checked import CheckedStore
@@ -266,16 +274,13 @@ class Check(JudgingVerb):
         contexts = []
         for cann in self.canns or (None,):
             for product in self.products or (None,):
-                try:
+                with collect_errors(problems):
                     contexts.append(
                         spec.build_context(
                             cann, product, None, self.frameworks, self.axes, self.store
                         )
                     )
-                except NpuprofError as error:
-                    problems += error.findings
-        if problems:
-            raise NpuprofError(list(dict.fromkeys(problems)))
+        raise_any(dict.fromkeys(problems))
         return contexts
 
 

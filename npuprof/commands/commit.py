@@ -167,7 +167,7 @@ class _Changes:
         """Return whether a commit would change nothing."""
         if not self.head.commit:
             return not after.files
-        tree = self.repository.git.read_objects([f"{self.head.commit}^{{tree}}"])[0]
+        tree = self.repository.git.read_object(f"{self.head.commit}^{{tree}}")
         # a ProposedRevision has the id of a tree
         return tree is not None and tree.oid == after.commit
 

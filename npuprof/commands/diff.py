@@ -10,6 +10,7 @@ from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import (
+    TYPE_CHECKING,
     Fields,
     Finding,
     NpuprofError,
@@ -25,7 +26,6 @@ from npuprof.store import spec
 from npuprof.store.spec import Workspace
 from npuprof.system import expand_home, join_lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.changes import Change
     from npuprof.compare.preset_states import Pair

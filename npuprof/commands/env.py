@@ -206,8 +206,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
                 start = rendered.start.partition(" && ")[2].replace("DIR", kind.folder)
                 notes.append(f"start: {start}")
     text = kind.write(config, variables, sidecars)
-    contents = {**variables, **sidecars}
-    size = sum(len(f"{key}{value}".encode()) for key, value in contents.items())
+    size = sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items())
     if kind.largest and size > kind.largest:
         what = "the variables do not fit into one ConfigMap"
         raise build_error(

@@ -145,8 +145,9 @@ class Import(Verb):
                 _build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing)
             )
         text, notes = self._write_presets(good, scripts)
-        if text is not None and self.output not in (None, "-") and not is_stream(self.output or ""):
-            _write_new_files({self.output or "": text}, "", self.force)
+        path = self.output or "-"
+        if text is not None and path != "-" and not is_stream(path):
+            _write_new_files({path: text}, "", self.force)
             text = None
         return Answer(text, (*notes, covered), code)
 

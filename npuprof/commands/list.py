@@ -8,9 +8,9 @@ from contextlib import suppress
 from npuprof.commands.framework import flag, many
 from npuprof.commands.framework.parameters import STORE, PrintingVerb, formats
 from npuprof.document.profile import Profile
-from npuprof.model import Fields, Finding, NpuprofError, failed_reads
+from npuprof.model import TYPE_CHECKING, Fields, Finding, NpuprofError, failed_reads
 from npuprof.report import Answer
-from npuprof.report.isolating import isolate_faults
+from npuprof.report.isolating import collect_errors, isolate_faults
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
 from npuprof.resolve.config import Config
@@ -22,7 +22,6 @@ from npuprof.store.outputs import Outputs
 from npuprof.store.problems import lacks_source
 from npuprof.system import group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
     from npuprof.report import Forms
@@ -81,12 +80,10 @@ class List(PrintingVerb):
         for name in (*store.names(), *composed):
             profile = config = None
             faults: list[Finding] = []
-            try:
-                with isolate_faults(workspace.listed_store.cite_file(f"{name}.toml"), faults, name):
-                    profile = workspace.profile(name)
-                    config = workspace.resolver.resolve_profile(profile)
-            except NpuprofError as error:
-                faults += error.findings
+            cited = store.cite_file(f"{name}.toml")
+            with collect_errors(faults), isolate_faults(cited, faults, name):
+                profile = workspace.profile(name)
+                config = workspace.resolver.resolve_profile(profile)
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
             # a preset whose source is missing exists, but cannot meet a condition
             is_listed = (
@@ -102,23 +99,19 @@ class List(PrintingVerb):
             "text": lambda: (
                 _format_tree([profile for profile, _ in presets])
                 if self.tree
-                else _build_table(_build_rows(presets, workspace.listed_store))
+                else _build_table(_build_rows(presets, store))
             ),
             "markdown": lambda: _build_table(
-                _build_rows(presets, workspace.listed_store),
+                _build_rows(presets, store),
                 "",
                 lambda names: Markup(", ".join(map(format_code_span, names))),
             ).format_markdown()[0],
             "json": lambda: {
                 "schema": "npuprof.list/1",
-                "presets": _build_rows(presets, workspace.listed_store, True),
+                "presets": _build_rows(presets, store, True),
             },
         }
-        notes = (
-            ()
-            if presets or problems
-            else (_explain_nothing(workspace.listed_store, bool(self.where)),)
-        )
+        notes = () if presets or problems else (_explain_nothing(store, bool(self.where)),)
         return Answer(forms, notes, 2 if problems else 0, problems=tuple(problems.values()))
 
 
@@ -170,15 +163,14 @@ def _find_newest_versions(store: CachedStore) -> dict[str, str]:
 
     try:
         repository = store.repository
-        newest = {
-            ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre
-        }  # the newest version comes last
+        refs = repository.list_annotated_refs("HEAD")
+        # the newest version comes last
+        return {ref.name: str(ref.text) for ref in refs if not ref.text.pre}
     except NpuprofError as error:
         failed_reads.update(
             {finding.message: finding for finding in error.findings if finding.code != "NP011"}
         )  # no commit
         return {}
-    return {name: str(ref.text) for name, ref in newest.items()}
 
 
 def _build_table(
@@ -298,31 +290,25 @@ def _list_versions(store: str | None) -> Answer:
 
 def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
     """Return the current names of renamed presets in tags, and all names at the last commit."""
-    from npuprof.store.gitstore.repository import find_former_names
-
     names = set(repository.list_profile_files("HEAD"))
-    renamed: dict[str, str] = {}
-    for name, formers in find_former_names(
-        repository.git, "HEAD", repository.find_layout("HEAD"), names
-    ).items():
-        for former in formers:
-            renamed |= {
-                version.tag_name: name
-                for version in repository.load_reachable_versions(former.name, former.commit)
-            }
+    renamed = {
+        version.tag_name: name
+        for name, formers in repository.find_former_names("HEAD", names).items()
+        for former in formers
+        for version in repository.load_reachable_versions(former.name, former.commit)
+    }
     return renamed, names
 
 
 def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
     """Return a row of the list; ``@`` is the whole store."""
-    yank = f"yanked: {yanked}" if yanked else ""
     return (
         version.name or "@",
         version.number_text,
         version.commit[:7],
         version.date[:10],
         version.digest[:12] or "-",
-        yank,
+        f"yanked: {yanked}" if yanked else "",
     )
 
 

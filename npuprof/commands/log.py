@@ -12,14 +12,21 @@ from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.document import keys
 from npuprof.edit.assignments import require_key
-from npuprof.model import Fields, Finding, NpuprofError, Path, build_error, did_you_mean
+from npuprof.model import (
+    TYPE_CHECKING,
+    Fields,
+    Finding,
+    NpuprofError,
+    Path,
+    build_error,
+    did_you_mean,
+)
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.store import is_source_reference
 from npuprof.system import join_lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
     from npuprof.report import Forms
@@ -146,11 +153,10 @@ def _require_known_key(name: str, key: str) -> None:
 
 
 def _build_missing_finding(home: Folder, repository: Repository, name: str, tip: str) -> Finding:
-    known = sorted(repository.list_profile_files(tip))
     there = home.in_work_tree and os.path.exists(home.profile_path(name))
     hint = did_you_mean(
         name,
-        known,
+        sorted(repository.list_profile_files(tip)),
         f"commit it first: npuprof commit {name}" if there else "npuprof list shows the presets",
     )
     return Finding("NP023", f"no commit has a preset {name!r}", "", hint)

@@ -127,7 +127,6 @@ class Migrate(Verb):
             notes = _describe_blocks_of(outcome, file) if changed else ()
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
-        done = describe_write(changed, dry_run)
         fields = {
             "schema": "npuprof.migrate/1",
             "preset": outcome.after.name,
@@ -137,9 +136,8 @@ class Migrate(Verb):
             "text": lambda: _format_outcome(outcome, self.coloured),
             "json": lambda: fields | _build_fields(outcome),
         }
-        return self._build_answer(
-            context, forms, [outcome], outcome.decisions, (f"{done} {file.source}", *notes)
-        )
+        written = f"{describe_write(changed, dry_run)} {file.source}"
+        return self._build_answer(context, forms, [outcome], outcome.decisions, (written, *notes))
 
     def _migrate_all(self, context: Context) -> Answer:
         home = spec.Workspace(self.store, context).store
@@ -206,10 +204,9 @@ def _describe_outdated_blocks(
 
 def _format_outcome(outcome: Outcome, coloured: bool) -> str:
     """Return the changes, steps and findings of one preset as text."""
-    changes = compare_configs(outcome.before, outcome.after)
     lines = [
         line
-        for change in changes
+        for change in compare_configs(outcome.before, outcome.after)
         for line in text_changes.format_change_lines(change, "", coloured)
     ]
     return join_lines([*lines, *_format_steps(outcome)]) + format_findings(
@@ -219,10 +216,9 @@ def _format_outcome(outcome: Outcome, coloured: bool) -> str:
 
 def _format_steps(outcome: Outcome) -> list[str]:
     """Return the applied steps with reasons, one per line."""
-    whys = [(step, step.step.why) for step in outcome.moved.made]
     steps = [
-        f"{escape_controls(str(step))} ({why[0].lower()}{why[1:].rstrip('.')})"
-        for step, why in whys
+        f"{escape_controls(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})"
+        for made in outcome.moved.made
     ]
     return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
 

@@ -13,6 +13,7 @@ from npuprof.model import TomlTable
 from npuprof.renderers.trusting import trust_typed
 from npuprof.report import Answer
 from npuprof.store import spec
+from npuprof.system import drop_empty
 
 
 class New(StoreVerb):
@@ -60,16 +61,14 @@ class New(StoreVerb):
         return answer
 
     def _write_text(self) -> str:
-        table: TomlTable = {
-            "description": self.description,
-            "scenario": self.scenario,
-            "abstract": self.abstract or None,
-        }
-        table = {
-            key: value
-            for key, value in {**table, "extends": self.extends or None}.items()
-            if value is not None
-        }
+        table: TomlTable = drop_empty(
+            {
+                "description": self.description,
+                "scenario": self.scenario,
+                "abstract": self.abstract,
+                "extends": self.extends,
+            }
+        )
         data: TomlTable = {"profile": table}
         changes = [PathChange(("profile", key), value) for key, value in table.items()]
         changes += [change for text in self.set_ if (change := parse_assignment(data, text))]

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
     from npuprof.report import Forms
     from npuprof.resolve.config import Config
-    from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.gitstore.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision, StoreRepository
     from npuprof.store.versions import Version
 
 #: The maximum number of presets in a note.
@@ -129,7 +128,9 @@ class Release(Verb):
         git_writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", notes)
 
-    def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> ReleasePlan:
+    def _plan_one(
+        self, workspace: Workspace, repository: StoreRepository, spec: str
+    ) -> ReleasePlan:
         """Return the plan for one preset. Raises NpuprofError."""
         requested = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(spec, "release")
@@ -138,7 +139,7 @@ class Release(Verb):
             hint = f"npuprof release {name}"
             raise build_error("NP026", what, "A release is made of the last commit.", hint)
         head = repository.resolve_commit("HEAD")
-        committed = workspace.store.repository.load_revision(head)
+        committed = repository.load_revision(head)
         config = _resolve_committed(workspace, name, committed)
         planning.require_no_errors(planning.list_errors(config))
         # the tag names the commit: an edit that is only in the work tree would be missing
@@ -171,7 +172,7 @@ class Release(Verb):
         return ReleasePlan(head, (planned,))
 
     def _release_many(
-        self, workspace: Workspace, repository: Repository, composition: str = ""
+        self, workspace: Workspace, repository: StoreRepository, composition: str = ""
     ) -> Answer:
         if self.changed and self.everything:
             raise build_usage_error(
@@ -187,7 +188,7 @@ class Release(Verb):
         configs = [planned.config for planned in plan.releases]
         if plan.composed:  # its unchanged presets, too
             configs = [plan.composed]
-        _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
+        _require_committed(repository.load_revision(head), configs, self.dry_run)
         text = plan.spec and f"{plan.spec}\n"
         if not plan.tags:  # success for jobs that run after every merge
             return Answer(
@@ -235,7 +236,7 @@ class Release(Verb):
         return _parse_number(self.spec)
 
     def _answer_tagged(
-        self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]
+        self, repository: StoreRepository, plan: ReleasePlan, text: str, notes: tuple[str, ...]
     ) -> Answer:
         """Create the tags, and push them if requested."""
         forms = self._build_forms(plan, text)
@@ -374,14 +375,13 @@ def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
 
 
 def _require_free_number(
-    repository: Repository,
+    repository: StoreRepository,
     name: str,
     number: VersionText,
     proposal: Proposal,
     earlier: list[Version],
 ) -> None:
     """Raise NpuprofError if a version number exists, or does not increase on this branch."""
-    last = find_last_release(earlier)
     # of one number, pre-releases rise among themselves
     same = (
         [version for version in earlier if version.pre and version.number == number.number]
@@ -389,7 +389,7 @@ def _require_free_number(
         else []
     )
     below = max(
-        (version for version in (last, *same) if version),
+        (version for version in (find_last_release(earlier), *same) if version),
         key=attrgetter("text.order"),
         default=None,
     )

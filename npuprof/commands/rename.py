@@ -12,6 +12,7 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError, raise_any
 from npuprof.report import Answer
+from npuprof.report.isolating import collect_errors
 from npuprof.report.text import format_count
 from npuprof.scripts.block_files import PlannedBlocks
 from npuprof.scripts.block_renaming import plan_renamed_blocks
@@ -93,19 +94,13 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
         with suppress(NpuprofError):
             was = before.resolver.resolve_profile(before.store.profile(name))
             new_name = moved.name if name == moved.old_name else name
-            try:
+            with collect_errors(problems):
                 now = after.resolver.resolve_profile(after.store.profile(new_name))
-            except NpuprofError as error:
-                problems += error.findings
-                continue
-            # the preset digest covers all contexts, the other one the values in this one
-            if (was.digest, was.preset_digest) != (now.digest, now.preset_digest):
-                why = "A rename changes no value of any preset."
-                problems.append(
-                    Finding(
-                        "NP921", f"{name} would resolve to something else", why, "rename it by hand"
-                    )
-                )
+                # the preset digest covers all contexts, the other one the values in this one
+                if (was.digest, was.preset_digest) != (now.digest, now.preset_digest):
+                    what = f"{name} would resolve to something else"
+                    why = "A rename changes no value of any preset."
+                    problems.append(Finding("NP921", what, why, "rename it by hand"))
     raise_any(problems)
 
 

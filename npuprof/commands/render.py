@@ -21,6 +21,7 @@ from npuprof.commands.resolving import (
     resolve_checked,
 )
 from npuprof.model import (
+    TYPE_CHECKING,
     Finding,
     NpuprofError,
     build_error,
@@ -38,7 +39,6 @@ from npuprof.store import FILE
 from npuprof.system import decode_safely, group_pairs
 from npuprof.system.files import is_stream, read_file_content
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.json_tree import Edit
     from npuprof.renderers.outputs import OutputFiles
@@ -347,15 +347,15 @@ def _compare_with_file(
     ]
     if changes is not None:
         notes += changes
-        return Answer(None, tuple(notes), int(bool(notes)))
-    if state.foreign:
-        notes.append(f"{path} was not rendered by npuprof, or has lost its header")
-    if state.edited:
-        notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
-    if state.stale:
-        notes.append(
-            f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
-        )
+    else:
+        if state.foreign:
+            notes.append(f"{path} was not rendered by npuprof, or has lost its header")
+        if state.edited:
+            notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
+        if state.stale:
+            notes.append(
+                f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
+            )
     return Answer(None, tuple(notes), int(bool(notes)))
 
 

@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
         spec: str
         store: str | None
-        cann: str | None
-        product: str | None
-        frameworks: list[str]
-        axes: list[str]
         mixin: list[str]
         set_: list[str]
         unset: list[str]
+
+        def build_context(self, target: str | None = None) -> Context:
+            """Return the context of the arguments."""
 
 
 #: Codes of keys that the catalogue lacks.
@@ -69,10 +68,7 @@ def resolve_requested(
 
     Raises NpuprofError.
     """
-    context = spec.build_context(
-        verb.cann, verb.product, target, verb.frameworks, verb.axes, verb.store
-    )
-    workspace = open_workspace(verb.store, context, reads_runs)
+    workspace = open_workspace(verb.store, verb.build_context(target), reads_runs)
     changes = []
     # the parser of assignments is imported only if it is needed
     if verb.set_ or verb.unset:
@@ -143,17 +139,16 @@ def resolve_shown(verb: ResolvingVerb, personal: bool) -> Config:
         from npuprof.checks.view import View
 
         view = View(config)
-        findings = []
-        for step in config.changes:
-            if step.op == "set":
-                faults = find_setting_faults(step.key, step.value)
+        output.print_findings(
+            [
+                view.build_finding(fault, step.key)
+                for step in config.changes
+                if step.op == "set"
+                for fault in find_setting_faults(step.key, step.value)
                 # other faults of a value are reported by check; a misspelt key would be ignored
-                findings += [
-                    view.build_finding(fault, step.key)
-                    for fault in faults
-                    if fault.code in _UNKNOWN
-                ]
-        output.print_findings(findings)
+                if fault.code in _UNKNOWN
+            ]
+        )
     _print_skipped_overrides(config)
     return config
 

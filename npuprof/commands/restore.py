@@ -58,15 +58,13 @@ class Restore(ContextVerb):
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what = f"{self.spec!r} names no revision"
-            hint = f"say which: {name}@HEAD, {name}@1.2.0"
-            raise build_error("NP027", what, "", hint)
+            raise build_error("NP027", what, "", f"say which: {name}@HEAD, {name}@1.2.0")
         home = workspace.store
         if home.label == "builtin:":
             raise build_error(
                 "NP027", "the shipped presets cannot be written", "", "work in a store of your own"
             )
         pin = home.repository.find_pin(f"{name}@{revision}")
-        commit = pin.commit
         then = pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = None
@@ -91,7 +89,7 @@ class Restore(ContextVerb):
                     [PlannedWrite(choose_cited_path(target, shown), raw, known, folder)]
                 )
             notes.append(
-                f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else "")
+                f"{shown} is as it was at {pin.commit[:7]}" + (", flat" if self.resolved else "")
             )
         self.output = None  # the file is written, or the text is the answer
         shown_lines = map(escape_file_line, StringIO(decode_safely(raw), newline="\n"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -55,18 +55,22 @@ class _Results:
     code: int = 0
     unresolved: int = 0
 
-    def note_failures(self, findings: Iterable[Finding]) -> None:
-        """Record findings that prevent checking or comparing, without duplicates."""
-        known = {(finding.code, finding.message, finding.place) for finding in self.problems}
-        # a source that is missing fails the check, the comparison and the sync alike
-        new = [
-            finding
-            for finding in findings
-            if (finding.code, finding.message, finding.place) not in known
-        ]
-        self.problems += new
-        self.failing += new
-        self.code = 2
+    @contextmanager
+    def note_failures(self) -> Iterator[None]:
+        """Record the findings of errors that prevent checking or comparing, without duplicates."""
+        try:
+            yield
+        except NpuprofError as error:
+            known = {(finding.code, finding.message, finding.place) for finding in self.problems}
+            # a source that is missing fails the check, the comparison and the sync alike
+            new = [
+                finding
+                for finding in error.findings
+                if (finding.code, finding.message, finding.place) not in known
+            ]
+            self.problems += new
+            self.failing += new
+            self.code = 2
 
 
 class Review(JudgingVerb):
@@ -118,11 +122,9 @@ class Review(JudgingVerb):
             job = hosting.read_job(os.environ)
             job = job._replace(base=base) if base else job
         results = _Results()
-        try:
+        with results.note_failures():
             # first: without the sources, neither the check nor the comparison is complete
             self._sync_sources()
-        except NpuprofError as error:
-            results.note_failures(error.findings)
         self._judge(results)
         if self.report is not None:
             self._write_report(self.report, job, results)
@@ -159,26 +161,21 @@ class Review(JudgingVerb):
 
     def _judge(self, results: _Results) -> None:
         """Record the findings of the work tree, or why it cannot be checked."""
-        try:
+        with results.note_failures():
             self.require_known_choice()
             outcome = self.check_store(CheckedStore(open_workspace(self.store)))
-        except NpuprofError as error:
-            results.note_failures(error.findings)
-            return
-        findings = outcome.settled.findings
-        results.shown = self.filter_by_severity(findings)
-        results.failing += [finding for finding in findings if self.decide_code([finding])]
-        results.unresolved = outcome.report.unresolved
-        results.code = max(results.code, self.decide_code(findings, results.unresolved))
-        results.notes.append(self.describe_outcome(outcome))
+            findings = outcome.settled.findings
+            results.shown = self.filter_by_severity(findings)
+            results.failing += [finding for finding in findings if self.decide_code([finding])]
+            results.unresolved = outcome.report.unresolved
+            results.code = max(results.code, self.decide_code(findings, results.unresolved))
+            results.notes.append(self.describe_outcome(outcome))
 
     def _write_report(self, path: str, job: Job, results: _Results) -> None:
-        try:
+        with results.note_failures():
             write_files_atomically(
                 {path: FORMATS[_REPORTS[job.service]]([*results.shown, *results.problems])}
             )
-        except NpuprofError as error:
-            results.note_failures(error.findings)
 
     def _review(self, job: Job, results: _Results) -> str:
         """Compare the commits of the pull request and publish the result.
@@ -192,14 +189,12 @@ class Review(JudgingVerb):
         states: States | None = None
         is_whole = False
         differs = False
-        try:
+        with results.note_failures():
             if not self.local:
                 self._complete_checkout(job)
             is_whole = True
             survey = compare_revisions(spec.Workspace(self.store).store, rev, Context())
             states = States(job, self.store, self.least_severity == "info")
-        except NpuprofError as error:
-            results.note_failures(error.findings)
         if survey is not None:
             results.notes += survey.describe_unread()
             results.code = max(results.code, 2 if survey.has_unread else 0)
@@ -331,11 +326,8 @@ class Review(JudgingVerb):
         """Return the log output: annotations on GitHub, else the page and the findings."""
         if job.format == "github":
             return FORMATS["github"]([*results.shown, *results.problems])
-        return (
-            f"{page}\n{format_findings(results.shown)}"
-            if page and results.shown
-            else page + format_findings(results.shown)
-        )
+        blank_line = "\n" if page and results.shown else ""
+        return f"{page}{blank_line}{format_findings(results.shown)}"
 
 
 def _name_request(job: Job) -> str:

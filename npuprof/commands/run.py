@@ -168,11 +168,10 @@ class Run(ResolvingVerb):
 def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None:
     """Print warnings about host variables that override settings of a preset."""
     if any(name in environment and name not in config.env for name in record_names("env")):
-        conflicts = find_interference(config, environment)
         print_findings(
             [
                 finding
-                for finding in conflicts
+                for finding in find_interference(config, environment)
                 if finding.severity == "warning" and finding.key in config.settings
             ]
         )

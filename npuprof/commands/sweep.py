@@ -354,10 +354,9 @@ def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...])
         )
     extreme = "greatest" if goal.greatest else "least"
     choices = describe_choices(sweep, best.combination)
-    summary = f"{choices}: {extreme} {goal.name} {best.value:g}"
     return Answer(
         renderers.load_target("toml").render(best.config, inline=True).text,
-        early_notes=(*notes, summary),
+        early_notes=(*notes, f"{choices}: {extreme} {goal.name} {best.value:g}"),
     )
 
 

@@ -22,6 +22,7 @@ from npuprof.model import (
 )
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
+from npuprof.report.isolating import collect_errors
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import is_source_reference, spec, trust_state
 from npuprof.store.base import CachedStore
@@ -194,17 +195,13 @@ def _collect_needs(folder: CachedStore, declared: TeamVariables) -> list[_TrustN
     }
     problems: list[Finding] = []
     for name in folder.names():
-        try:
-            needs = list_profile_needs(folder.profile(name))
-        except NpuprofError as error:
-            problems += error.findings
-            continue
-        for need in needs:
-            # a variable that executes nothing is trusted by name, whatever its value
-            text = need.text if need.executes else ""
-            by_pair.setdefault(
-                (need.name, text), _TrustNeed(need.name, text, need.executes, "", [])
-            ).places.append(str(need.origin))
+        with collect_errors(problems):
+            for need in list_profile_needs(folder.profile(name)):
+                # a variable that executes nothing is trusted by name, whatever its value
+                text = need.text if need.executes else ""
+                by_pair.setdefault(
+                    (need.name, text), _TrustNeed(need.name, text, need.executes, "", [])
+                ).places.append(str(need.origin))
     raise_any(problems)
     return [by_pair[pair] for pair in sorted(by_pair)]
 
@@ -260,9 +257,12 @@ def _build_fields(folder: CachedStore, needs: list[_TrustNeed]) -> TomlTable:
         }
         for need in needs
     ]
-    pairs = [row for row in rows if "executes" in row]
-    names = [row for row in rows if "executes" not in row]
-    return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}
+    return {
+        "schema": _SCHEMA,
+        "store": folder.label,
+        "pairs": [row for row in rows if "executes" in row],
+        "names": [row for row in rows if "executes" not in row],
+    }
 
 
 VERB = Trust

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from npuprof.commands.framework import argument, flag, required_option
 from npuprof.commands.framework.parameters import DRY_RUN, StoreVerb
 from npuprof.history import git_writing, pushing
@@ -109,17 +111,12 @@ def _find_version(workspace: spec.Workspace, repository: Repository, requested: 
 
 def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:
     """Return a note on the number of presets that pin the version: check warns about each."""
+    pins = {f"{version.name}@{version.text}", f"{version.name}@v{version.text}"}
     dependents = []
     for name in workspace.store.names():
-        try:
-            parents = workspace.store.profile(name).extends
-        except NpuprofError:
-            continue  # check reports it
-        if any(
-            parent in (f"{version.name}@{version.text}", f"{version.name}@v{version.text}")
-            for parent in parents
-        ):
-            dependents.append(name)
+        with suppress(NpuprofError):  # check reports it
+            if not pins.isdisjoint(workspace.store.profile(name).extends):
+                dependents.append(name)
     if not dependents or not version.name:
         return ()
     return (

@@ -8,7 +8,7 @@ from npuprof import checks
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin
-from npuprof.report.isolating import isolate_faults
+from npuprof.report.isolating import collect_errors, isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.folder import Folder
@@ -83,11 +83,9 @@ def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str,
     configs = {}
     findings: list[Finding] = []
     for name in home.names():
-        try:
-            with isolate_faults(home.cite_file(f"{name}.toml"), findings, name):
-                configs[name] = workspace.resolver.resolve_profile(home.profile(name))
-        except NpuprofError as error:
-            findings += error.findings
+        cited = home.cite_file(f"{name}.toml")
+        with collect_errors(findings), isolate_faults(cited, findings, name):
+            configs[name] = workspace.resolver.resolve_profile(home.profile(name))
     problems += {
         (finding.code, finding.place, finding.message): finding for finding in findings
     }.values()

@@ -25,11 +25,10 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
     name = home.locate_file(os.path.abspath(path))
     if not name:
         return
-    heirs = find_dependents(home, name)
     openers = build_opener(home), build_opener(home, {name: (old.document.source, new)})
     before, after = (opener(workspace.resolver.context) for opener in openers)
     brought = []
-    for heir in heirs:
+    for heir in find_dependents(home, name):
         # the state before is only needed if there are errors now
         if errors := _find_errors(after, heir):
             brought += select_new_findings(_find_errors(before, heir), errors)

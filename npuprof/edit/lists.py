@@ -24,6 +24,7 @@ from npuprof.edit.fixing import find_respellings
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import LIST_OPS, NpuprofError, Path, Record, TomlTable, build_error
 from npuprof.store import assignment_arguments
+from npuprof.system import is_list_of
 
 
 class ListChange(Record):
@@ -182,8 +183,7 @@ def _read_items(text: str, known: list[Any]) -> list[Any]:
     if not isinstance(value, list):
         return [value]
     # [a, b] is then one new element, and not two
-    is_list_of_lists = bool(known) and all(isinstance(item, list) for item in known)
-    if is_list_of_lists and not all(isinstance(item, list) for item in value):
+    if known and is_list_of(list, known) and not is_list_of(list, value):
         return [value]
     return value
 

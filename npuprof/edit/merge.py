@@ -287,12 +287,11 @@ class _Merge:
     def _arrange_paths(self) -> Iterator[Path]:
         """Yield our paths in order, with new paths of theirs after their predecessors there."""
         order = self._ours.order
-        theirs = self._theirs.rows
         indices = {path: index for index, path in enumerate(order)}
         added = defaultdict(list)  # by the index of the predecessor in ``order``
         index = 0
         table = _END
-        for path, row in theirs.items():
+        for path, row in self._theirs.rows.items():
             if path in indices:
                 index = indices[path]
                 table = row.table
@@ -485,14 +484,13 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         [values.identify_value(item) for item in side] for side in (base, ours, theirs)
     )
     # the replaced part of the base as (start, end): the new elements
-    our_changes = {
-        (run.old_start, run.old_end): ours[run.new_start : run.new_end]
-        for run in find_differing_runs(base_ids, our_ids)
-    }
-    their_changes = {
-        (run.old_start, run.old_end): theirs[run.new_start : run.new_end]
-        for run in find_differing_runs(base_ids, their_ids)
-    }
+    our_changes, their_changes = (
+        {
+            (run.old_start, run.old_end): side[run.new_start : run.new_end]
+            for run in find_differing_runs(base_ids, ids)
+        }
+        for side, ids in ((ours, our_ids), (theirs, their_ids))
+    )
     merged = []
     done = 0
     for replaced in sorted({*our_changes, *their_changes}):
@@ -537,10 +535,9 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     done = 0
     for run in find_differing_runs(mine, rival):
         common = "".join(mine[done : run.old_start])
-        pairs.append(Pair(common, common))
-        replaced = mine[run.old_start : run.old_end]
-        new = rival[run.new_start : run.new_end]
-        pairs.append(Pair("".join(replaced), "".join(new)))
+        replaced = "".join(mine[run.old_start : run.old_end])
+        new = "".join(rival[run.new_start : run.new_end])
+        pairs += [Pair(common, common), Pair(replaced, new)]
         done = run.old_end
     rest = "".join(mine[done:])
     pairs.append(Pair(rest, rest))

@@ -168,12 +168,20 @@ def _build_decision_finding(
     what = f"{step.rule}: {step.option} needs a decision"
     why = step.why
     hint = step.decide
-    severity = "info" if step.rule == "M19" else "warning"
     if hindrance:
         what = f"{step.rule}: {step.option} is not turned into {step.to}: {hindrance}"
         why = "Done in part, it would leave the old key and the new one side by side."
         hint = "clear that away and migrate again"
-    return Finding("NP511", what, why, hint, origin, step.option, (name,), severity=severity)
+    return Finding(
+        "NP511",
+        what,
+        why,
+        hint,
+        origin,
+        step.option,
+        (name,),
+        severity="info" if step.rule == "M19" else "warning",
+    )
 
 
 def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:
@@ -276,8 +284,12 @@ def list_changed_defaults(
     first = releases.release_index(before)
     now = releases.release_index(release)
     rows = [ChangedDefault(**row) for row in load_built_part("migrations")["defaults"]]
-    rows = [row for row in rows if surfaces is None or not row.surface or row.surface in surfaces]
-    return [row for row in rows if first < releases.release_index(row.since) <= now]
+    return [
+        row
+        for row in rows
+        if (surfaces is None or not row.surface or row.surface in surfaces)
+        and first < releases.release_index(row.since) <= now
+    ]
 
 
 def check_changed_defaults(config: Config, release: str, since: str = "") -> list[Finding]:
@@ -314,8 +326,7 @@ def _find_range_change(profile: Profile, release: str, made: list[MadeStep]) -> 
         for clause in map(str.strip, spec.split(","))
         if clause.startswith("<") and release in (releases.find_releases_in_range(clause) or ())
     ]
-    new_range = ",".join([f">={release}", *upper_bounds])
-    return [PathChange(profile.locate_range("cann"), new_range)]
+    return [PathChange(profile.locate_range("cann"), ",".join([f">={release}", *upper_bounds]))]
 
 
 def _is_option_missing(name: str, within: Iterable[str]) -> bool:

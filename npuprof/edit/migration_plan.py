@@ -104,8 +104,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     """
     require_writable_store(home)
     before = _require_all(build_opener(home)(context))
-    changed = ChangedStore(home)
-    files, moved = _migrate_all(before, changed, context, since)
+    files, moved = _migrate_all(before, ChangedStore(home), context, since)
     open_migrated = build_opener(
         home, {file.profile.name: (file.source, text) for file, text in files}
     )

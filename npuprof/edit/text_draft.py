@@ -258,10 +258,13 @@ class Draft:
         header = f"[{_format_dotted_key(path)}]"
         if isinstance(path[-1], int):
             header = f"[{header}]"
-        rows = [Statement(header + self._newline, path, path, True)]
-        for name, item in value.items():
-            rows.append(Statement(self._format_pair("", (name,), item), (*path, name), path))
-        return rows
+        return [
+            Statement(header + self._newline, path, path, True),
+            *(
+                Statement(self._format_pair("", (name,), item), (*path, name), path)
+                for name, item in value.items()
+            ),
+        ]
 
     def _format_pair(self, indent: str, key: Path, value: Any) -> str:
         """Return a statement: on one line, or a long list with one element per line."""

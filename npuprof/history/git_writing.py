@@ -57,7 +57,7 @@ def require_no_pending_merge(repository: Repository) -> None:
     Git would then commit everything or nothing.
     """
     for ref, operation in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
-        if repository.git.read_objects([ref])[0] is not None:
+        if repository.git.read_object(ref) is not None:
             message = f"cannot do a partial commit during {operation}."
             raise NpuprofError(build_refusal_finding(message.encode(), repository.folder))
 
@@ -167,7 +167,7 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     """
     for name in messages:
         # before any tag is signed, which may ask for a password; the transaction checks it again
-        if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
+        if repository.git.read_object(f"refs/tags/{name}") is not None:
             what = f"the tag {name} exists already"
             raise build_error(
                 "NP026", what, "A released version never changes.", "release the next number"

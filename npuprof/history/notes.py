@@ -17,6 +17,7 @@ from npuprof.history.planning import (
     count_followers,
 )
 from npuprof.store.versions import Version
+from npuprof.system import join_lines
 
 #: The start of the machine-readable record in a tag message.
 _RECORD = re.compile(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
@@ -89,11 +90,10 @@ def _format_release(planned: PlannedRelease, alone: PlannedRelease | None) -> st
 
 
 def _list_numbers(releases: Iterable[PlannedRelease]) -> str:
-    out = ""
-    for new in releases:
-        number = f"{new.was} → {new.number}" if new.was else new.number
-        out += f"- {span(new.name)} {number} ({new.proposal.step})\n"
-    return out
+    return join_lines(
+        f"- {span(new.name)} {f'{new.was} → ' if new.was else ''}{new.number} ({new.proposal.step})"
+        for new in releases
+    )
 
 
 def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:

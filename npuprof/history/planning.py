@@ -25,6 +25,7 @@ from npuprof.history.store_steps import (
     list_removed_presets,
 )
 from npuprof.model import Context, Finding, NpuprofError, Record, select_errors
+from npuprof.report.isolating import collect_errors
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec, strip_revision
@@ -137,8 +138,7 @@ def plan_releases(
     require_no_errors(planner.problems)
     removed: tuple[str, ...] = ()
     if not everything:
-        committed = workspace.store.repository.load_revision(head)
-        removed = list_removed_presets(workspace.store, committed)
+        removed = list_removed_presets(workspace.store, planner.committed)
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
@@ -217,28 +217,26 @@ class _Planner:
         self._head = head
         self._workspace = workspace
         self._repository = workspace.store.repository
-        self._committed = self._repository.load_revision(head)
+        self.committed = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
     def plan_presets(self, chosen: Container[str] = ()) -> tuple[list[PlannedRelease], list[str]]:
-        names = self._committed.names()
-        self._committed.load_texts(names)
-        extends = {name: self._read_parents(name) for name in names}
+        names = self.committed.names()
+        self.committed.load_texts(names)
         pinned = set()  # presets of which others extend a version
         parents: dict[str, list[str]] = {}
         for name in names:
             parents[name] = []
-            for reference in extends[name]:
+            for reference in self._read_parents(name):
                 parent, at, _ = reference.partition("@")
                 # a pinned parent counts for the order, too: a range may select its new version
                 parents[name].append(parent)
                 if at:
                     pinned.add(parent)
-        order = sort_parents_first(parents)
         earlier = list_earlier_versions(self._repository, set(names), self._head)
         planned: dict[str, PlannedRelease] = {}
         unreleased = []
-        for group in order:
+        for group in sort_parents_first(parents):
             for name in group:
                 if chosen and name not in chosen:
                     continue
@@ -262,7 +260,7 @@ class _Planner:
         try:
             return [
                 reference
-                for reference in self._committed.profile(name).extends
+                for reference in self.committed.profile(name).extends
                 if not is_source_reference(reference)
             ]
         except NpuprofError:
@@ -271,9 +269,9 @@ class _Planner:
     def _plan_preset(
         self, name: str, last: Version | None, planned: dict[str, PlannedRelease]
     ) -> PlannedRelease | None:
-        try:
+        with collect_errors(self.problems):
             config = self._configs[name] = self._workspace.resolver.resolve_profile(
-                self._committed.profile(name), name
+                self.committed.profile(name), name
             )
             if last:
                 self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
@@ -288,15 +286,17 @@ class _Planner:
             if errors := list_errors(config):
                 self.problems += errors
                 return None
-            record = build_release_record(config)
-        except NpuprofError as error:
-            self.problems += error.findings
-            return None
-        follows = _find_causes(pair, planned) if pair else ()
-        was = last.number_text if last else ""
-        return PlannedRelease(
-            name, VersionText(proposal.number), was, config, proposal, pair, record, follows
-        )
+            return PlannedRelease(
+                name,
+                VersionText(proposal.number),
+                last.number_text if last else "",
+                config,
+                proposal,
+                pair,
+                build_release_record(config),
+                _find_causes(pair, planned) if pair else (),
+            )
+        return None
 
     def _count_as_released(self, planned: Sequence[PlannedRelease]) -> None:
         """Let ranges select planned versions, as if they were tagged.
@@ -312,17 +312,17 @@ class _Planner:
         self._workspace = spec.Workspace(
             None, self._workspace.resolver.context, opened=self._workspace.store
         )
-        self._committed = self._repository.load_revision(self._head)
+        self.committed = self._repository.load_revision(self._head)
 
     def judge_composition(self, parts: Sequence[str]) -> Config | None:
         """Return a composition at the commit; its errors are added to ``problems``.
 
         It is judged in the contexts of the outputs that name it, in any version, else in all.
         """
-        outputs = Outputs(self._workspace, self._committed)
+        outputs = Outputs(self._workspace, self.committed)
         names = list(map(strip_revision, parts))
         config = None
-        try:
+        with collect_errors(self.problems):
             contexts = [
                 output.context
                 for output in outputs.declared
@@ -331,14 +331,12 @@ class _Planner:
             for context in contexts or [Context()]:
                 config = outputs.resolve(Output("+".join(parts), "", context, None))
                 self.problems += list_errors(config)
-        except NpuprofError as error:
-            self.problems += error.findings
         return config
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""
         try:
-            return self._workspace.lookups.find_edited_copies(self._committed)
+            return self._workspace.lookups.find_edited_copies(self.committed)
         except NpuprofError as error:
             return list(error.findings)
 
@@ -362,8 +360,7 @@ class _Planner:
         hint = f"the next is {VersionText(proposal.number)}"
         if any(version.text == planned_number for version in known):
             what = f"v{planned_number} is released already"
-            why = "A released version never changes."
-            self.problems.append(Finding("NP026", what, why, hint))
+            self.problems.append(Finding("NP026", what, "A released version never changes.", hint))
         elif last and planned_number.order <= last.text.order:
             what = f"{planned_number} would go back: the store is at {last.number_text}"
             self.problems.append(Finding("NP026", what, "Version numbers only rise.", hint))
@@ -371,7 +368,7 @@ class _Planner:
             planned_number,
             was=last.number_text if last else "",
             proposal=proposal,
-            digest=digest_store(self._committed),
+            digest=digest_store(self.committed),
             removed=steps.removed,
             renamed=steps.renamed,
         )
@@ -386,17 +383,15 @@ class _Planner:
         # their digests match an unreadable version; one at another commit says nothing about it
         unchanged = {name for name, commit in self._same.items() if commit == before.commit}
         steps = StoreSteps([], (), ())
-        try:
+        with collect_errors(self.problems):
             steps = explain_presets(
                 self._workspace.resolver,
                 before,
-                self._committed,
+                self.committed,
                 self._configs,
                 unchanged if self._uncompared else None,
             )
-            steps.reasons.extend(explain_project_changes(before, self._committed))
-        except NpuprofError as error:
-            self.problems += error.findings
+            steps.reasons.extend(explain_project_changes(before, self.committed))
         # other stores lock tags of the whole store: they get new versions only with another tag
         if not steps.reasons and planned:
             steps.reasons.append(Reason("patch", "only versions of presets are new"))

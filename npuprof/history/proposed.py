@@ -16,7 +16,7 @@ from npuprof.system.tree import Tree
 
 def load_last_commit(repository: StoreRepository) -> Revision:
     """Return the store at the last commit; empty if there is none yet."""
-    head = repository.git.read_objects(["HEAD"])[0]
+    head = repository.git.read_object("HEAD")
     return Revision(repository, head.oid) if head else Revision(repository, "", {})
 
 
@@ -66,8 +66,6 @@ def _write_tree(repository: StoreRepository, scratch: Git, staged: bool) -> Prop
 def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
     """Yield git for a repository, with a copy of an index and a separate object folder."""
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
-        copy = os.path.join(folder, "index")
-        objects = os.path.join(folder, "objects")
         tree = Tree(folder)
         tree.make_folder("objects")
         with suppress(FileNotFoundError):
@@ -76,8 +74,8 @@ def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
             tree.copy_in(index, "index")
         scratch = repository.git.beside(
             {
-                "GIT_INDEX_FILE": copy,
-                "GIT_OBJECT_DIRECTORY": objects,
+                "GIT_INDEX_FILE": os.path.join(folder, "index"),
+                "GIT_OBJECT_DIRECTORY": os.path.join(folder, "objects"),
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(
                     find_git_path(repository, "objects")
                 ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference
-from npuprof.store.gitstore.repository import Repository, find_former_names
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.storedigest import digest_texts
@@ -22,9 +22,7 @@ def list_earlier_versions(
     """
     versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
-        layout = repository.find_layout(head)
-        former_names = find_former_names(repository.git, head, layout, names)
-        for name, formers in former_names.items():
+        for name, formers in repository.find_former_names(head, names).items():
             for former in formers:
                 versions_of[name] += repository.load_reachable_versions(former.name, former.commit)
     for name, versions in versions_of.items():

@@ -75,10 +75,10 @@ def find_moving_references(config: Config) -> frozenset[str]:
     Those of pinned profiles do not count.
     """
     if "ranges" not in config.memo:
-        own = [profile for profile in config.lineage if profile.document.revision is None]
         config.memo["ranges"] = frozenset(
             reference
-            for profile in own
+            for profile in config.lineage
+            if profile.document.revision is None
             for reference in profile.extends
             if is_moving_reference(reference)
         )

@@ -17,7 +17,6 @@ from npuprof.report.text import count_rest
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
 from npuprof.store.sources.lookups import Lookups
@@ -106,10 +105,8 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
     gone = released.keys() - names
     if not gone:
         return ()
-    layout = repository.find_layout(committed.commit)
     # a renamed preset goes on under its new name
-    former_names = find_former_names(repository.git, committed.commit, layout, names)
-    for formers in former_names.values():
+    for formers in repository.find_former_names(committed.commit, names).values():
         gone -= {former.name for former in formers}
     last = find_last_release(repository.load_store_versions(committed.commit))
     if last:

@@ -112,9 +112,11 @@ class Timeline:
             # the walk begins again with all commits: the steps shown so far stay valid
             yield from (step for step in self._walk_states() if step.commit.id not in yielded)
         if self._unavailable:
-            findings = dict.fromkeys(self._unavailable)
             raise NpuprofError(
-                [_build_unknown_finding(self._name, finding) for finding in findings]
+                [
+                    _build_unknown_finding(self._name, finding)
+                    for finding in dict.fromkeys(self._unavailable)
+                ]
             )
 
     def load_tip(self) -> PresetState:
@@ -127,9 +129,12 @@ class Timeline:
 
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
-        simplified = not self._path.everywhere
         commits = walk_commits(
-            self._repository, self._tip, self._everything, self._snapshots.layout, simplified
+            self._repository,
+            self._tip,
+            self._everything,
+            self._snapshots.layout,
+            simplified=not self._path.everywhere,
         )
         for commit in self._snapshots.ahead.walk(commits):
             if states is None:

@@ -204,8 +204,7 @@ class _BlameWalk:
                 return _ParentValue(parent, change.was, value)
             path = find_earlier_path(value.path, value.data, older)
             if path is not None:
-                earlier = PendingValue(value.number, path, older)
-                return _ParentValue(parent, change.was, earlier)
+                return _ParentValue(parent, change.was, PendingValue(value.number, path, older))
         return None
 
     def _load_blob_data(self, name: str, oid: str) -> TomlTable | None:
@@ -256,8 +255,7 @@ def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) 
         [f"{type(item).__name__} {item!r}" for item in side] for side in (new, old)
     )
     # autojunk would ignore elements that are frequent in long lists
-    matcher = SequenceMatcher(None, new_texts, old_texts, autojunk=False)
-    for block in matcher.get_matching_blocks():
+    for block in SequenceMatcher(None, new_texts, old_texts, autojunk=False).get_matching_blocks():
         if block.a <= index < block.a + block.size:
             return block.b + index - block.a
     return None

@@ -105,14 +105,13 @@ class Verifier:
         for version in self.repository.load_store_versions():
             if version.digest or version.record.faults:
                 findings = tuple(self._verify_store_version(version))
-                yanked = self.repository.find_yank(version.tag_name)
                 yield VerifiedVersion(
                     WHOLE_STORE,
                     version.number_text,
                     version.tag_name,
                     version.commit,
                     findings,
-                    yanked,
+                    self.repository.find_yank(version.tag_name),
                 )
 
     def _verify_store_version(self, version: Version) -> Iterator[Finding]:
@@ -157,12 +156,11 @@ class Verifier:
             return False
 
     def _verify_version(self, version: Version) -> Iterator[Finding]:
-        record = version.record
         tag = version.tag_name
         yield from self._verify_form(version)
         if version.faults:
             return
-        if not record.digest:
+        if not version.record.digest:
             why = "npuprof release writes one; this tag was made by hand."
             yield Finding(
                 "NP028",
@@ -170,7 +168,7 @@ class Verifier:
                 why,
                 "nothing can be compared with it: release the next version",
             )
-        if self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0] is None:
+        if self.repository.git.read_object(f"{version.commit}^{{commit}}") is None:
             yield self._explain_lost_commit(version, tag)
             return
         try:
@@ -201,7 +199,7 @@ class Verifier:
             )
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
-        if self.repository.git.read_objects([version.commit])[0] is not None:
+        if self.repository.git.read_object(version.commit) is not None:
             return Finding(
                 "NP028",
                 f"the tag {tag} names no commit",
@@ -236,7 +234,7 @@ class Verifier:
         made_with = f"{tag} was made with {parent.name} {parent.version}"
         parent_tag = f"{parent.name}/v{parent.version}"
         hint = f"git fetch --force origin tag {parent_tag}"
-        commit = self.repository.git.read_objects([f"refs/tags/{parent_tag}^{{commit}}"])[0]
+        commit = self.repository.git.read_object(f"refs/tags/{parent_tag}^{{commit}}")
         if commit is not None:
             if commit.oid != parent.commit:
                 what = (
@@ -255,9 +253,8 @@ class Verifier:
 
 def _build_lightweight_version(ref: TagRef) -> VerifiedVersion:
     what = f"{ref.tag} is a lightweight tag"
-    why = "It has no record, so it is not a release."
     hint = f"remove it (git tag -d {ref.tag}), and release: npuprof release {ref.name}"
-    finding = Finding("NP028", what, why, hint)
+    finding = Finding("NP028", what, "It has no record, so it is not a release.", hint)
     return VerifiedVersion(ref.name, str(ref.text), ref.tag, ref.oid, (finding,))
 
 
@@ -347,13 +344,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
             "ask the person who released it, or omit --signatures",
         )
     # without the key, a good signature looks like a bad one
-    if any(message in complaint.lower() for message in _UNABLE):
-        return Finding(
-            "NP029",
-            f"the signature of {tag} cannot be checked here",
-            complaint,
-            f"for details: git verify-tag {tag}",
-        )
-    return Finding(
-        "NP028", f"the signature of {tag} is bad", complaint, f"for details: git verify-tag {tag}"
-    )
+    is_undecided = any(message in complaint.lower() for message in _UNABLE)
+    code, state = ("NP029", "cannot be checked here") if is_undecided else ("NP028", "is bad")
+    what = f"the signature of {tag} {state}"
+    return Finding(code, what, complaint, f"for details: git verify-tag {tag}")

@@ -61,11 +61,10 @@ def list_diff_settings() -> dict[str, str]:
 
 def find_command() -> str:
     """Return the shell command of this npuprof with its full path: git may have another PATH."""
-    quote = shlex.quote
     script = os.path.join(os.path.dirname(sys.executable), "npuprof")
     if os.access(script, os.X_OK):
-        return quote(script)
-    return f"{quote(sys.executable)} -P -m npuprof"
+        return shlex.quote(script)
+    return f"{shlex.quote(sys.executable)} -P -m npuprof"
 
 
 def name_scope(everywhere: bool) -> str:
@@ -90,7 +89,7 @@ def open_server_git() -> Git:
 
     Raises NpuprofError if there is none.
     """
-    repository = find_bare_repository("", os.environ)
+    repository = find_bare_repository("")
     if not repository:
         what = "--server needs a repository without a work tree, and here is none"
         why = "The hook is for servers: it does not accept pushes to a repository with a work tree."
@@ -143,8 +142,7 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
     if everywhere:
         path = read_setting(git, "--global", "core.attributesFile")
         if not path:
-            shared = find_shared_folder("config") or os.devnull
-            path = os.path.join(shared, "git", "attributes")
+            path = os.path.join(find_shared_folder("config") or os.devnull, "git", "attributes")
         lines = [f"**/profiles/**/*.toml {USE}", *(f"{name} {MERGE}" for name in _PROJECT_FILES)]
         return expand_home(path), lines
     below = _find_store_path(git, store_)

@@ -215,11 +215,10 @@ def build_foreign_hook_finding(path: str, name: str) -> Finding:
 def _drop_own_lines(lines: list[str], comment: str) -> list[str]:
     """Return lines without npuprof's comment and, if it follows, the call."""
     index = lines.index(comment)
-    before = lines[:index]
     after = lines[index + 1 :]
     if after and any(call in after[0] for call in _OWN_CALLS):
         after = after[1:]
-    return before + after
+    return lines[:index] + after
 
 
 def _read_hook(path: str) -> str | None:

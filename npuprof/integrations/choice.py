@@ -74,6 +74,5 @@ def resolve_choice(
         )
     changes = assignment_arguments.parse_assignments(set_, unset)
     config = workspace.resolve_spec(preset, changes=changes)
-    findings = check_before_export(config) if check else []
-    raise_any(select_errors(findings))
+    raise_any(select_errors(check_before_export(config) if check else []))
     return config

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from npuprof.model import Finding, NpuprofError, Place, shorten_values
 from npuprof.report import output
@@ -41,6 +43,15 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
         finding = _build_finding(error, self.path, bool(self.preset))
         self.problems.append(finding._replace(where=Place(self.path), profiles=profiles))
         return True
+
+
+@contextmanager
+def collect_errors(problems: list[Finding]) -> Iterator[None]:
+    """Add the findings of an NpuprofError of the body to ``problems``, and continue."""
+    try:
+        yield
+    except NpuprofError as error:
+        problems += error.findings
 
 
 def _build_finding(error: Exception, path: str, is_preset: bool) -> Finding:

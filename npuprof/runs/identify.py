@@ -23,7 +23,6 @@ from npuprof.runs.unknown_variables import explain_variable
 from npuprof.store import strip_revision
 from npuprof.store.assignment_arguments import parse_assignments
 from npuprof.store.gitstore.commits import Commit, load_commits
-from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.spec import Workspace, build_context
@@ -320,9 +319,7 @@ class Identifier:
         repository = self._repository
         with suppress(NpuprofError):
             if repository is not None:
-                formers = find_former_names(
-                    repository.git, "HEAD", repository.find_layout("HEAD"), set(self._list_names())
-                )
+                formers = repository.find_former_names("HEAD", set(self._list_names()))
                 return {
                     former.name: new_name for new_name, known in formers.items() for former in known
                 }

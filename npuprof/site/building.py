@@ -104,7 +104,6 @@ class _Building:
 
     def _build_compatibility(self) -> Fields:
         upgrades = build_upgrades(self.presets, self.requested.release, self.faults)
-        unresolved = [preset.name for preset in self.presets if preset.config is None]
         changed = {
             column
             for upgrade in upgrades
@@ -113,7 +112,7 @@ class _Building:
         }
         return {
             "matrices": build_matrices(self.cells),
-            "unresolved": unresolved,
+            "unresolved": [preset.name for preset in self.presets if preset.config is None],
             "upgrades": upgrades,
             "release": self.requested.release,
             "scripts": self.requested.scripts,

@@ -127,17 +127,13 @@ def list_release_rows() -> list[ReleaseRow]:
             if last and state not in (last, "?"):
                 (new if state == "Y" else gone).setdefault(release, []).append(option.name)
             last = last if state == "?" else state
-    rows = []
-    for before, release in pairwise(known):
-        changed = tuple(
-            row.build_finding().message for row in list_changed_defaults(before, release)
+    rows = [
+        ReleaseRow(
+            release,
+            tuple(sorted(new.get(release, ()))),
+            tuple(sorted(gone.get(release, ()))),
+            tuple(row.build_finding().message for row in list_changed_defaults(before, release)),
         )
-        rows.append(
-            ReleaseRow(
-                release,
-                tuple(sorted(new.get(release, ()))),
-                tuple(sorted(gone.get(release, ()))),
-                changed,
-            )
-        )
+        for before, release in pairwise(known)
+    ]
     return [row for row in reversed(rows) if row.new or row.gone or row.defaults]

@@ -103,13 +103,11 @@ def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell,
         return ()
     platforms = _list_contexts()
     clean = checks.find_clean_contexts(config, findings, platforms)
-    cells = []
-    for codes, context in zip(clean, platforms, strict=True):
-        if codes is None:  # not known without a check
-            cells.append(_judge_there(config, context))
-        else:
-            cells.append(Cell(0, 0, codes, not codes))
-    return tuple(cells)
+    return tuple(
+        # None: not known without a check
+        _judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes)
+        for codes, context in zip(clean, platforms, strict=True)
+    )
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell, ...]]) -> list[Matrix]:
@@ -213,10 +211,11 @@ def _compare_with_release(now: Config, findings: Iterable[Finding], release: str
         and (new.code, new.message) not in known
     )
     defaults = tuple(change.message for change in check_changed_defaults(now, release))
-    deprecated = []
-    for key in sorted(then.settings):
-        option = catalog.find_option(key)
-        index = releases.release_index(release)
-        if option and "Y" in (option.deprecated[index:][:1], option.no_effect[index:][:1]):
-            deprecated.append(key)
-    return breaks, defaults, tuple(deprecated)
+    index = releases.release_index(release)
+    deprecated = tuple(
+        key
+        for key in sorted(then.settings)
+        if (option := catalog.find_option(key))
+        and "Y" in (option.deprecated[index:][:1], option.no_effect[index:][:1])
+    )
+    return breaks, defaults, deprecated

@@ -110,8 +110,7 @@ class _Writer:
         if token.type == "link_open":
             token.attrSet("href", self._find_target(str(token.attrGet("href"))))
         elif token.type == "image":
-            name = str(token.attrGet("src"))
-            path = join_normal(os.path.dirname(self.topic.path), name)
+            path = join_normal(os.path.dirname(self.topic.path), str(token.attrGet("src")))
             self.pictures[f"{FOLDER}/{os.path.basename(path)}"] = docs.read_picture(path)
             token.attrSet("src", os.path.basename(path))
 

@@ -78,10 +78,11 @@ def build_search(
         for key, value in rows:
             shown = value if len(value) <= _SEARCHED else f"{value[:_SEARCHED]}…"
             presets_by_value.setdefault(key, {}).setdefault(shown, []).append(numbers[name])
-    listed = []
-    for name, text in described.items():
-        path = "" if paths[name] == f"presets/{name}.html" else paths[name]  # short for most
-        listed.append([name, path, text])
+    listed = [
+        # short for most
+        [name, "" if paths[name] == f"presets/{name}.html" else paths[name], text]
+        for name, text in described.items()
+    ]
     values = {
         key: [[value, _fold(presets)] for value, presets in setters.items()]
         for key, setters in sorted(presets_by_value.items())

@@ -87,9 +87,8 @@ def _open_templates() -> Environment:
     except ImportError:
         why = "The pages of a site are filled in by it."
         raise build_error("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL) from None
-    loader = jinja2.PackageLoader("npuprof.site", "templates")
     environment = jinja2.Environment(
-        loader=loader,
+        loader=jinja2.PackageLoader("npuprof.site", "templates"),
         autoescape=True,
         # a misspelt name would otherwise be an empty text
         undefined=jinja2.StrictUndefined,
@@ -199,7 +198,6 @@ def list_shown(
     is_large = len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
     drawn = [name for box in family.boxes for name in box.names]
-    order = {name: number for number, name in enumerate(drawn)}
     ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
     shown = {
         "index.html": {
@@ -213,7 +211,7 @@ def list_shown(
             "groups": groups,
             "apart": is_large,
             "marks": marks,
-            "order": order,
+            "order": {name: number for number, name in enumerate(drawn)},
             "longest": LONGEST_NAME,
             "said": {preset.name: _describe_colours(preset) for preset in presets},
         },

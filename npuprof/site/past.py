@@ -93,8 +93,7 @@ def _list_newest(
     touched = group_pairs(
         (index, name) for name in (own, *lineage) for index in touching.get(name, ())
     )
-    newest = []
-    for index in sorted(touched)[:_MOST]:
-        ancestors = [] if own in touched[index] else sorted(touched[index])
-        newest.append((commits[index], ancestors))
-    return newest
+    return [
+        (commits[index], [] if own in touched[index] else sorted(touched[index]))
+        for index in sorted(touched)[:_MOST]
+    ]

@@ -65,15 +65,12 @@ class Preset(Record):
                 "abstract": False,
                 "digest": "",
             }
-        resolved = {
+        return {
+            **own,
             "scenario": config.scenario or "",
             "cann": config.cann or "",
             "products": tuple(config.products),
-        }
-        resolved["frameworks"] = _list_frameworks(config)
-        return {
-            **own,
-            **resolved,
+            "frameworks": _list_frameworks(config),
             "versions": config.versions,
             "axes": config.axes,
             "abstract": config.abstract,
@@ -159,8 +156,7 @@ def build_details(
 ) -> Details:
     """Return the additional data of a resolvable preset's page."""
     config.profile.document.find_positions()  # a page shows all of them
-    has_errors = bool(select_errors(findings))
-    texts = [*_render_all(config, has_errors)]
+    texts = [*_render_all(config, bool(select_errors(findings)))]
     settings = build_settings(config, inherited)
     if config.scenario == "offline-inference":
         texts.sort(key=lambda text: text.target != "atc")

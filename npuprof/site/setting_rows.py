@@ -97,13 +97,12 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         # an empty table or list has no element with an origin
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
-        shown = format_value(origins.strip_origins(traced))
         # A table's meaning is written once, unless each of its keys has its own record.
         is_first = index == 0 or catalog.load_sections()[section].dotted
         yield SettingRow(
             keys.format_key_path(key, tail),
             key,
-            shown,
+            format_value(origins.strip_origins(traced)),
             unit,
             meaning=meaning if is_first else "",
             risk=risk if is_first else (),

@@ -51,7 +51,6 @@ def strip_revision(reference: str) -> str:
 @lru_cache(1 << 15)  # asked of a name wherever it comes from
 def is_profile_name(name: str) -> bool:
     """Return whether a text is a valid profile name."""
-    parts = name.split("/")
     return all(
-        part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts
+        part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in name.split("/")
     ) and not name.endswith(".toml")

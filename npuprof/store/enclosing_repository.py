@@ -142,7 +142,7 @@ class BareStore(Folder):
         return build_error("NP010", what, "Its presets are in its commits only.", hint)
 
 
-def find_bare_repository(requested: str, environ: dict[str, str] | os._Environ[str]) -> str:
+def find_bare_repository(requested: str) -> str:
     """Return the bare repository around the current folder, or in ``$GIT_DIR``.
 
     An empty string if there is none. ``requested`` is the requested store, if any, as a path in the
@@ -155,7 +155,7 @@ def find_bare_repository(requested: str, environ: dict[str, str] | os._Environ[s
         or os.path.normpath(requested).startswith(os.pardir)
     ):
         return ""
-    named = environ.get("GIT_DIR", "")
+    named = os.environ.get("GIT_DIR", "")
     named = os.path.realpath(named) if named and _is_git_folder(named) else ""
     around = ""  # the nearest bare repository
     folder = os.getcwd()

@@ -15,7 +15,7 @@ from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin
 from npuprof.report import format_option
 from npuprof.store import BUILTIN, FILE, RELEASED, is_profile_name
 from npuprof.store.base import CachedStore
-from npuprof.system import format_relative_path
+from npuprof.system import format_relative_path, is_below
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class Folder(CachedStore):
         self.is_implied = False  #: whether it may be missing: a repository without its own presets
         self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
         self._listed: dict[str, bool] | None = None
-        self._real = ""
 
     @cached_property
     def repository(self) -> StoreRepository:
@@ -279,8 +278,7 @@ class Folder(CachedStore):
         # most presets are directly in the store: no link can be on the way
         if os.path.dirname(path) == self.root and not os.path.islink(path):
             return False
-        self._real = self._real or os.path.realpath(self.root)
-        return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
+        return not is_below(path, self.root)
 
     def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
         command = "npuprof list --store builtin:" if self.label == BUILTIN else "npuprof list"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, did_you_mean, raise_any
+from npuprof.report.isolating import collect_errors
 from npuprof.store import FILE, spec
 from npuprof.store.folder import Folder
 from npuprof.store.layout import list_project_paths
@@ -43,16 +44,13 @@ def sync_sources(
                 continue  # not locked then: nothing to fetch
             if is_older and locked is not None and not locked.is_sealed:
                 continue  # an older lock is never updated, and without checksums it names nothing
-            try:
+            with collect_errors(problems):
                 fetched += _sync_named_source(sources, name, problems)
-            except NpuprofError as error:
-                problems += error.findings
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known, "npuprof source list")
             problems.append(Finding("NP042", f"there is no source {name!r} in {FILE}", "", hint))
-    if problems:
-        raise NpuprofError(list(dict.fromkeys(problems)))
+    raise_any(dict.fromkeys(problems))
     if not known and home is None:
         spec.open_project_files(store).require_file()
     return list(dict.fromkeys(fetched)) if known else None

@@ -6,6 +6,7 @@ import os
 from functools import cached_property
 
 from npuprof.model import (
+    TYPE_CHECKING,
     Context,
     NpuprofError,
     Origin,
@@ -18,7 +19,6 @@ from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.spec import Workspace, build_context
 from npuprof.system.files import read_plain_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

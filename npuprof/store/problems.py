@@ -63,14 +63,13 @@ def build_file_revision_finding(path: str, revision: str) -> Finding:
 
     The hint is git's command.
     """
-    what = f"{path}@{revision}: a path takes no revision"
     why = "A revision is one of the store's presets; this file is none of them."
     shown = path if path.startswith(("./", "../")) else f"./{path}"
     hint = (
         f"write {path} for the file as it is now, or git show {revision}:{shown} > old.toml, and "
         "./old.toml in its place"
     )
-    return Finding("NP023", what, why, hint)
+    return Finding("NP023", f"{path}@{revision}: a path takes no revision", why, hint)
 
 
 def build_bad_new_name_finding(name: str) -> Finding:

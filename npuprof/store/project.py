@@ -105,8 +105,7 @@ def parse_project(source: str, raw: bytes, revision: str | None = None) -> Proje
 
     Raises NpuprofError with all its faults.
     """
-    document = parse_document(FILE, source, raw, revision)
-    reader = _Reader(document)
+    reader = _Reader(parse_document(FILE, source, raw, revision))
     project = reader.read_project()
     raise_any(reader.problems)
     return project
@@ -194,8 +193,7 @@ class _Reader:
                 what = f"the {kind.removesuffix('s')} {name!r} must be a table"
                 self._add(what, path, f"write [{kind}.{name}]")
                 continue
-            own_keys = known(table) if callable(known) else known
-            good = self._read_table(table, path, own_keys)
+            good = self._read_table(table, path, known(table) if callable(known) else known)
             entry = read(Origin(self._document, path), good, self._add)
             # a rule with a faulty key would judge more or other presets than it was written for
             if entry is not None and len(self.problems) == before:

@@ -102,7 +102,7 @@ class Workspace:
             return None
         from npuprof.store.enclosing_repository import BareStore, find_bare_repository
 
-        repository = find_bare_repository(requested, os.environ)
+        repository = find_bare_repository(requested)
         return BareStore(repository, requested or "profiles") if repository else None
 
     @property
@@ -334,9 +334,8 @@ class Workspace:
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
             what = f"{spec!r}: built-in presets have no versions"
-            why = "They are part of the installed npuprof."
             hint = f"write {BUILTIN}{name}; npuprof --version says which that is"
-            raise build_error("NP023", what, why, hint)
+            raise build_error("NP023", what, "They are part of the installed npuprof.", hint)
         profile = self._builtin.profile(name)
         self._names[profile.key] = spec
         return profile
@@ -445,8 +444,7 @@ class Workspace:
 
     def use_file(self, path: str, raw: bytes) -> None:
         """Use this text for the profile of a path outside the store. Raises NpuprofError."""
-        read = parse_document(path, path, raw)
-        self._overlays[path] = Profile(read, f"file:{path}", self.home)
+        self._overlays[path] = Profile(parse_document(path, path, raw), f"file:{path}", self.home)
 
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty string."""
@@ -476,8 +474,7 @@ def open_project_files(store: str | None, needs_lock: bool = True) -> ProjectFil
         if store or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
         absence = error
-        top = find_repository_top(".") or os.getcwd()
-        home = Folder(os.path.join(top, "profiles"))
+        home = Folder(os.path.join(find_repository_top(".") or os.getcwd(), "profiles"))
         home.is_implied = True
     return ProjectFiles(home, needs_lock, absence)
 

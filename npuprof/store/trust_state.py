@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from npuprof.model import Record, build_error
-from npuprof.system import find_user_folder, writing
+from npuprof.system import find_user_folder, is_list_of, writing
 from npuprof.system.files import make_folder, read_plain_file
 from npuprof.system.locks import lock_files
 
@@ -91,7 +91,7 @@ def read_trusted(fields: object) -> Trusted:
     """
     names, pairs = fields["names"], fields["pairs"]  # type: ignore[index]
     # a text would be read as a list of its letters
-    if not all(isinstance(text, str) for text in names) or not isinstance(names, list):
+    if not is_list_of(str, names):
         raise ValueError(names)
     declared = fields.get("declared", ())  # type: ignore[attr-defined]
     return Trusted(frozenset(names), _read_pairs(pairs), _read_pairs(declared))
@@ -116,8 +116,7 @@ def _read_stores(path: str) -> dict[str, Trusted]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        what = f"cannot read the trusted stores: {path}"
         reason = getattr(error, "strerror", None)
         why = f"{reason or 'It is not a list of stores and their variables'}."
         hint = "remove the file, then look again: npuprof trust STORE"
-        raise build_error("NP931", what, why, hint) from None
+        raise build_error("NP931", f"cannot read the trusted stores: {path}", why, hint) from None

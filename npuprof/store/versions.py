@@ -410,15 +410,11 @@ class Bound(Record):
     def _end(self) -> VersionText:
         """Return the first version after the span of the bound."""
         major, minor, patch = self.text.number
-        count = len(self.parts)
-        if self.operator == "^":  # up to the next change of the first part that is not 0
-            if major or count == 1:
-                return VersionText((major + 1, 0, 0))
-            if minor or count == 2:
-                return VersionText((0, minor + 1, 0))
-            return VersionText((0, 0, patch + 1))
-        if count == 1:
+        is_caret = self.operator == "^"  # up to the next change of the first part that is not 0
+        if len(self.parts) == 1 or (is_caret and major):
             return VersionText((major + 1, 0, 0))
+        if is_caret and not minor and len(self.parts) == 3:
+            return VersionText((0, 0, patch + 1))
         return VersionText((major, minor + 1, 0))
 
     def accepts(self, version: VersionText) -> bool:

@@ -390,9 +390,8 @@ def start_git_talk(
     git_folder: str,
 ) -> subprocess.Popen[bytes]:
     """Start git for a remote in a folder, in a separate session. Raises OSError."""
-    command = NETWORK.build_command(arguments, git_folder, more)
     return _start(
-        command,
+        NETWORK.build_command(arguments, git_folder, more),
         cwd=folder,
         env={**environment},
         stdin=stdin or DEVNULL,

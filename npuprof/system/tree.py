@@ -192,11 +192,11 @@ class Tree:
         with self._open_folder(name) as handle:
             for below, folders, names, current in os.fwalk(".", dir_fd=handle):
                 # os.fwalk counts links to folders as folders
-                links = []
-                for folder in folders:
-                    status = os.stat(folder, dir_fd=current, follow_symlinks=False)
-                    if stat.S_ISLNK(status.st_mode):
-                        links.append(folder)
+                links = [
+                    folder
+                    for folder in folders
+                    if stat.S_ISLNK(os.stat(folder, dir_fd=current, follow_symlinks=False).st_mode)
+                ]
                 # in place: os.fwalk enters the folders that are left
                 folders[:] = [folder for folder in folders if folder not in links]
                 path = join_normal(name, below)

@@ -113,11 +113,12 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
         if path.endswith(os.sep):
             what = f"cannot write {path}: it names a folder"
             raise build_error("NP012", what, "One file is written.", "name a file in it")
-    plans = []
-    for path, text in files.items():
-        content = text if isinstance(text, bytes) else text.encode()
-        plans.append(PlannedWrite(path, content))
-    write_planned_files(plans)
+    write_planned_files(
+        [
+            PlannedWrite(path, text if isinstance(text, bytes) else text.encode())
+            for path, text in files.items()
+        ]
+    )
 
 
 def find_target(
@@ -236,8 +237,7 @@ class _Replacing:
         is_alone = len(self._prepared) == 1 and not has_streams
         for prepared in self._prepared:
             self._current = prepared.plan.path
-            is_compared = prepared.plan.known is not ANYTHING
-            if prepared.replaces and (is_compared or not is_alone):
+            if prepared.replaces and (prepared.plan.known is not ANYTHING or not is_alone):
                 self._backups[prepared.target] = self._back_up_file(prepared)
                 # after the backup: an editor that saved by a rename meanwhile has put another file
                 # here
@@ -267,8 +267,7 @@ class _Replacing:
         """Write a file to a temporary name, or prepare its removal. Raises OSError."""
         name = target[len(self._tree.top) :].lstrip(os.sep)
         temporary = name_under_way(os.path.dirname(name))
-        is_removal = plan.content is None
-        prepared = _Prepared(plan, target, name, temporary, replaces=is_removal, links=1)
+        prepared = _Prepared(plan, target, name, temporary, replaces=plan.content is None, links=1)
         return prepared if plan.content is None else self._write_beside(prepared, plan.content)
 
     def _write_beside(self, prepared: _Prepared, content: bytes) -> _Prepared:

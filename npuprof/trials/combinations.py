@@ -48,11 +48,12 @@ class Difference:
         self.after = after
         changes = compare_configs(before, after)
         self.untried = tuple(change for change in changes if change.setting.startswith("profile."))
-        parts: list[Change] = []
-        for change in changes:
-            if not change.setting.startswith("profile."):
-                parts += _split_change(change)
-        self.changes = tuple(parts)
+        self.changes = tuple(
+            part
+            for change in changes
+            if not change.setting.startswith("profile.")
+            for part in _split_change(change)
+        )
         self.settings: dict[str, int] = {}  # the masks of their changes
         for index, change in enumerate(self.changes):
             self.settings[change.setting] = self.settings.get(change.setting, 0) | 1 << index

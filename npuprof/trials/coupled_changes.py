@@ -45,13 +45,11 @@ class _Needs:
 
     def find_needs(self, suspect: int) -> None:
         """Record the changes that a change needs, and those that need it."""
-        every = self._difference.every
         # from the old end, with this change alone: its errors show what it needs
         for needed in self._find_partners(0, suspect):
             self._note(suspect, needed)
         # from the new end, without this change: the errors show what needs it
-        dropped = self.close(suspect)
-        for dependents in self._find_partners(every, dropped):
+        for dependents in self._find_partners(self._difference.every, self.close(suspect)):
             self._note(dependents, suspect)
 
     def _note(self, dependents: int, needed: int) -> None:
@@ -117,8 +115,7 @@ class _Needs:
             for partner in list_bits(closed.get(index, 0) & remaining):
                 if closed.get(partner, 0) >> index & 1:  # each needs the other
                     unit |= 1 << partner
-            members = list_bits(unit)
-            dropped_with[unit] = join_masks([closed.get(bit, 1 << bit) for bit in members])
+            dropped_with[unit] = join_masks([closed.get(bit, 1 << bit) for bit in list_bits(unit)])
             remaining &= ~unit
         return list(dropped_with), dropped_with
 

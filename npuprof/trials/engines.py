@@ -203,9 +203,8 @@ def write_indexed_job(
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
-        why = "Kubernetes takes at most 1 MiB."
         hint = "vary fewer values, or exclude combinations with --where"
-        raise build_error("NP903", what, why, hint)
+        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", hint)
     job = build_map_name("sweep", name, 30, {"held": data, "command": list(setup.command)})
     head = ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {job}", "immutable: true"]
     manifest = _JOB.format(

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -85,7 +86,7 @@ class Journal:
         self.requested = dict(request)
         self.key = compute_digest({"asked": json.dumps(self.requested, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
-        self.results: dict[str, list[Result]] = {}
+        self.results = defaultdict[str, list[Result]](list)
         self.file = os.path.join(self.folder, _FILE)
         self.tree = self._open_tree()
         self._lock = self._take_lock()
@@ -148,13 +149,12 @@ class Journal:
         head, *rows = map(read_json_object, complete.splitlines() or [b""])
         if not complete:
             # arguments may contain secrets, and the folder's name identifies them
-            program = self.requested["command"][:1]
             self._append(
                 {
                     "schema": SCHEMA,
                     "npuprof": __version__,
                     **self.requested,
-                    "command": program,
+                    "command": self.requested["command"][:1],
                 }
             )
         elif head.get("schema") != SCHEMA:
@@ -169,7 +169,7 @@ class Journal:
             result = _read_result(row)
             if result is None:
                 raise self._build_content_error(number, "is not the result of a trial")
-            self.results.setdefault(result.digest, []).append(result)
+            self.results[result.digest].append(result)
 
     def _build_content_error(self, line: int, what: str) -> NpuprofError:
         hint = "say --fresh, which keeps the file as journal.jsonl.old"
@@ -181,7 +181,7 @@ class Journal:
     def add(self, result: Result) -> None:
         """Append a result and sync it to disk. Raises NpuprofError if that fails."""
         self._append(result._asdict())
-        self.results.setdefault(result.digest, []).append(result)
+        self.results[result.digest].append(result)
 
     def _append(self, row: Mapping[str, Any]) -> None:
         line = (json.dumps(row, default=str) + "\n").encode()

@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from npuprof.commands.completion.cursor import (
     Candidate,
@@ -40,7 +41,8 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
     hint = ""
     typed = _TypedLine([], "")
     candidates = {}
-    try:
+    # a message would be printed into the command line that is being typed
+    with suppress(NpuprofError, ValueError, OSError):
         typed = _read_typed_line(shell, environ)
         candidates = {
             text: description
@@ -49,9 +51,6 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
             if text.startswith(typed.current) and _HARMLESS.fullmatch(text)
         }
         hint = "" if candidates else describe_expected_value(typed.arguments, typed.current)
-    # a message would be printed into the command line that is being typed
-    except (NpuprofError, ValueError, OSError):
-        candidates = {}
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
         return 0 if candidates or hint else 1  # fish offers file names if npuprof fails
     sys.stdout.write(

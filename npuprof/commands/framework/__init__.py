@@ -8,6 +8,9 @@ usage errors. The registry is the folder ``commands``: each module with a ``VERB
 after the module.
 """
 
+# a declaration is of the type of its value until Verb has replaced it
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -146,7 +149,7 @@ def _declare(**fields: Any) -> Any:
 
 def argument(metavar: str, text: str, complete: str = "", default: str | None = None) -> str:
     """Declare a positional parameter, required unless it has a default."""
-    declared: str = _declare(
+    return _declare(
         kind="argument",
         help=text,
         metavar=metavar,
@@ -154,21 +157,18 @@ def argument(metavar: str, text: str, complete: str = "", default: str | None = 
         required=default is None,
         complete=complete,
     )
-    return declared
 
 
 def optional_argument(metavar: str, text: str, complete: str = "") -> str | None:
     """Declare a positional parameter that may be missing."""
-    declared: str | None = _declare(kind="argument", help=text, metavar=metavar, complete=complete)
-    return declared
+    return _declare(kind="argument", help=text, metavar=metavar, complete=complete)
 
 
 def arguments(metavar: str, text: str, complete: str = "", required: bool = False) -> list[str]:
     """Declare a parameter that takes all remaining arguments."""
-    declared: list[str] = _declare(
+    return _declare(
         kind="arguments", help=text, metavar=metavar, required=required, complete=complete
     )
-    return declared
 
 
 def option(
@@ -181,7 +181,7 @@ def option(
     complete: str = "",
 ) -> str | None:
     """Declare an option with a value."""
-    declared: str | None = _declare(
+    return _declare(
         kind="text",
         help=text,
         flags=flags,
@@ -191,14 +191,13 @@ def option(
         implied=implied,
         complete=complete,
     )
-    return declared
 
 
 def option_with_default(
     *flags: str, metavar: str, text: str, default: str, choices: Choices = ()
 ) -> str:
     """Declare an option that always has a value."""
-    declared: str = _declare(
+    return _declare(
         kind="text",
         help=text,
         flags=flags,
@@ -206,37 +205,28 @@ def option_with_default(
         default=default,
         choices=choices,
     )
-    return declared
 
 
 def required_option(*flags: str, metavar: str, text: str, complete: str) -> str:
     """Declare a required option with a value."""
-    declared: str = _declare(
+    return _declare(
         kind="text", help=text, flags=flags, metavar=metavar, required=True, complete=complete
     )
-    return declared
 
 
 def many(*flags: str, metavar: str, text: str, complete: str = "") -> list[str]:
     """Declare a repeatable option with a value."""
-    declared: list[str] = _declare(
-        kind="many", help=text, flags=flags, metavar=metavar, complete=complete
-    )
-    return declared
+    return _declare(kind="many", help=text, flags=flags, metavar=metavar, complete=complete)
 
 
 def number(*flags: str, metavar: str, text: str, least: int | None = None) -> int | None:
     """Declare an option with an integer value, ``least`` or more."""
-    declared: int | None = _declare(
-        kind="number", help=text, flags=flags, metavar=metavar, least=least
-    )
-    return declared
+    return _declare(kind="number", help=text, flags=flags, metavar=metavar, least=least)
 
 
 def flag(*flags: str, text: str) -> bool:
     """Declare a switch."""
-    declared: bool = _declare(kind="flag", help=text, flags=flags, default=False)
-    return declared
+    return _declare(kind="flag", help=text, flags=flags, default=False)
 
 
 class Verb:

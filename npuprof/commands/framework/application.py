@@ -111,15 +111,13 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
             what, f"start the shell that is meant, and say there: npuprof {flag}", why
         )
     try:
+        words = arguments or ["--help"]
+        result = build_application(words, runner)(
+            args=words, prog_name="npuprof", standalone_mode=False
+        )
         if not arguments:
-            build_application(["--help"], runner)(
-                args=["--help"], prog_name="npuprof", standalone_mode=False
-            )
             output.write_to_stderr(suggest_next_steps())
             return 2
-        result = build_application(arguments, runner)(
-            args=arguments, prog_name="npuprof", standalone_mode=False
-        )
     except typer.Exit as stop:
         return stop.exit_code
     except SystemExit as ended:  # Typer's answers to completion, and to a closed pipe

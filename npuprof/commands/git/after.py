@@ -56,8 +56,7 @@ class After(Verb):
             return Answer()
         # the result first: most merges have no faults, and then no other commit is checked
         now = _find_faults(home, home.root)
-        git = Git(home.root)
-        sides = _find_sides(git, self.deed, self.arguments, rewritten) if now else []
+        sides = _find_sides(Git(home.root), self.deed, self.arguments, rewritten) if now else []
         if not sides:
             return Answer()
         for side in sides:
@@ -109,8 +108,7 @@ def _find_faults(home: CachedStore, folder: str) -> dict[_FaultKey, Finding]:
                 # the sides have other labels and folders, which would make every message a new one
                 message = finding.message.replace(home.label, "the store")
                 message = message.replace(folder, "the store")
-                key = _FaultKey(finding.code, finding.key, preset, message)
-                faults.setdefault(key, finding)
+                faults.setdefault(_FaultKey(finding.code, finding.key, preset, message), finding)
     return faults
 
 

@@ -60,9 +60,8 @@ class Vendor(StoreVerb):
             else self.into.rstrip("/") or self.into
         )
         texts = collect_files(locked)
-        top = find_fit_folder(files, source, folder, texts)
         # the copy first: a lock that names a missing copy would break whatever reads the source
-        write_copy(top, texts)
+        write_copy(find_fit_folder(files, source, folder, texts), texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         files.write({source.name: {"vendor": folder}}, {**files.lock.sources, source.name: known})
         note = (
@@ -110,24 +109,13 @@ class Vendor(StoreVerb):
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
             for reference, version in releases.references.items()
         )
-        if not shown:
-            return Answer(
-                None,
-                (
-                    *notes,
-                    (
-                        f"no preset of {home.label} extends a released "
-                        "version of another one of it: nothing is kept"
-                    ),
-                ),
-            )
-        return Answer(
-            None,
-            (
-                *notes,
-                f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}",
-            ),
+        outcome = (
+            f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}"
+            if shown
+            else f"no preset of {home.label} extends a released "
+            "version of another one of it: nothing is kept"
         )
+        return Answer(None, (*notes, outcome))
 
 
 VERB = Vendor

@@ -277,9 +277,8 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
             # base.toml
             and (b"/" + was).endswith(b"/" + name)
         ):
-            folder = was.removesuffix(name)
-            counts[folder] += 1
-    best = max(counts, key=lambda folder: counts[folder], default=None)
+            counts[was.removesuffix(name)] += 1
+    best = max(counts, key=counts.__getitem__, default=None)
     return TreeComparison(os.fsdecode(best) if best is not None else None, raw)
 
 

@@ -68,6 +68,13 @@ class ResolvedRevision(Record):
     version: Version | None
 
 
+class FormerName(Record):
+    """A former name of a preset, and the commit that renamed it."""
+
+    name: str
+    commit: str
+
+
 class Repository(ReleaseTags):
     """The repository around a folder.
 
@@ -137,8 +144,7 @@ class Repository(ReleaseTags):
                 "refs/tags",
                 "refs/remotes",
             )
-            known = os.fsdecode(listed).splitlines()
-            hint = did_you_mean(revision, known, hint)
+            hint = did_you_mean(revision, os.fsdecode(listed).splitlines(), hint)
             if self.is_shallow():
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
@@ -361,6 +367,43 @@ class Repository(ReleaseTags):
         for tree, content in self.git.read_contents(unread).items():
             self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
 
+    def find_former_names(self, tip: str, names: set[str]) -> dict[str, list[FormerName]]:
+        """Return the former names of presets before a commit, latest first, from one git process.
+
+        Presets that were never renamed are omitted. The layout at the commit counts for all before
+        it. Raises NpuprofError.
+        """
+        layout = self.find_layout(tip)
+        listed = self.git.run_command(
+            "-c",
+            "diff.renameLimit=4000",
+            "log",
+            "--topo-order",
+            "--diff-filter=R",
+            "-M",
+            "--name-status",
+            "-z",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-relative",
+            "--format=%x01%H",
+            tip,
+            "--",
+            *layout.pathspecs,
+        )
+        current = {name: name for name in names}  # today's name, by the name at the commit
+        former = defaultdict(list)
+        for record in listed.split(b"\1")[1:]:
+            commit, *fields = record.split(b"\0")  # status, old path, new path, status, ...
+            for old_path, new_path in zip(fields[1::3], fields[2::3], strict=False):
+                old = layout.name_of(os.fsdecode(old_path))
+                new = layout.name_of(os.fsdecode(new_path))
+                if old and new and new in current:
+                    name = current.pop(new)
+                    current[old] = name
+                    former[name].append(FormerName(old, commit.decode()))
+        return former
+
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
         """Return a file with the line endings of this work tree, but without filters.
 
@@ -408,49 +451,3 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
         )
         position = end + 1 + size
     return entries
-
-
-class FormerName(Record):
-    """A former name of a preset, and the commit that renamed it."""
-
-    name: str
-    commit: str
-
-
-def find_former_names(
-    git: Git, tip: str, layout: Layout, names: set[str]
-) -> dict[str, list[FormerName]]:
-    """Return the former names of presets before a commit, latest first, from one git process.
-
-    Presets that were never renamed are omitted. ``layout`` is the current and former layout.
-    Raises NpuprofError.
-    """
-    listed = git.run_command(
-        "-c",
-        "diff.renameLimit=4000",
-        "log",
-        "--topo-order",
-        "--diff-filter=R",
-        "-M",
-        "--name-status",
-        "-z",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-relative",
-        "--format=%x01%H",
-        tip,
-        "--",
-        *layout.pathspecs,
-    )
-    current = {name: name for name in names}  # today's name, by the name at the commit
-    former = defaultdict(list)
-    for record in listed.split(b"\1")[1:]:
-        commit, *fields = record.split(b"\0")  # status, old path, new path, status, ...
-        for old_path, new_path in zip(fields[1::3], fields[2::3], strict=False):
-            old = layout.name_of(os.fsdecode(old_path))
-            new = layout.name_of(os.fsdecode(new_path))
-            if old and new and new in current:
-                name = current.pop(new)
-                current[old] = name
-                former[name].append(FormerName(old, commit.decode()))
-    return former

@@ -365,8 +365,7 @@ class ProposedRevision(Revision):
     def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
         finding = super()._build_missing_finding(name, requested)
         path = self.layout.path_of(name)
-        is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
-        if is_left_out:
+        if self._staged and os.path.isfile(os.path.join(self.repository.top, path)):
             return finding._replace(hint=f"git add {path}: it is there, and not staged")
         return finding
 

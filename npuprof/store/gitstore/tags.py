@@ -93,8 +93,7 @@ class ReleaseTags:
         """
         if first == second:
             return True
-        refs = self._reachability.group_refs(first)
-        return refs == self._reachability.group_refs(second)
+        return self._reachability.group_refs(first) == self._reachability.group_refs(second)
 
     def find_newest_version(
         self, name: str, request: VersionRequest, commit: str
@@ -136,15 +135,17 @@ class ReleaseTags:
         if key not in self._newest:
             if not name:
                 texts = [version.text for version in self.load_store_versions(commit)]
-            elif commit:
-                texts = [ref.text for ref in self._list_reachable_refs(name, commit)]
             else:
-                texts = [ref.text for ref in self.list_tag_refs(name)]
-            self._newest[key] = ""
-            for text in sorted((text for text in texts if not text.pre), reverse=True):
-                if not self.find_yank(f"{name}/v{text}" if name else f"v{text}"):
-                    self._newest[key] = str(text)
-                    break
+                refs = (
+                    self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
+                )
+                texts = [ref.text for ref in refs]
+            kept = (
+                str(text)
+                for text in sorted(texts, reverse=True)
+                if not text.pre and not self.find_yank(f"{name}/v{text}" if name else f"v{text}")
+            )
+            self._newest[key] = next(kept, "")
         return self._newest[key]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
@@ -189,8 +190,7 @@ class ReleaseTags:
                 continue
             text = parse_version_text(tag)
             if text is not None and (tag_object := self.git.read_object(oid)):
-                ref = TagRef("", text, oid)
-                versions.append(parse_tag_object(ref, tag_object.content))
+                versions.append(parse_tag_object(TagRef("", text, oid), tag_object.content))
         return sorted(versions, key=attrgetter("text.order"))
 
     def clear_versions(self) -> None:
@@ -308,7 +308,6 @@ class Reachability:
         refs = list_tag_refs(self._git, "refs/tags/")
         targets = self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])
         tips = [target.oid if target else "" for target in targets]
-        starts = [commit, *(tip for tip in tips if tip)]
         listed = self._git.run_command(
             "rev-list",
             "--topo-order",
@@ -319,7 +318,7 @@ class Reachability:
             "--branches",
             "--remotes",
             "--stdin",
-            stdin=join_lines(starts).encode(),
+            stdin=join_lines([commit, *(tip for tip in tips if tip)]).encode(),
         )
         masks: dict[str, int] = {}
         own = defaultdict[str, int](int)

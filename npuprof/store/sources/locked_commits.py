@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Record, build_error, raise_any
+from npuprof.report.isolating import collect_errors
 from npuprof.report.text import count_rest
 from npuprof.store import strip_revision
 from npuprof.store.project import Source
@@ -55,14 +56,12 @@ def lock_sources(
     notes = []
     for source in sources:
         requested = [reference for reference in references.get(source.name, ()) if "@" in reference]
-        try:
+        with collect_errors(problems):
             fetched, locked[source.name] = _lock_source(
                 project_files, source, requested, accept_moved
             )
             notes += _list_unshared_releases(source, fetched, locked[source.name])
             fetch_sources_of(open_locked(source.name, locked[source.name]))
-        except NpuprofError as error:
-            problems += error.findings
     raise_any(problems)
     return Locking(locked, tuple(notes))
 

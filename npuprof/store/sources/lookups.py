@@ -361,8 +361,7 @@ class Lookups:
             why = "The tag was moved or written by hand, or its commit was replaced."
             from npuprof.store.gitstore.revisions import advise_refetch
 
-            hint = advise_refetch(version)
-            raise place_error(build_error("NP028", what, why, hint), requested)
+            raise place_error(build_error("NP028", what, why, advise_refetch(version)), requested)
 
     def digest_pinned_profile(self, profile: Profile) -> str:
         """Return the preset digest of a profile at a revision or in a vendored release.

@@ -70,9 +70,8 @@ def build_later_error(source: str, reference: str, version: str, hint: str = "")
         f"{source}:{reference} is not a version in the history of the locked commit: {version} "
         "was released later, or elsewhere"
     )
-    why = "A source is seen as it was at its locked commit."
     hint = hint or f"lock a newer one: npuprof source update {source.partition('/')[0]}"
-    return build_error("NP047", what, why, hint)
+    return build_error("NP047", what, "A source is seen as it was at its locked commit.", hint)
 
 
 class TextCache:

@@ -192,13 +192,13 @@ def read_moved(
     """Return moved tags, given their known and current object ids by name."""
     old = git.read_objects([f"{known[name]}^{{commit}}" for name in names])
     new = git.read_objects([f"{now[name]}^{{commit}}" for name in names])
-    moved = []
-    for name, before, after in zip(names, old, new, strict=True):
-        if before and after:
-            moved.append(MovedTag(name, before.oid, after.oid))
-        else:  # a tag of another object, or an object that the mirror lacks
-            moved.append(MovedTag(name, known[name], now[name]))
-    return tuple(moved)
+    return tuple(
+        MovedTag(name, before.oid, after.oid)
+        if before and after
+        # a tag of another object, or an object that the mirror lacks
+        else MovedTag(name, known[name], now[name])
+        for name, before, after in zip(names, old, new, strict=True)
+    )
 
 
 def write_refs(git: Git, lines: list[str]) -> None:

@@ -141,8 +141,7 @@ class Sources:
         """
         if name not in self._opened:
             locked = self.require_lock(name, requested)
-            copy = self.find_copy(name, locked)
-            store = SourceStore(locked, f"{self.label}{name}", copy=copy)
+            store = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
             store.which = self.which
             store.proved_by = self.lock.find_origin(name, "digest")
             self._opened[name] = store

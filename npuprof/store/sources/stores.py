@@ -322,10 +322,10 @@ class SourceStore(CachedStore):
         if pin is not None:
             copy = self.copy._replace(version=pin.commit) if self.copy is not None else None
             return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
-        if self.copy is not None:
-            has_mirror = os.path.isdir(find_mirror_folder(self.locked.url))
-            if not is_own or not has_mirror:
-                raise place_error(self._build_uncopied_error(reference), requested)
+        if self.copy is not None and not (
+            is_own and os.path.isdir(find_mirror_folder(self.locked.url))
+        ):
+            raise place_error(self._build_uncopied_error(reference), requested)
         if is_own or self.is_version:
             pin = self._look_up_version(reference, requested)
         else:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Record, build_error
+from npuprof.model import TYPE_CHECKING, Finding, Record, build_error
+from npuprof.report.isolating import collect_errors
 from npuprof.store import is_profile_name
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
-from npuprof.system import decode_safely
+from npuprof.system import decode_safely, is_below
 from npuprof.system.files import read_plain_file
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ class VendoredCopy:
         from npuprof.store.sources.lock import parse_locked_version
 
         references = {}
-        listed = decode_safely(self._read_beside(REFERENCES) or b"")
-        for line in listed.splitlines():
+        for line in decode_safely(self._read_beside(REFERENCES) or b"").splitlines():
             reference, _, text = line.rpartition(" = ")
             if version := parse_locked_version(text):
                 references[reference] = version
@@ -81,10 +81,8 @@ class VendoredCopy:
         paths += sorted(others.difference(paths))
         faults: list[Finding] = []
         for path, raw in zip(paths, self._read_files(paths), strict=True):
-            try:
+            with collect_errors(faults):
                 self.proof.require(path, raw)
-            except NpuprofError as error:
-                faults += error.findings
         return faults
 
     def read_unproven(self, name: str) -> bytes | None:
@@ -116,7 +114,7 @@ class VendoredCopy:
 
 def _read_below(folder: str, path: str) -> bytes | None:
     full = os.path.join(folder, path)
-    if not os.path.realpath(full).startswith(os.path.realpath(folder) + os.sep):
+    if not is_below(full, folder):
         return None
     try:
         return read_plain_file(full)
@@ -169,13 +167,12 @@ def find_copy_folder(base: str, folder: str) -> str:
     is_outside = any(part.lower() in ("..", ".git") for part in parts)
     if real == os.path.join(top, *parts) and not is_outside:
         return path
-    what = f"{folder} leads to {real}"
     why = (
         "The folder of a copy is part of this repository and is reached through no link; nothing "
         "was read or written."
     )
     hint = "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER"
-    raise build_error("NP941", what, why, hint)
+    raise build_error("NP941", f"{folder} leads to {real}", why, hint)
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:

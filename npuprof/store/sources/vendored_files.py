@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import Finding, NpuprofError, Origin, raise_any
+from npuprof.model import Finding, Origin, raise_any
+from npuprof.report.isolating import collect_errors
 from npuprof.store import RELEASED, is_source_reference, strip_revision
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
@@ -31,21 +32,17 @@ class KeptFiles:
         Raises NpuprofError for an unresolvable reference.
         """
         for name in home.names():
-            try:
-                profile = home.profile(name)
-            except NpuprofError as error:
-                self._problems += error.findings
-                continue
-            for reference, requested in profile.iterate_references():
-                is_known = reference in self.references
-                if "@" in reference and not is_source_reference(reference) and not is_known:
-                    self._add_release(home, reference, requested, "")
+            with collect_errors(self._problems):
+                for reference, requested in home.profile(name).iterate_references():
+                    is_known = reference in self.references
+                    if "@" in reference and not is_source_reference(reference) and not is_known:
+                        self._add_release(home, reference, requested, "")
         raise_any(self._problems)
 
     def _add_release(
         self, home: ProfileSource, reference: str, requested: Origin | None, parent_folder: str
     ) -> None:
-        try:
+        with collect_errors(self._problems):
             pinned = self._lookups.load_profile_at_revision(home, reference, requested)
             # a branch would be another preset tomorrow, and is reported instead
             if not pinned.version or not may_be_kept(reference):
@@ -53,14 +50,11 @@ class KeptFiles:
                 return
             name, folder = strip_revision(reference), f"{parent_folder}{reference}/"
             digest = self._lookups.digest_pinned_profile(pinned.profile)
-            form = pinned.profile.form
-            record = KeptRecord(name, pinned.version, pinned.commit, digest, form)
+            record = KeptRecord(name, pinned.version, pinned.commit, digest, pinned.profile.form)
             self.files[f"{folder}{RECORD}"] = str(record).encode()
             if not parent_folder:
                 self.references[reference] = pinned.version
             self._add_preset(pinned.profile, folder)
-        except NpuprofError as error:
-            self._problems += error.findings
 
     def _add_preset(self, profile: Profile, folder: str) -> None:
         path = f"{folder}{profile.name}.toml"

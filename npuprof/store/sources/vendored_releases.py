@@ -135,8 +135,7 @@ class KeptRelease(CachedStore):
         read = document.parse_document(
             name, self.cite_file(f"{name}.toml"), self.read_profile_text(name, requested)
         )
-        key = f"{name}@{self.record.commit}"
-        return Profile(read, key=key, home=self, form=self.record.form)
+        return Profile(read, key=f"{name}@{self.record.commit}", home=self, form=self.record.form)
 
 
 def open_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
@@ -219,8 +218,7 @@ def _open_release(
 
 
 def _parse_record(raw: bytes) -> KeptRecord | None:
-    text = decode_safely(raw).replace("\r\n", "\n")
-    match = re.fullmatch(_RECORD, text, re.ASCII)
+    match = re.fullmatch(_RECORD, decode_safely(raw).replace("\r\n", "\n"), re.ASCII)
     if match is None:
         return None
     return KeptRecord(
