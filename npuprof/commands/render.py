@@ -30,7 +30,6 @@ from npuprof.model import (
 )
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
-from npuprof.renderers.trusting import TRUSTING
 from npuprof.report import Answer, output
 from npuprof.report.output import print_findings
 from npuprof.report.text import format_count
@@ -115,6 +114,8 @@ class Render(ResolvingVerb):
             to = self._follow_header(self.check)
         config = resolve_checked(self, to, self.no_check)
         if self.trust or self.check is not None:
+            from npuprof.renderers.trusting import TRUSTING
+
             config.memo[TRUSTING] = True
         target = renderers.load_target(to)
         rendered = target.render(config, self.inline)
