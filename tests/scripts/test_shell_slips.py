@@ -28,6 +28,7 @@ CUT = [
     pytest.param("torchrun t.py \\\n  --lr 1\n  --bf16\n", (3, 3), id="no backslash"),
     pytest.param("torchrun t.py \\\n  --lr 1 \\ \n  --bf16\n", (3, 3), id="blank behind it"),
     pytest.param("torchrun t.py \\\n  --lr 1 \\\n  # --bf16 \\\n  --wd 1\n", (4, 3), id="comment"),
+    pytest.param("python -m verl.trainer.main_ppo \\\n  a.b=1\n  +a.c=2\n", (3, 3), id="verl"),
     # examples/scripts/train_sft_llama.sh of OpenRLHF before 13cac871
     pytest.param("read -r c <<EOF\nt.py \\\n  --lr 1 \\\nEOF\ndeepspeed $c\n", (1, 1), id="end"),
 ]
@@ -63,6 +64,9 @@ def test_only_scripts_that_start_a_program_are_judged() -> None:
 def test_blanks_around_an_assignment_are_an_error() -> None:
     assert slips(f"RANK =0\n{START} --rank $RANK\n") == [("NP813", "certain", 1, 1)]
     assert slips(f"tool =0\n{START}\n") == [], "nothing uses it"
+    assert slips(f"export MASTER_ADDR = localhost\n{START}\n") == [("NP813", "certain", 1, 8)]
+    assert slips(f"export HCCL_BUFFSIZE = 200\n{START}\n") == [("NP813", "certain", 1, 8)]
+    assert slips(f"export\n{START}\n") == []
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,15 @@ from difflib import SequenceMatcher
 
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
+from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.script_records import find_position
 from npuprof.scripts.shell_lexer import Command, Word
 from npuprof.scripts.steps import count_steps
 
 #: The minimum similarity of a variable that nothing sets and one that nothing uses.
 _ALIKE = 0.85
+#: A flag, or an override of Hydra: neither is a command.
+_ARGUMENT = re.compile(r"--|[+~]*[A-Za-z_]\w*(?:\.\w+)+=")
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*")
 #: Commands that use a place without writing anything there.
 _ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
@@ -34,18 +37,19 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
     joined = "\n".join({command.text for command in commands})
     above: list[Word] = []
     for command in commands:
-        first, value = command[0], command[1].keyword if command[1:] else ""
+        words = command[1:] if command[0].keyword == "export" else []
+        # an export of a variable of Ascend software is reported with its name
+        is_export = bool(words) and not is_ascend_variable(words[0].text)
+        first, *others = words or command
+        value = others[0].keyword if others else ""
         where = Place(command.file or path, *first.position)
         is_cut = bool(above) and above[-1].line < first.line and not _is_flag(above[0])
         if is_cut and _is_flag(first):
             what = f"the shell runs {first.text} as a command"
             hint = f"end line {above[-1].line} and those below it with a backslash"
             yield build_finding("NP844", what, "", hint, where=where)
-        if (
-            value.startswith("=")
-            and not command.shells
-            and re.search(rf"\${{?{re.escape(first.text)}\b", joined)
-        ):
+        is_used = is_export or re.search(rf"\${{?{re.escape(first.text)}\b", joined)
+        if value.startswith("=") and not command.shells and is_used:
             what = f"{first.text} {value} sets no variable"
             yield build_finding("NP813", what, "", f"write {first.text}={value[1:]}", where=where)
         document = command.document
@@ -57,7 +61,7 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
 
 
 def _is_flag(word: Word) -> bool:
-    return word.keyword.startswith("--")
+    return _ARGUMENT.match(word.keyword) is not None
 
 
 def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> Iterator[Finding]:
