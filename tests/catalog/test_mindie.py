@@ -120,5 +120,5 @@ def test_what_mindie_accepts_is_no_error_and_most_that_it_refuses_is_found(relea
     verdicts = [row["verdict"] for row in rows]
     assert not wrong, "\n".join(wrong)
     assert {verdict: verdicts.count(verdict) for verdict in SHARES} == SHARES
-    assert found >= 0.8 * SHARES["refused"]
-    assert errors >= 0.8 * SHARES["refused"]
+    assert found >= 0.85 * SHARES["refused"]
+    assert errors >= 0.85 * SHARES["refused"]
