@@ -63,7 +63,8 @@ class Section(Record):
     ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
     is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
     text too. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
-    A JSON file with one of ``file_tables`` at the top has the settings of the section.
+    A JSON file with one of ``file_tables`` at the top has the settings of the section, and all
+    ``compulsory`` ones, as paths of conditions.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Section(Record):
     option_call: str = ""
     launch: TomlTable = {}
     file_tables: tuple[str, ...] = ()
+    compulsory: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -343,9 +343,10 @@ class Setting(Entry):
     Arguments have ``aliases`` and ``negations``; ``flag_reads`` and ``choice_reads`` are the
     ``states`` of those that not all releases have, ``unlimited`` of any value. ``items`` is the
     kind of several values, ``kinds`` are those of any; a ``bare`` or ``repeated`` one has none or
-    more. ``above`` and ``below`` are exclusive bounds. ``parsed_as`` size, 32k is a number.
-    ``npu_resets`` is the value that vLLM-Ascend sets in its place. ``always_set`` are the
-    ``states`` of a key that each configuration has, with a value other than null.
+    more. ``above`` and ``below`` are exclusive bounds. ``parsed_as`` size, 32k is a number; as
+    json, a text is JSON. ``npu_resets`` is the value that vLLM-Ascend sets in its place.
+    ``always_set`` are the ``states`` of a key that each configuration has, with a value other than
+    null.
     """
 
     aliases: tuple[str, ...] = ()

@@ -151,9 +151,10 @@ def find_plain_value_faults(key: str, record: catalog.Entry, value: Any) -> list
     if not isinstance(value, str):
         return find_range_faults(f"{key} = {value}", value, record)
     faults = find_nul_faults(key, value, "No argument can hold one.")
-    pattern = record.pattern if isinstance(record, catalog.Flag) else ""
+    is_flag = isinstance(record, catalog.Flag)
+    pattern = record.pattern if is_flag or isinstance(record, catalog.Setting) else ""
     if faults or not pattern or re.fullmatch(pattern, value):
         return faults
     what = f"{key} = {format_short_value(value)} is not in its format"
-    hint = f"see npuprof option --{key.partition('.')[2]}"
-    return [Fault("NP203", what, "atc stops at it.", hint)]
+    hint = f"see npuprof option {f'--{key[4:]}' if is_flag else key}"
+    return [Fault("NP203", what, "atc stops at it." * is_flag, hint)]

@@ -85,7 +85,8 @@ def _read(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any
     if kind == "any":
         return value
     if kind == "json":
-        is_table = isinstance(value, dict) or (not is_field and _is_json(value, bool(record.kinds)))
+        is_text = not is_field or record.parsed_as == "json"
+        is_table = isinstance(value, dict) or (is_text and _is_json(value, bool(record.kinds)))
         return value if is_table else meaning.UNKNOWN
     if kind == "list":
         return value if isinstance(value, list) else meaning.UNKNOWN

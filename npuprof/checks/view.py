@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-#: Codes of unknown options, variables, arguments, flags, settings and attributes, and of unread
-#: ones.
-RELEASE_CODES = frozenset(("NP201", "NP206", "NP208", "NP209", "NP212", "NP404", "NP812"))
+#: Codes of unknown options, variables, arguments, flags, settings and attributes, and of unread and
+#: missing ones.
+RELEASE_CODES = frozenset(("NP201", "NP206", "NP208", "NP209", "NP212", "NP404", "NP812", "NP837"))
 #: Codes of values; which ones a program takes differs from release to release.
 VALUE_CODES = frozenset(("NP202", "NP203"))
 

@@ -1,4 +1,7 @@
-"""The keys of MindIE's config.json against what .ci/mindie_parser.py records of its parser."""
+"""The keys of MindIE's config.json against what is recorded of MindIE.
+
+.ci/mindie_parser.py read its parser, and .ci/mindie_judge.py ran its checks on files.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,15 @@ import tomllib
 
 import pytest
 
-from npuprof.catalog import list_settings_below
+from npuprof.catalog import list_settings_below, load_sections
 from support.building import REPOSITORY
+from support.mindie_variants import (
+    IGNORED,
+    SHARES,
+    change_file,
+    find_faults,
+    read_record,
+)
 
 RECORDS = {
     path.stem: json.loads(path.read_text())
@@ -21,7 +31,12 @@ KINDS = {"string": "str", "bool": "bool", "array": "list", "object": "json"}
 #: Keys that the parser reads in another table or by another name than its list of kinds has them.
 ELSEWHERE = ("ServerConfig.npuUsageThreshold", "pluginParams", "MultiNodesCtrlPort")
 #: Ranges that depend on something else: rules have them.
-CONDITIONAL = ("layerwiseDisaggregatedDataPort", "layerwiseDisaggregatedCrtlPort", "maxBatchSize")
+CONDITIONAL = (
+    "layerwiseDisaggregatedDataPort",
+    "layerwiseDisaggregatedCrtlPort",
+    "maxBatchSize",
+    "stageSelectPolicy",
+)
 
 
 @pytest.mark.parametrize("release", RECORDS)
@@ -65,3 +80,45 @@ def test_a_key_is_read_since_the_first_release_whose_parser_lists_it() -> None:
     assert len(listed) > 80
     for key, release in listed.items():
         assert ROWS[key]["reads"].startswith(release), key
+
+
+@pytest.mark.parametrize("release", RECORDS)
+def test_the_compulsory_keys_are_those_of_the_parser_and_of_what_it_reads_later(
+    release: str,
+) -> None:
+    keys = RECORDS[release]["keys"]
+    tables = {key.rpartition(".")[0] for key in keys}
+    needed = {key for key in keys if keys[key]["compulsory"] and key not in tables}
+    listed = {key.replace(".first", "") for key in load_sections()["mindie"].compulsory}
+    assert needed <= listed
+    assert {key.rpartition(".")[2] for key in listed - needed} == {
+        "ModelConfig",
+        "distDPServerEnabled",
+        "interNodeTLSEnabled",
+        "multiNodesInferEnabled",
+    }
+
+
+@pytest.mark.parametrize("release", ["3.0.0.beta.1", "3.0.0"])
+def test_what_mindie_accepts_is_no_error_and_most_that_it_refuses_is_found(release: str) -> None:
+    data, rows = read_record(release)
+    wrong, found, errors = [], 0, 0
+    for row in rows:
+        faults = find_faults(change_file(data, row["changes"]), release)
+        certain = [
+            fault for fault in faults if fault.severity == "error" and fault.certainty == "certain"
+        ]
+        if row["verdict"] == "refused":
+            found += bool(faults)
+            errors += bool(certain)
+        elif row["verdict"] == "accepted":
+            wrong += [
+                f"{row['changes']}: {fault.code} {fault.message}"
+                for fault in certain
+                if fault.code not in IGNORED
+            ]
+    verdicts = [row["verdict"] for row in rows]
+    assert not wrong, "\n".join(wrong)
+    assert {verdict: verdicts.count(verdict) for verdict in SHARES} == SHARES
+    assert found >= 0.85 * SHARES["refused"]
+    assert errors >= 0.85 * SHARES["refused"]

@@ -59,6 +59,7 @@ WITHOUT_EXAMPLE = {
     "NP712",
     "NP812",
     "NP835",
+    "NP837",
 }
 
 

@@ -16,6 +16,7 @@ from npuprof.scripts.lint import check_script
 from support.building import REPOSITORY
 from support.importing import findings, imported, settings
 from support.mindie_files import CONFIG
+from support.mindie_variants import MODEL, change_file, find_faults, read_record
 from support.running import Run, expect
 
 PORT = "mindie.ServerConfig.port"
@@ -49,6 +50,8 @@ def test_a_file_is_read_by_its_tables(run: Run) -> None:
         ('"port" :', '"prot" :', ("NP212", 7, 9)),
         ("1999", '"1999"', ("NP202", 7, 9)),
         ("1999", "80", ("NP203", 7, 9)),
+        ("1999", "null", ("NP202", 7, 9)),
+        ('"made-up"', '"made up"', ("NP203", 19, 21)),
         ('"port" : 1999,', '"port" : 1,\n        "port" : 1999,', ("NP836", 7, 9)),
         ("1999,", "1999, // the port", ("NP835", 7, 24)),
         ("1999,", "1999,\n # the port\n", ("NP835", 8, 2)),
@@ -61,6 +64,34 @@ def test_a_fault_has_its_place(before: str, after: str, found: tuple[str, int, i
     assert before in CONFIG
     assert found in places(CONFIG.replace(before, after, 1))
     assert len(places(CONFIG.replace(before, after, 1))) == 1
+
+
+@pytest.mark.parametrize(
+    ("left_out", "found"),
+    [
+        (["ServerConfig.port"], ["error NP837"]),
+        (["ServerConfig.port", "ServerConfig.inferMode"], ["error NP837"] * 2),
+        ([f"{MODEL}.cpuMemSize"], ["error NP837"]),
+        (["ServerConfig.managementPort"], []),
+        (["BackendConfig.ScheduleConfig"], []),  # a part of a file
+    ],
+)
+def test_a_file_with_nearly_all_compulsory_keys_needs_the_others(
+    left_out: list[str], found: list[str]
+) -> None:
+    data, _ = read_record("3.0.0")
+    data = change_file(data, [[key] for key in left_out])
+    assert [f"{each.severity} {each.code}" for each in find_faults(data, "3.0.0")] == found
+    text = json.dumps(data)
+    unpinned = [f"{each.severity} {each.code}" for each in findings(text, "config.json")]
+    assert unpinned == [each.replace("error", "warning") for each in found]
+
+
+def test_a_value_that_a_release_does_not_read_is_not_judged() -> None:
+    data, _ = read_record("3.0.0.beta.1")
+    data = change_file(data, [["ServerConfig.HealthCheckConfig.npuUsageThreshold", 101]])
+    assert [each.code for each in find_faults(data, "3.0.0.beta.1")] == ["NP404"]
+    assert [each.code for each in find_faults(data, "3.0.0")] == ["NP203"]
 
 
 def test_a_fault_in_a_list_of_tables_has_the_place_of_its_key() -> None:

@@ -72,6 +72,8 @@ ONLY_READ = "It is read, but set nowhere."
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (?P<line>\d+)\)")
 #: The warning about what a manual of vLLM-Ascend recommends: a note in scripts.
 RECOMMENDED = "NP391"
+#: A file without so many compulsory keys is a part of one, or one of another release.
+_PART_OF_FILE = 4
 #: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
 #: releases.
 _INAPPLICABLE = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
@@ -202,7 +204,7 @@ def _check_launch(
     for view in configure_launch(imported.file, launch, requested):
         found = [item.finding for item in judge_together(view, team)]
         if view.complete:
-            found += _find_missing_variables(view)
+            found += [*_find_missing_variables(view), *_find_missing_keys(view)]
         for finding in _sift_findings(view, found):
             reads = catalog.list_rule_reads().get(finding.code, ("",))
             is_of_vllm = not any(key.startswith("vllm_ascend.") for key in reads)
@@ -234,6 +236,16 @@ def _find_missing_variables(view: ScriptView) -> Iterator[Finding]:
             yield item.finding._replace(**LIKELY)
 
 
+def _find_missing_keys(view: ScriptView) -> Iterator[Finding]:
+    """Yield the keys that a file must have, if it lacks few: others are parts of files."""
+    section = catalog.load_sections()[view.complete[0]]
+    paths = [(section.name, *name.split(".")) for name in section.compulsory]
+    missing = [path for path in paths if view.lookup_operand(path, {})[0] is False]
+    for path in missing if len(missing) < _PART_OF_FILE else ():
+        fault = Fault("NP837", f"{'.'.join(path)} is missing", section.otherwise, "write it")
+        yield view.build_finding(fault, ".".join(path[:-1]))
+
+
 def _reads_variable(keys: Iterable[str]) -> bool:
     return any(key.startswith("env.") for key in keys)
 
@@ -246,6 +258,8 @@ def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]
         # the class raises an error: what an engine does with the value is of no interest
         age_faults = [fault for fault in age_faults if fault.code not in ("NP501", "NP502")]
     value_faults, age_faults = scope.follow_advice(value_faults, age_faults)
+    if any(fault.code == "NP404" and fault.severity == "error" for fault in age_faults):
+        value_faults = []  # nothing reads the value
     value_faults = [
         fault
         for fault in value_faults

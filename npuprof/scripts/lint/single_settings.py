@@ -24,7 +24,7 @@ from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_va
 from npuprof.scripts.lint.run_config_faults import find_argument_faults, is_before
 from npuprof.scripts.lint.torch_faults import find_torch_faults
 from npuprof.scripts.reading.kubernetes import NO_STRING
-from npuprof.scripts.reading.program_arguments import NO_TABLE
+from npuprof.scripts.reading.program_arguments import NO_TABLE, NULL
 from npuprof.scripts.script_records import EMPTY, NO_VALUE, ScriptSetting
 
 #: Minimum similarity of misspelt keys of the adapter.
@@ -60,7 +60,9 @@ def find_script_faults(setting: ScriptSetting, requested: Context) -> list[Fault
         return _find_program_faults(setting, program)
     if setting.surface in list_file_sections():
         section, name = split_section_and_name(setting.key)
-        return [] if setting.reason else find_framework_faults(section, name, setting.value)
+        is_null = setting.reason == NULL and catalog.find_setting(section, name)
+        is_known = is_null or not setting.reason
+        return find_framework_faults(section, name, setting.value) if is_known else []
     return _find_misplaced_faults(setting) or find_script_flag_faults(setting)
 
 

@@ -36,6 +36,8 @@ from npuprof.system import group_pairs
 
 #: The reason for a word that belongs to no argument.
 NO_NAME = "is not the full name of an argument"
+#: The reason for a null.
+NULL = "null says nothing"
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
 #: The reason for a file of arguments that cannot be read.
@@ -404,7 +406,7 @@ def read_leaves(
     for leaf in leaves:
         count_steps(SETTING_STEPS)
         value = build_value(leaf.value)
-        reason = "null says nothing" if leaf.value.is_null else _find_gap(leaf.value)
+        reason = NULL if leaf.value.is_null else _find_gap(leaf.value)
         inner = {at: locate(*place) for at, place in _list_places((), leaf.value)}
         yield ScriptSetting(
             ScriptLocation(path, *locate(leaf.key.line, leaf.key.column), inner=inner),
