@@ -29,7 +29,7 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value
 from npuprof.document.profile import FORM, Profile
-from npuprof.model import TYPE_CHECKING, Finding, Fix, Path
+from npuprof.model import LIKELY, TYPE_CHECKING, Finding, Fix, Path
 from npuprof.resolve.config import Config
 
 if TYPE_CHECKING:
@@ -88,7 +88,12 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         if described.names:
             from npuprof.checks.unknown_settings import build_unknown_fault
 
-            return [build_unknown_fault(section, dotted)._replace(tail=path)]
+            fault = build_unknown_fault(section, dotted)._replace(tail=path)
+            if above is None or above.closed:
+                return [fault]
+            # a table in a list may have keys for another part of the program
+            is_slip = fault.fix or (fault.hint.startswith("did you mean") and "_" not in dotted)
+            return [fault._replace(**LIKELY)] if is_slip else []
         record = catalog.Setting(name=dotted, kind="any")
     if isinstance(value, list) and catalog.list_settings_below(section, dotted)[1:]:
         return _find_table_faults(section, dotted, path, value)

@@ -230,7 +230,9 @@ def test_keys_that_stand_for_comments_are_passed_over() -> None:
 
 # MindIE-LLM's ModelParam reads no other key of a model
 def test_a_misspelt_key_of_a_model_is_found() -> None:
-    assert places(CONFIG.replace('"worldSize"', '"worldsize"')) == [("NP212", 20, 21)]
+    for slip in ("worldsize", "worldSzie"):
+        assert places(CONFIG.replace('"worldSize"', f'"{slip}"')) == [("NP212", 20, 21)]
+    assert places(CONFIG.replace('"worldSize"', '"kv_timeout" : 1, "worldSize"')) == []
 
 
 # keys of manuals before 3.0.0, which the sources since then do not read
