@@ -54,14 +54,7 @@ def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
 
 def encode_flag_value(option: Option, value: Any) -> Any:
     """Return an option's value as ATC reads it: structured values as text, except for files."""
-    if (
-        isinstance(value, (dict, list))
-        and (structure := values.find_structure(option.name))
-        and not structure.file
-    ):
-        text = values.format_structured_value(structure, value)
-        value = value if text is None else text
-    return option.write_on("atc", value)[1]
+    return option.write_on("atc", values.encode_field_value(option.name, value))[1]
 
 
 def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:

@@ -195,19 +195,6 @@ def finish_code(config: Config, target: str, body: str, *findings: Finding) -> R
     return Rendered(add_render_header(config, target, body, files), files, findings=findings)
 
 
-def encode_field_value(name: str, value: Any) -> Any:
-    """Return the protobuf field value of an option: a structured value as its documented text.
-
-    For an option that names a file, a structured value stays a table, to be written to a file
-    first. An invalid value without a text also stays as it is.
-    """
-    structure = values.find_structure(name) if isinstance(value, (dict, list)) else None
-    if structure is None or structure.file:
-        return value
-    text = values.format_structured_value(structure, value)
-    return value if text is None else text
-
-
 def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     """Return file name and text for each option whose file content is in the preset.
 
@@ -249,7 +236,7 @@ def encode_fitting_value(config: Config, option: catalog.Option, value: Any, tar
 
     Raises NpuprofError if the value does not fit.
     """
-    stored = encode_field_value(option.name, value)
+    stored = values.encode_field_value(option.name, value)
     if not fits_proto_field(option, stored):
         raise NpuprofError(build_unfit_finding(config, option.name, target))
     return stored

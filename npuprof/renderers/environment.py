@@ -19,7 +19,6 @@ from npuprof.model import LONGEST_WORD, TYPE_CHECKING, Finding, NpuprofError, is
 from npuprof.renderers import (
     build_setting_finding,
     build_unfit_finding,
-    encode_field_value,
     place_sidecars,
 )
 from npuprof.renderers.trusting import reject_untrusted
@@ -86,7 +85,7 @@ def _add_option_variables(
     """Add the variables of options that [env] does not set, and notes on those that it does."""
     paths = place_sidecars(config, folder)
     for name, value in config.options.items():
-        encoded = paths.get(name) or encode_field_value(name, value)
+        encoded = paths.get(name) or values.encode_field_value(name, value)
         if isinstance(encoded, (dict, list)):
             raise NpuprofError(build_unfit_finding(config, name, "env"))
         text = format_variable_text(encoded)

@@ -10,7 +10,6 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.model import Record
-from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Process, Text, Values
 
 #: The results of comparing a text with the expected one.
@@ -57,7 +56,7 @@ class ExpectedSetting:
     def _write(self, value: Any) -> str | None:
         """Return the text of a value, or None, and set ``why``."""
         name = self.wire.name
-        encoded = encode_field_value(name, value)
+        encoded = values.encode_field_value(name, value)
         if isinstance(encoded, (dict, list)):
             self.why = (
                 "the preset has the content of a file, of which only the path is written down"
