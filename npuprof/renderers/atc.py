@@ -12,12 +12,13 @@ from npuprof.model import LONGEST_WORD, Finding, NpuprofError, TomlTable, build_
 from npuprof.renderers import (
     Rendered,
     Target,
-    build_not_carried_error,
     build_render_finding,
     build_setting_finding,
+    build_uncarried_finding,
     collect_sidecars,
     encode_fitting_value,
     finish_code,
+    reject_lost_options,
 )
 from npuprof.renderers.environment import build_unstartable_finding
 from npuprof.renderers.shell import quote_posix
@@ -125,16 +126,14 @@ def _collect_atc_flags(config: Config) -> tuple[TomlTable, dict[str, str]]:
             )
             continue
         flags[option.flag], keys[option.flag] = written, name
-    if lost:
-        raise build_not_carried_error(config, lost, "atc")
+    reject_lost_options(config, lost, "atc")
     for name, value in config.shared_sections["atc"].items():
         key = f"atc.{name}"
         is_known = catalog.find_flag(name) is not None
         if not is_known or isinstance(value, (dict, list)):
-            what = f"{key} cannot be carried by the target atc"
             why = "A flag takes one string or number." if is_known else "ATC knows no such flag."
             hint = "npuprof options lists them"
-            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, hint))
+            raise NpuprofError(build_uncarried_finding(config, key, "atc", why, hint))
         if name in flags and format_plain_value(flags[name]) != format_plain_value(value):
             raise NpuprofError(
                 _build_duplicate_flag_finding(config, name, flags[name], value, keys[name])

@@ -12,10 +12,10 @@ from npuprof.model import Finding
 from npuprof.renderers import (
     Rendered,
     Target,
-    build_not_carried_error,
     build_render_finding,
     collect_sidecars,
     encode_fitting_value,
+    reject_lost_options,
 )
 from npuprof.renderers.atc import encode_flag
 from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
@@ -49,8 +49,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
             continue
         engine_keys[name] = key
         levels[level][key] = text
-    if lost:
-        raise build_not_carried_error(config, lost, "ge")
+    reject_lost_options(config, lost, "ge")
     fields = {ENGINE_OPTIONS: drop_empty(levels)}
     findings = []
     for name, key in engine_keys.items():

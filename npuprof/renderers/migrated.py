@@ -11,7 +11,7 @@ from npuprof.renderers import (
     Rendered,
     Target,
     build_render_finding,
-    build_setting_finding,
+    build_uncarried_finding,
 )
 from npuprof.renderers.python_source import format_call, format_literal
 from npuprof.renderers.session import SESSION_LOOP, Shape, render_shape
@@ -186,10 +186,9 @@ def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
         argument = catalog.find_argument(name)
         if argument is None or not argument.run_config:
             key = f"estimator.{name}"
-            what = f"{key} cannot be carried by the target estimator-migrated"
             why = "tf.estimator.RunConfig has no such argument."
             hint = "the target estimator can carry it"
-            findings.append(build_setting_finding(config, "NP901", key, what, why, hint))
+            findings.append(build_uncarried_finding(config, key, "estimator-migrated", why, hint))
         arguments.append(f"{name}={format_literal(value)}")
     if findings:
         raise NpuprofError(findings)
