@@ -8,7 +8,14 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError, TomlTable, build_usage_error
+from npuprof.model import (
+    LONGEST_WORD,
+    Finding,
+    NpuprofError,
+    TomlTable,
+    build_usage_error,
+    raise_any,
+)
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -98,8 +105,7 @@ def _format_atc_arguments(config: Config) -> tuple[list[str], list[Finding]]:
             hint = "keep long values in a file"
             rejected.append(build_unstartable_finding(config, key, f"{key} {reason}", hint))
         arguments.append(f"--{flag}={_format_flag_value(value, key, files)}")
-    if rejected:
-        raise NpuprofError(rejected)
+    raise_any(rejected)
     return arguments, findings
 
 

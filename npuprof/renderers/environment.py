@@ -15,7 +15,7 @@ from npuprof.catalog.execution import (
 )
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, TYPE_CHECKING, Finding, NpuprofError, is_utf8
+from npuprof.model import LONGEST_WORD, TYPE_CHECKING, Finding, NpuprofError, is_utf8, raise_any
 from npuprof.renderers import (
     build_setting_finding,
     build_unfit_finding,
@@ -172,8 +172,7 @@ def _reject_active_options(config: Config, variables: Mapping[str, str]) -> None
                 hint = "write it without such characters, or pass --trust for this once"
                 problems.append(build_setting_finding(config, "NP930", name, what, "", hint))
                 break
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
 
 
 def _require_exportable(config: Config, variables: dict[str, str]) -> None:
@@ -184,8 +183,7 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
             what = f"{ascii(name)[1:-1]} {reason}"
             hint = "store long and binary values in a file and pass its path"
             problems.append(build_unstartable_finding(config, key, what, hint))
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
 
 
 def _explain_unfit_variable(name: str, text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from npuprof import catalog
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, raise_any
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -190,8 +190,7 @@ def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
             hint = "the target estimator can carry it"
             findings.append(build_uncarried_finding(config, key, "estimator-migrated", why, hint))
         arguments.append(f"{name}={format_literal(value)}")
-    if findings:
-        raise NpuprofError(findings)
+    raise_any(findings)
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
     head = "tf.estimator.RunConfig(" if inline else "config.replace("

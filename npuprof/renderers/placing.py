@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, raise_any
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import (
     compare_rendered,
@@ -67,8 +67,7 @@ def write_all_rendered(placed: Sequence[Placed]) -> list[str]:
                     planned += _plan_files(entry.code, entry.below, entry.rendered, entry.force)
                 except NpuprofError as error:
                     findings = [*error.findings, *findings]
-            if findings:
-                raise NpuprofError(findings)
+            raise_any(findings)
             writing.write_planned_files(planned)
     # also after Ctrl-C, new folders must not stay behind empty
     except BaseException:
@@ -102,8 +101,7 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
         os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force
     )
     findings += sidecar_findings
-    if findings:
-        raise NpuprofError(findings)
+    raise_any(findings)
     return [*sidecars, PlannedWrite(code, rendered.text.encode(), existing, below)]
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error, raise_any
 from npuprof.report.output import print_note
 from npuprof.report.text import count_rest
 from npuprof.runs import imported, ranks, run_records
@@ -69,8 +69,8 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     read, damaged = run_records.read_folder(path)
     if unread is not None:
         unread += damaged
-    elif damaged:
-        raise NpuprofError(damaged)
+    else:
+        raise_any(damaged)
     started = {
         record_path: fields
         for record_path, fields in read.items()
