@@ -36,7 +36,14 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import TYPE_CHECKING, Fix, TomlTable, did_you_mean, find_nearest_names
+from npuprof.model import (
+    TYPE_CHECKING,
+    Fix,
+    TomlTable,
+    did_you_mean,
+    find_nearest_names,
+    is_variable_name,
+)
 from npuprof.system import list_items
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ def find_variable_faults(
 
 def find_name_faults(name: str) -> list[Fault]:
     """Return the fault of a name that no shell can set, such as one with a hyphen."""
-    if name.isascii() and name.isidentifier():
+    if is_variable_name(name):
         return []
     what = f"{name!r} cannot be the name of an environment variable"
     meant = name.replace("-", "_")

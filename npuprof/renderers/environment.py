@@ -15,7 +15,15 @@ from npuprof.catalog.execution import (
 )
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, TYPE_CHECKING, Finding, NpuprofError, is_utf8, raise_any
+from npuprof.model import (
+    LONGEST_WORD,
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    is_utf8,
+    is_variable_name,
+    raise_any,
+)
 from npuprof.renderers import (
     build_setting_finding,
     build_unfit_finding,
@@ -120,7 +128,7 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
         if section != "env" or key in config.settings or is_own_variable(name):
             continue
         # a shell gets names without quotes
-        if not (name.isascii() and name.isidentifier()):
+        if not is_variable_name(name):
             continue
         if trusting or key in typed or not _needs_trust_to_unset(name):
             removed.append(name)
@@ -187,7 +195,7 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
 
 
 def _explain_unfit_variable(name: str, text: str) -> str:
-    if not (name.isascii() and name.isidentifier()):
+    if not is_variable_name(name):
         return "is not a variable name: use letters, digits and '_'"
     if "\0" in text or not is_utf8(text):
         return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"

@@ -23,7 +23,16 @@ from npuprof.catalog.execution import (
 from npuprof.checks.sharing import build_own_variable_fault, list_lost_protections
 from npuprof.document import keys
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Path, Record, Step
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Origin,
+    Path,
+    Record,
+    Step,
+    is_variable_name,
+)
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
@@ -73,7 +82,7 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
 
     No value is an ``unset``.
     """
-    if not (name.isascii() and name.isidentifier()):
+    if not is_variable_name(name):
         return None
     if value is None:
         executes = find_weakening(name)
