@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Path, Record
-from npuprof.system import is_list_of
+from npuprof.system import count_common, is_list_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -136,8 +136,8 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     aligned = True
     if _are_long(old_form, new_form):
         # Equal ends need no alignment; what is between them may be short enough for it.
-        start = _count_common(old_form, new_form)
-        end = _count_common(old_form[start:][::-1], new_form[start:][::-1])
+        start = count_common(old_form, new_form)
+        end = count_common(old_form[start:][::-1], new_form[start:][::-1])
         old_form = old_form[start : len(old_form) - end]
         new_form = new_form[start : len(new_form) - end]
         aligned = not _are_long(old_form, new_form)
@@ -262,14 +262,6 @@ def _count_leaves(form: Form) -> int:
 def _are_long(before: list[Form], after: list[Form]) -> bool:
     """Return whether one of two lists has too many leaves for DeepDiff's alignment."""
     return max(_count_leaves(before), _count_leaves(after)) > _LONG
-
-
-def _count_common(left: list[Form], right: list[Form]) -> int:
-    """Return the length of the common prefix of two lists."""
-    for index, (was, now) in enumerate(zip(left, right, strict=False)):
-        if was != now:
-            return index
-    return min(len(left), len(right))
 
 
 def _find_levels(
