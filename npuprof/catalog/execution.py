@@ -15,7 +15,7 @@ from npuprof.catalog import (
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import load_form
 from npuprof.model import TYPE_CHECKING, has_only_digits, is_variable_name
-from npuprof.system import group_pairs, lazy_pattern
+from npuprof.system import group_pairs, lazy_pattern, list_items
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -101,7 +101,7 @@ def find_setting_effects(section: str, name: str, value: Any) -> Iterator[tuple[
     if record is not None and value == record.default:
         return
     if isinstance(value, (dict, list)):
-        for part, item in value.items() if isinstance(value, dict) else enumerate(value):
+        for part, item in list_items(value):
             below = f"{name}.{part}" if isinstance(part, str) else name
             for path, leaf, effect in find_setting_effects(section, below, item):
                 yield (part, *path), leaf, effect
