@@ -59,6 +59,13 @@ class _Elements(dict[str, "Any"]):
     """An unordered list as a table of its elements by text; never equal in type to a table."""
 
 
+def find_kind(before: Any, after: Any) -> str:
+    """Return the kind of a change between two values, None if unset."""
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
+
+
 def compare_pairs(
     pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()
 ) -> Iterator[tuple[Path, Difference]]:
@@ -73,13 +80,9 @@ def compare_pairs(
     for path, (was, now) in pairs.items():
         if differences.get(path):
             yield from ((path, difference) for difference in differences[path])
-        elif was is None:
-            yield path, Difference("added", (), was, now)
-        elif now is None:
-            yield path, Difference("removed", (), was, now)
         else:
             # Nothing differs inside two tables if only the order of their keys does.
-            yield path, Difference("changed", (), was, now)
+            yield path, Difference(find_kind(was, now), (), was, now)
 
 
 def _has_members(pair: tuple[Any, Any], unordered: bool) -> bool:
@@ -173,16 +176,12 @@ def _compare_plain_tables(
     was, now = (before, after) if is_list else pair
     differences = []
     for name in {**before, **after}:
-        if name not in before:
-            kind = "added"
-        elif name not in after:
-            kind = "removed"
-        elif before[name] != after[name]:
-            kind = "changed"
-        else:
-            continue
-        tail = () if is_list else (name,)
-        differences.append(_build_difference(kind, tail, was.get(name), now.get(name), is_list))
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            tail = () if is_list else (name,)
+            differences.append(
+                _build_difference(find_kind(old, new), tail, was.get(name), now.get(name), is_list)
+            )
     return differences
 
 
