@@ -90,8 +90,7 @@ def _count_left_out(shown: Sequence[_Piece], others: Sequence[_Piece], command: 
 
 def format_change_table(changes: Sequence[Change], page: Page) -> str:
     """Return changes as a table: sign, change, risk, cause."""
-    table, _ = _format_table(changes, page, None)
-    return table
+    return _format_table(changes, page, None)[0]
 
 
 def _format_table(

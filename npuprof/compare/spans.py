@@ -120,10 +120,9 @@ _SHARED = 40
 
 def format_short_sentence(change: Change) -> str:
     """Return a change as a sentence; long values are cut around their first difference."""
-    sides = {"added": [change.after], "removed": [change.before]}.get(
-        change.kind, [change.before, change.after]
-    )
-    texts = [keys.format_toml_value(side) for side in sides]
+    texts = [
+        keys.format_toml_value(side) for side in (change.before, change.after) if side is not None
+    ]
     if all(len(text) <= VALUE_LIMIT for text in texts):
         return format_change_sentence(change)
     start = _find_first_difference(texts) - _SHARED
