@@ -249,10 +249,12 @@ def check_lost_protections(view: View) -> Iterator[Finding]:
 
 def list_locked_keys(config: Config) -> list[str]:
     """Return the settings that some profile locks."""
-    written = [
-        name for profile in config.lineage if "locked" in profile.table for name in profile.locked
+    return [
+        keys.split_key(name)[0]
+        for profile in config.lineage
+        if "locked" in profile.table
+        for name in profile.locked
     ]
-    return [(keys.parse_key(name) or (name, ()))[0] for name in written]
 
 
 class _Lock(Record):
@@ -267,7 +269,7 @@ def _list_locks(profile: Profile, about: KeyFilter) -> list[_Lock]:
     """Return the entries of a profile's ``locked`` about selected settings."""
     locks = []
     for index, written in enumerate(profile.locked):
-        key, tail = keys.parse_key(written) or (written, ())
+        key, tail = keys.split_key(written)
         if about((key,)):
             locks.append(_Lock(index, key, tail))
     return locks
