@@ -59,17 +59,8 @@ _NO = frozenset(
         "not",
     )
 )
-#: Names of number types in other programs, with their short names.
-_TYPES = {
-    "bfloat": "bf",
-    "bf": "bf",
-    "float": "fp",
-    "fp": "fp",
-    "hifloat": "hif",
-    "hif": "hif",
-    "hf": "hif",
-    "int": "int",
-}
+#: Other names of number types, with their short names.
+_TYPES = {"bfloat": "bf", "float": "fp", "hifloat": "hif", "hf": "hif"}
 _NUMBER_TYPE = lazy_pattern(
     r"(?<![a-z])(?P<type>bfloat|bf|float|fp|hifloat|hif|hf|int)(?P<bits>64|32|16|8|4)(?![0-9])"
 )
@@ -250,7 +241,7 @@ def _split_value(text: str) -> set[str]:
     Number types have their short names.
     """
     plain = _NUMBER_TYPE.sub(
-        lambda match: f" {_TYPES[match['type']]}{match['bits']} ", text.lower()
+        lambda match: f" {_TYPES.get(match['type'], match['type'])}{match['bits']} ", text.lower()
     )
     return set(re.split(r"[^a-z0-9]", plain))
 

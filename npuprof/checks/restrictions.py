@@ -240,13 +240,13 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         )
     if flag.kind == "chip" and isinstance(value, str):
         yield from find_chip_faults(option.name, value)
-    if option.kind.startswith("path") and isinstance(value, str) and value:
-        known = find_path_faults(option.name, value, option.path_characters)
-        yield from (
-            fault
-            for fault in find_path_faults(option.name, value, flag.path_characters)
-            if not known
-        )
+    if (
+        option.kind.startswith("path")
+        and isinstance(value, str)
+        and value
+        and not find_path_faults(option.name, value, option.path_characters)
+    ):
+        yield from find_path_faults(option.name, value, flag.path_characters)
 
 
 def list_option_leaves(option: Option, value: Any) -> list[tuple[Path, Any]]:

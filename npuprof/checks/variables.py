@@ -373,9 +373,9 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | TomlTable) -> li
 def _find_launcher_faults(
     name: str, value: TomlTable, variable: catalog.Variable | None
 ) -> list[Fault]:
+    """Return the fault of a table in place of a text, ``{ launcher = "rank" }``."""
     from npuprof.catalog.launchers import FACTS, NUMBERS
 
-    """Return the fault of a table in place of a text, ``{ launcher = "rank" }``."""
     if set(value) != {"launcher"}:
         expected = variable.launcher if variable is not None else "rank"
         hint = _describe_expected_text(variable)

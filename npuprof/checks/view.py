@@ -227,9 +227,8 @@ def narrow_scope(scope: Scope, family: str) -> Scope:
     """Return a scope reduced to the family of the conversion's chip."""
     from npuprof.catalog import products
 
-    if products.load_products()[family].get("untabled"):
-        return scope
-    if scope.families and family not in scope.families:
+    is_outside = scope.families and family not in scope.families
+    if is_outside or products.load_products()[family].get("untabled"):
         return scope
     return scope._replace(families=(family,))
 
