@@ -455,10 +455,9 @@ class Config(Mapping[str, "Any"]):
 
     def ordered_settings(self) -> TomlTable:
         """Return all settings by full key, in the catalogue's order, section by section."""
-        sections = self.shared_sections.items()
         return {
             keys.format_full_key(section, name): value
-            for section, named in sections
+            for section, named in self.shared_sections.items()
             for name, value in named.items()
         }
 
@@ -520,8 +519,7 @@ class Config(Mapping[str, "Any"]):
         for event in reversed(self.history(full)):
             if event.step.op == "unset":
                 continue
-            present, _ = values.find_value(full, event.step.value, tail)
-            if present:
+            if values.find_value(full, event.step.value, tail)[0]:
                 origins.append(_find_inner_origin(event, full, tail))
         return origins
 
@@ -530,10 +528,7 @@ class Config(Mapping[str, "Any"]):
         return self._trace_key(key)[0]
 
     def __repr__(self) -> str:
-        return (
-            f"Config({self.name!r}, {len(self.settings)} "
-            f"setting{'s' if len(self.settings) != 1 else ''})"
-        )
+        return f"Config({self.name!r}, {format_count(len(self), 'setting')})"
 
 
 def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
