@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof import catalog
 from npuprof.checks.view import Fault
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_short_value, is_no_number
 from npuprof.model import TYPE_CHECKING, Fix, find_nearest_names
 from npuprof.system import lazy_pattern
 
@@ -213,7 +213,7 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
         if isinstance(value, bool):  # true is not a number of seconds
             return UNKNOWN if unit else int(value)
         number = read_number(value, unit)
-        if number is None or number != number or number in (float("inf"), -float("inf")):
+        if number is None or is_no_number(number):
             return UNKNOWN
         if kind == "float" or isinstance(number, int):
             return number
