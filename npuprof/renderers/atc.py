@@ -160,8 +160,9 @@ def encode_flag(
     if carried and option.structure == "shapes":
         # a scalar, whose shape is written name:0 elsewhere, has no sizes in a flag
         parts = written.split(";")
-        parts = [part.removesuffix("0") if part.endswith(":0") else part for part in parts]
-        written = ";".join(parts)
+        written = ";".join(
+            [part.removesuffix("0") if part.endswith(":0") else part for part in parts]
+        )
     return carried, written
 
 

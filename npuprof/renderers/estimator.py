@@ -263,10 +263,9 @@ def _check_session_options(config: Config, session_options: list[str]) -> Iterat
 @cache
 def _list_special_options() -> tuple[catalog.Option, ...]:
     """Return the options with a default of NPUEstimator, and those that need another argument."""
-    options = catalog.list_records(catalog.Option)
     return tuple(
         option
-        for option in options
+        for option in catalog.list_records(catalog.Option)
         if option.estimator_default is not None or option.needs_argument
     )
 

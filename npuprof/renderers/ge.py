@@ -72,8 +72,7 @@ def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> s
     """
     sidecars = collect_sidecars(config)
     if option.name in sidecars:
-        file, _ = sidecars[option.name]
-        return file
+        return sidecars[option.name][0]
     if "atc" in option.spelling:
         carried, written = encode_flag(config, option, value, "ge")
         return format_plain_value(written) if carried else None

@@ -142,9 +142,13 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     later = []
     for name in config.shared_sections["options"]:
         option = catalog.find_option(name)
-        if option is None or option.field is None:
-            early.append(name)  # reported, not skipped
-        elif option.repeated_at_start or option.level == "init":
+        # the first two are reported, not skipped
+        if (
+            option is None
+            or option.field is None
+            or option.repeated_at_start
+            or option.level == "init"
+        ):
             early.append(name)
         else:
             later.append(name)
@@ -160,11 +164,11 @@ def _render_session_shape(
 
 def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
     """Yield the finding for options that init_resource or initialize_system needs too."""
-    initial = []
-    for name in config.shared_sections["options"]:
-        option = catalog.find_option(name)
-        if option is not None and option.level == "init":
-            initial.append(name)
+    initial = [
+        name
+        for name in config.shared_sections["options"]
+        if (option := catalog.find_option(name)) and option.level == "init"
+    ]
     if initial and target not in ("initialize-system", "init-resource"):
         what = (
             f"{', '.join(initial)} must also be in the session of init_resource or "

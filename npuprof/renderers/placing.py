@@ -120,9 +120,11 @@ def plan_sidecars(
         writing.find_target(path, folder or ".")
         existing = writing.read_known_file(path)
         existing_text = (existing or b"").decode(errors="replace")
-        is_new_or_equal = existing in (None, text.encode())
-        is_ours = is_new_or_equal or is_listed_sidecar(name, existing_text, listed)
-        is_ours = is_ours or judge_found_text(existing_text).current
+        is_ours = (
+            existing in (None, text.encode())
+            or is_listed_sidecar(name, existing_text, listed)
+            or judge_found_text(existing_text).current
+        )
         if not is_ours and not force:
             why = (
                 "The code that is there does not list it as it is: somebody wrote or edited it, "

@@ -136,9 +136,7 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     needs: list[tuple[Need, Author]] = []
     for need in candidates:
         profile = _find_setting_profile(config, need)
-        if profile is None or is_personal(profile):
-            continue
-        if profile.home and profile.home.is_shipped:
+        if profile is None or is_personal(profile) or (profile.home and profile.home.is_shipped):
             continue
         if profile.document.text:
             with suppress(NpuprofError):  # an invalid npuprof.toml declares nothing
