@@ -259,9 +259,8 @@ def _find_fault(fields: Fields) -> str:
         fault = f"its schema is {schema!r}" if schema is not None else "it has no schema"
         newer = isinstance(schema, str) and schema.startswith(SCHEMA_BEGINNING)
         return f"{fault}, and this npuprof reads {SCHEMA}" if newer else fault
-    if not isinstance(fields.get("preset"), dict) or not isinstance(
-        fields["preset"].get("name"), str
-    ):
+    preset = fields.get("preset")
+    if not isinstance(preset, dict) or not isinstance(preset.get("name"), str):
         return "it does not say which preset"
     if not isinstance(fields.get("settings"), list):
         return "its settings are not a list"
