@@ -73,8 +73,7 @@ def find_profiling_faults(value: Any) -> list[ValueFault]:
             f"op_trace together with {' and '.join(others)}: "
             "single operators are traced by themselves"
         )
-        hint = "switch op_trace off, or all of the others"
-        faults.append(ValueFault(("op_trace",), what, hint))
+        faults.append(ValueFault(("op_trace",), what, "switch op_trace off, or all of the others"))
     return faults
 
 

@@ -249,8 +249,7 @@ def _find_pair_faults(
             needed = catalog.find_record(*catalog.find_record_place(partner_key, tail))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
             what = f"{key} has no effect without {partner}"
-            hint = f"write {partner}{written}, or unset {key}"
-            yield partner, Fault("NP214", what, hint=hint)
+            yield partner, Fault("NP214", what, hint=f"write {partner}{written}, or unset {key}")
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:

@@ -299,8 +299,7 @@ def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
             now = values.find_value(key, final.get(key), tail)
             if _is_same_setting(key, tail, before, now):
                 continue
-            own = _find_own_value(view, profile, key, tail)
-            if _is_same_setting(key, tail, own, now):
+            if _is_same_setting(key, tail, _find_own_value(view, profile, key, tail), now):
                 continue
             changed_by = view.resolver.find_last_origin(lineage, position + 1, view.scenario, key)
             yield view.build_finding(_build_lock_fault(profile, lock), key, changed_by)

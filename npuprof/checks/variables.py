@@ -158,8 +158,7 @@ def _find_switch_faults(
 
     A warning if the intent is unclear.
     """
-    truth = read_truth(text) if text else False
-    intended = {True: "on", False: "off", None: ""}[truth]
+    intended = {True: "on", False: "off", None: ""}[read_truth(text) if text else False]
     state = reading.read_switch(text)
     if state == intended or text in variable.choices:
         return []
@@ -325,8 +324,7 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         guess = guess_plain_value(text, variable.kind, variable.unit)
         guess = verify_guess(guess, lambda guess: _find_number_faults(name, str(guess), variable))
         hint, fix = suggest_value(name, guess, _describe_expected_text(variable), text)
-        expected = _NUMBER_KINDS[variable.kind]
-        what = f"env.{name} takes {expected}, not {format_short_value(text)}"
+        what = f"env.{name} takes {_NUMBER_KINDS[variable.kind]}, not {format_short_value(text)}"
         return [Fault("NP202", what, hint=hint, fix=fix)]
     if faults := find_range_faults(f"env.{name} = {text}", number, variable):
         return faults

@@ -57,8 +57,7 @@ def format_listed_span(text: str) -> str:
 
 def join_fitting(texts: Sequence[str], room: int) -> str:
     """Return as many texts as fit in ``room`` characters as a list; the rest is counted."""
-    ends = accumulate(len(text) + 2 for text in texts)
-    fitting = sum(end <= room for end in ends)
+    fitting = sum(end <= room for end in accumulate(len(text) + 2 for text in texts))
     if fitting == len(texts):
         return ", ".join(texts)
     if not fitting:

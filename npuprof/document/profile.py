@@ -420,8 +420,7 @@ class _Reader:
             if isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
                 example = keys.format_toml_value(str(meant))
         what = f"{name!r} must be {key.kind}"
-        hint = f"write {name} = {example}"
-        self.add_problem("NP007", what, ("profile", name), hint, fix)
+        self.add_problem("NP007", what, ("profile", name), f"write {name} = {example}", fix)
 
     def parse_key(self, name: str, path: Path) -> tuple[str, tuple[str, ...]] | None:
         """Return a key with its tail, None if it is not one; that is added to the problems."""

@@ -383,8 +383,7 @@ class Classes:
 
         The class is recognised by its attributes, not by its name.
         """
-        known = attribute_values.list_attribute_paths()
-        plain = {path for path in known if "." not in path}
+        plain = {path for path in attribute_values.list_attribute_paths() if "." not in path}
 
         def count_known(class_name: str) -> int:
             return len(plain & self._attributes[class_name].keys())

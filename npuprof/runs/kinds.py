@@ -155,8 +155,7 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
             f"cannot read {'standard input' if path == '-' else path}: "
             f"{describe_os_error(error, path)}"
         )
-        hint = "give a preset, a log or a record to it"
-        raise build_error("NP003", what, "", hint) from None
+        raise build_error("NP003", what, "", "give a preset, a log or a record to it") from None
     if head.lstrip()[:1] == b"{":
         return _RECORD_KIND
     return _EVIDENCE_KIND if path != "-" or is_log(head) else None
