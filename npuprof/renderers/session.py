@@ -85,8 +85,7 @@ def format_parameter_map(
         if option is None or option.field is None:
             lost[name] = ""
         elif name in sidecars:
-            file, _ = sidecars[name]
-            path = f"os.path.join({SCRIPT_FOLDER}, {format_literal(file)})"
+            path = f"os.path.join({SCRIPT_FOLDER}, {format_literal(sidecars[name][0])})"
             lines.append(_format_parameter(option, path, indent))
         else:
             value = options[name]

@@ -54,7 +54,7 @@ def _quote_fish(text: str) -> str:
 
 def _quote_tcsh(text: str) -> str:
     # tcsh replaces "!" in single quotes, too
-    return "'" + text.replace("'", "'\\''").replace("!", "\\!") + "'"
+    return quote_posix(text).replace("!", "\\!")
 
 
 def _explain_tcsh_refusal(text: str) -> str:
