@@ -105,12 +105,14 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
     assert option is not None
     states = option.surface_states.get(surface, option.states)
     first = targets.find_first_release(surface)
-    late = []
-    for release in list_surface_releases(scope, surface):
-        index = releases.release_index(release)
+    late = [
+        release
+        for release in list_surface_releases(scope, surface)
         # Releases without the surface do not concern the preset.
-        if index >= first and states[index] == "." and option.states[index] != ".":
-            late.append(release)
+        if (index := releases.release_index(release)) >= first
+        and states[index] == "."
+        and option.states[index] != "."
+    ]
     if not late:
         return None
     span = releases.describe_span(late)

@@ -267,12 +267,8 @@ class _Lock(Record):
 
 def _list_locks(profile: Profile, about: KeyFilter) -> list[_Lock]:
     """Return the entries of a profile's ``locked`` about selected settings."""
-    locks = []
-    for index, written in enumerate(profile.locked):
-        key, tail = keys.split_key(written)
-        if about((key,)):
-            locks.append(_Lock(index, key, tail))
-    return locks
+    locks = (_Lock(index, *keys.split_key(written)) for index, written in enumerate(profile.locked))
+    return [lock for lock in locks if about((lock.key,))]
 
 
 def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:

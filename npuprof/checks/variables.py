@@ -352,20 +352,18 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | TomlTable) -> li
     from npuprof.catalog.key_value_pairs import find_pair_faults
 
     nested = {key for key, item in list_items(value) if isinstance(item, (dict, list))}
-    faults = []
-    for fault in find_pair_faults(variable, value):
-        is_error = variable.unknown == "fails" or not nested.isdisjoint(fault.path)
-        faults.append(
-            Fault(
-                "NP203",
-                f"env.{variable.name}: {fault.what}",
-                fault.why,
-                fault.hint,
-                fault.path,
-                severity="error" if is_error else "warning",
-            )
+    rejects = variable.unknown == "fails"
+    return [
+        Fault(
+            "NP203",
+            f"env.{variable.name}: {fault.what}",
+            fault.why,
+            fault.hint,
+            fault.path,
+            severity="error" if rejects or not nested.isdisjoint(fault.path) else "warning",
         )
-    return faults
+        for fault in find_pair_faults(variable, value)
+    ]
 
 
 def _find_launcher_faults(

@@ -515,13 +515,11 @@ class Config(Mapping[str, "Any"]):
         is_known = full in self.settings or self.history(full) or catalog.find_key_record(full)
         if not is_known and suggest_config_key(self, full):
             raise MissingSettingError(key, self)
-        origins = []
-        for event in reversed(self.history(full)):
-            if event.step.op == "unset":
-                continue
-            if values.find_value(full, event.step.value, tail)[0]:
-                origins.append(_find_inner_origin(event, full, tail))
-        return origins
+        return [
+            _find_inner_origin(event, full, tail)
+            for event in reversed(self.history(full))
+            if event.step.op != "unset" and values.find_value(full, event.step.value, tail)[0]
+        ]
 
     def traced_value(self, key: str) -> Any:
         """Return the effective value with every leaf as ``values.Leaf``, which has its origin."""

@@ -47,11 +47,12 @@ class ExpectedSetting:
         if self.tf2:
             return {wire.tf2["unset"]} if "unset" in wire.tf2 else set()
         texts = {wire.unset} if wire.unset is not None else set()
-        for stage in STAGES:
-            for key, text in wire.keys(stage).items():
-                if text != NO_KEY and key not in wire.key_forms:
-                    texts.add(text)
-        return texts
+        return texts | {
+            text
+            for stage in STAGES
+            for key, text in wire.keys(stage).items()
+            if text != NO_KEY and key not in wire.key_forms
+        }
 
     def _write(self, value: Any) -> str | None:
         """Return the text of a value, or None, and set ``why``."""
