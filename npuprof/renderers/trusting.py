@@ -32,6 +32,7 @@ from npuprof.model import (
     Record,
     Step,
     is_variable_name,
+    raise_any,
 )
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
@@ -215,8 +216,6 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
             need.name, need.text, need.executes, need.signature
         )
     ]
-    if not missing:
-        return
     missing.sort(key=lambda pair: pair[1].shown)
     needs_by_author = group_pairs((author, need) for need, author in missing)
     findings = []
@@ -224,7 +223,7 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
         # the last finding of each store has the command that allows all of them
         together = needs_by_author[author] if need is needs_by_author[author][-1] else []
         findings.append(_build_finding(need, author, together, config.resolver.in_python))
-    raise NpuprofError(findings)
+    raise_any(findings)
 
 
 def _build_own_finding(config: Config, key: str) -> Finding:
