@@ -126,8 +126,9 @@ def read_adapter(path: str | None) -> Adapter:
     Raises NpuprofError (NP963) if there is none.
     """
     sources = [open_source(path)] if path is not None else list(find_installed())
-    adapters = [_read_source(source) for source in sources]
-    adapters = [adapter for adapter in adapters if adapter.packages or adapter.libraries]
+    adapters = [
+        adapter for adapter in map(_read_source, sources) if adapter.packages or adapter.libraries
+    ]
     if not adapters:
         raise NpuprofError(_build_missing_finding(path))
     return _join(adapters)

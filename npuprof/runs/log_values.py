@@ -101,10 +101,7 @@ class ExpectedSetting:
         # the real path of a folder differs if the expected one contains a link
         if form == "folder" and text and text not in self.unset:
             return UNSURE
-        is_complete = not is_open and (
-            is_unbroken or self.is_unset(key, shown.text) or self._is_choice(text)
-        )
-        if is_complete:
+        if not is_open and (is_unbroken or self.is_unset(key, shown.text) or self._is_choice(text)):
             return OTHER
         start = shown.text[: hole.start()] if hole is not None else shown.text
         all_spellings = [*spellings, *(name for name, flag in flags.items() if flag in spellings)]

@@ -24,7 +24,17 @@ from npuprof.document import (
     parse_toml_value,
 )
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import SECTIONS, Fields, Finding, NpuprofError, Path, Place, Record, build_error
+from npuprof.model import (
+    SECTIONS,
+    Fields,
+    Finding,
+    NpuprofError,
+    Path,
+    Place,
+    Record,
+    build_error,
+    raise_any,
+)
 from npuprof.report.output import print_note
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
@@ -156,8 +166,8 @@ def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
             read[path] = read_record(path)
         except NpuprofError as error:
             unread += error.findings
-    if unread and not read:
-        raise NpuprofError(unread)
+    if not read:
+        raise_any(unread)
     return read, unread
 
 
