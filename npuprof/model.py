@@ -100,6 +100,11 @@ def has_only_digits(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def is_variable_name(text: str) -> bool:
+    """Return whether any shell takes a text as the name of a variable."""
+    return text.isascii() and text.isidentifier()
+
+
 @dataclass_transform(frozen_default=True)
 class Record:
     """A value with named fields, set by position or by name; class attributes are the defaults.

@@ -14,8 +14,8 @@ from npuprof.catalog import (
 )
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import load_form
-from npuprof.model import TYPE_CHECKING, has_only_digits
-from npuprof.system import group_pairs, lazy_pattern
+from npuprof.model import TYPE_CHECKING, has_only_digits, is_variable_name
+from npuprof.system import group_pairs, lazy_pattern, list_items
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -101,7 +101,7 @@ def find_setting_effects(section: str, name: str, value: Any) -> Iterator[tuple[
     if record is not None and value == record.default:
         return
     if isinstance(value, (dict, list)):
-        for part, item in value.items() if isinstance(value, dict) else enumerate(value):
+        for part, item in list_items(value):
             below = f"{name}.{part}" if isinstance(part, str) else name
             for path, leaf, effect in find_setting_effects(section, below, item):
                 yield (part, *path), leaf, effect
@@ -206,12 +206,7 @@ def _has_plain_pairs(record: Variable, text: str) -> bool:
 
 def is_unknown_variable(name: str) -> bool:
     """Return whether a valid variable name is neither npuprof's own nor in the catalogue."""
-    return (
-        name.isascii()
-        and name.isidentifier()
-        and not is_own_variable(name)
-        and not is_known_variable(name)
-    )
+    return is_variable_name(name) and not is_own_variable(name) and not is_known_variable(name)
 
 
 @cache
@@ -245,7 +240,7 @@ def list_misspelt_names() -> dict[str, str]:
 
 def find_declaration_fault(name: str) -> str:
     """Return why a team cannot declare a variable of this name, an empty string if it can."""
-    if not (name.isascii() and name.isidentifier()):
+    if not is_variable_name(name):
         return "no shell can set it"
     if is_own_variable(name):
         return "it is a variable of npuprof itself"

@@ -114,10 +114,10 @@ def list_rank_variables() -> tuple[tuple[str, ...], ...]:
 
     Each with the variables that must be set too.
     """
-    groups = []
-    for launcher in _LAUNCHERS:
-        (variable,) = launcher.facts["rank"]
-        groups.append(tuple(dict.fromkeys((variable, *launcher.identified_by))))
+    groups = [
+        tuple(dict.fromkeys((*launcher.facts["rank"], *launcher.identified_by)))
+        for launcher in _LAUNCHERS
+    ]
     groups += [(variable,) for variable in FACTS["rank"]]
     return tuple(dict.fromkeys(groups))
 

@@ -107,11 +107,14 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
 
 def _list_families_of_chips(beginning: str) -> list[str]:
     """Return the families with chips whose names start with a prefix."""
-    heads = {
-        name: [_find_head(chip) for chip in record["chips"] if _find_head(chip) != chip]
-        for name, record in load_products().items()
-    }
-    return [name for name in heads if any(head.startswith(beginning) for head in heads[name])]
+    return [
+        family
+        for family, record in load_products().items()
+        if any(
+            _find_head(chip) != chip and _find_head(chip).startswith(beginning)
+            for chip in record["chips"]
+        )
+    ]
 
 
 @cache

@@ -58,11 +58,11 @@ def find_profiling_faults(value: Any) -> list[ValueFault]:
     """Return the faults of known members, and of their combinations."""
     if not isinstance(value, dict):
         return []
-    faults = []
-    for name, item in value.items():
-        fault = _find_member_fault(name, item) if name in _MEMBERS else None
-        if fault:
-            faults.append(fault)
+    faults = [
+        fault
+        for name, item in value.items()
+        if name in _MEMBERS and (fault := _find_member_fault(name, item))
+    ]
     others = [
         name
         for name in ("training_trace", "task_trace", "task_time")
@@ -73,8 +73,7 @@ def find_profiling_faults(value: Any) -> list[ValueFault]:
             f"op_trace together with {' and '.join(others)}: "
             "single operators are traced by themselves"
         )
-        hint = "switch op_trace off, or all of the others"
-        faults.append(ValueFault(("op_trace",), what, hint))
+        faults.append(ValueFault(("op_trace",), what, "switch op_trace off, or all of the others"))
     return faults
 
 
@@ -98,8 +97,7 @@ def _find_member_fault(name: str, item: Any) -> ValueFault | None:
             return None
         return ValueFault((name,), f"{item!r} is no text", "write a text")
     if isinstance(accepted[0], int):
-        low = int(accepted[0])
-        high = int(accepted[1])
+        low, high = map(int, accepted)
         is_digits = isinstance(item, str) and re.fullmatch(r"[0-9]{1,9}", item, re.ASCII)
         number = int(item) if is_digits else item
         if type(number) is int and low <= number <= high:

@@ -169,11 +169,8 @@ class Option(Entry):
 
     def is_always(self, surface: str, value: Any) -> bool:
         """Return whether a surface always has this value."""
-        return (
-            surface in self.always
-            and type(value) is type(self.always[surface])
-            and value == self.always[surface]
-        )
+        fixed = self.always.get(surface)
+        return type(value) is type(fixed) and value == fixed
 
 
 class Variable(Entry):

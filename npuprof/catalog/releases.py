@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import groupby, takewhile
+from itertools import groupby
 from operator import itemgetter
 
 from npuprof.catalog import find_key_record, load_built_part, load_sections
@@ -24,7 +24,7 @@ from npuprof.catalog.records import (
     parse_release_version,
 )
 from npuprof.model import TYPE_CHECKING
-from npuprof.system import group_pairs
+from npuprof.system import count_common, group_pairs
 
 if TYPE_CHECKING:
     from typing import Any
@@ -277,12 +277,6 @@ def describe_set(letters: str, axis: str, *, unknown: bool = False) -> str:
     return ", ".join(parts) or "none"
 
 
-def _count_common(name: str, other: str) -> int:
-    """Return the length of the common beginning of two names."""
-    pairs = zip(name, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
 def is_past(record: Entry | None) -> bool:
     """Return whether the newest known release warns of a setting, or no longer reads it."""
     signs = {"states": ".", "deprecated": "Y", "no_effect": "Y"}
@@ -304,7 +298,7 @@ def find_name_axis(key: str) -> str:
     if name == "env" and find_key_record(key) is None:
         known = load_sections()["env"].names
         plain = key.removeprefix("env.")
-        key = f"env.{max(known, key=lambda other: _count_common(other, plain))}"
+        key = f"env.{max(known, key=lambda other: count_common(other, plain))}"
     if record := find_key_record(key):
         return find_axis(name, record)
     section = load_sections().get(name)

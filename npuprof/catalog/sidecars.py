@@ -326,8 +326,7 @@ def _find_debug_faults(value: Any) -> list[ValueFault]:
     if not isinstance(value, dict):
         return faults
     if not value.get("op_debug_config"):
-        hint = 'write { op_debug_config = ["oom"] }'
-        faults.append(ValueFault((), "no op_debug_config", hint))
+        faults.append(ValueFault((), "no op_debug_config", 'write { op_debug_config = ["oom"] }'))
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str) and ("," in entry or entry != entry.strip()):

@@ -25,7 +25,7 @@ from npuprof.catalog.shapes import (
     tuple_schema,
 )
 from npuprof.document.keys import is_no_number
-from npuprof.model import TYPE_CHECKING, Path, TomlTable, has_only_digits
+from npuprof.model import TYPE_CHECKING, Path, TomlTable, has_only_digits, is_variable_name
 from npuprof.system import list_items
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _parse_counts(text: str) -> Any:
     counts = {}
     for part in text.split(","):
         name, _, count = part.partition(":")
-        if not name.isascii() or not name.isidentifier() or name in counts or not _is_count(count):
+        if not is_variable_name(name) or name in counts or not _is_count(count):
             return None
         counts[name] = int(count)
     return counts

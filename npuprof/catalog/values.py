@@ -328,6 +328,19 @@ def format_structured_value(structure: Structure, value: Any) -> str | None:
     return text if _drop_empty_tables(structure.parse(text)) == _drop_empty_tables(value) else None
 
 
+def encode_field_value(name: str, value: Any) -> Any:
+    """Return the protobuf field value of an option: a structured value as its documented text.
+
+    For an option that names a file, a structured value stays a table, to be written to a file
+    first. An invalid value without a text also stays as it is.
+    """
+    structure = find_structure(name) if isinstance(value, (dict, list)) else None
+    if structure is None or structure.file:
+        return value
+    text = format_structured_value(structure, value)
+    return value if text is None else text
+
+
 def _drop_empty_tables(value: Any) -> Any:
     """Return a value without empty tables, which some texts cannot express."""
     return (

@@ -139,17 +139,14 @@ def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
 def load_known_keys() -> dict[str, frozenset[str]]:
     """Return the option keys of each stage.
 
-    ``tf2`` are the keys of TF 2 and its leaves, ``tf1`` those that TF 2 never sends.
+    ``tf1`` are those that TF 2 never sends.
     """
-    known = {}
     wires = load_wires().values()
-    for stage in STAGES:
-        known[stage] = frozenset(key for wire in wires for key in wire.keys(stage))
+    known = {
+        stage: frozenset(key for wire in wires for key in wire.keys(stage)) for stage in STAGES
+    }
     sent = {wire.tf2.get(stage_name) for wire in wires for stage_name in ("global", "session")}
     known["tf1"] = (known["init"] | known["session"]) - sent
-    known["tf2"] = frozenset(
-        text for wire in wires for name, text in wire.tf2.items() if name != "unset"
-    )
     return known
 
 

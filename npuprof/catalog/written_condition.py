@@ -86,17 +86,14 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         raise ConditionError(
             f"the list in {text!r} ends before the first comma", f"write '{listed}'"
         )
+    constant = ConditionError(
+        f"{text!r} has the same result for every preset", "compare an option: 'hccl_timeout > 600'"
+    )
     if odd is not None:
-        raise ConditionError(
-            f"{text!r} has the same result for every preset",
-            "compare an option: 'hccl_timeout > 600'",
-        )
+        raise constant
     for comparison in condition.list_comparisons(tree):
         if not condition.collect_condition_paths(comparison):
-            raise ConditionError(
-                f"{text!r} has the same result for every preset",
-                "compare an option: 'hccl_timeout > 600'",
-            )
+            raise constant
         _refuse_unlike_sides(*comparison, guess, text)
     return _read_variables_alike(tree)
 
@@ -162,36 +159,18 @@ def _put_list_into_parentheses(text: str) -> str:
     return listed
 
 
-def _find_example(key: str) -> Any:
-    """Return a number or boolean that a setting accepts."""
-    record: Any = catalog.find_key_record(key)
-    return (
-        record.choices[0]
-        if record.choices
-        else True
-        if record.kind == "bool"
-        else record.minimum or 1
-    )
-
-
 def _give_example(key: str) -> str:
-    """Return a value that an option accepts, in condition syntax."""
-    option = catalog.find_option(key)
-    if option is None:
-        kind = _find_kind(key)
-        value = (
-            SCENARIOS[0]
-            if key == "scenario"
-            else _find_example(key)
-            if kind and kind[0] != (str,)
-            else "..."
-        )
-    else:
-        value = (
-            option.choices[0]
-            if option.choices
-            else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
-        )
+    """Return a value that a setting accepts, in condition syntax."""
+    record: Any = catalog.find_key_record(key)
+    is_option = isinstance(record, catalog.Option)
+    types, _ = _find_kind(key) or _TEXT
+    value: Any = "..."
+    if key == "scenario":
+        value = SCENARIOS[0]
+    elif record is not None and record.choices and (is_option or types != (str,)):
+        value = record.choices[0]
+    elif types != (str,):
+        value = True if types == (bool,) else record.minimum or 1
     return keys.format_toml_value(value)
 
 
@@ -220,9 +199,8 @@ def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
     if isinstance(record, catalog.Variable):
         return _KINDS[record.kind] if record.kind in ("int", "float") else _TEXT
     kinds = tuple({type(choice) for choice in record.choices})
-    return next(
-        ((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == kinds), None
-    ) or _KINDS.get(record.kind, _TEXT)
+    known = (kind for kind in (*_KINDS.values(), _TEXT) if kind[0] == kinds)
+    return next(known, _KINDS.get(record.kind, _TEXT))
 
 
 def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, text: str) -> None:
@@ -230,7 +208,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
     for one, other in ((left, right), (right, left)):
         key = find_compared_key(one)
         kind = _find_kind(key) if key else None
-        if not key or kind is None:
+        if kind is None:
             continue
         if (
             other[0] == "value"
@@ -260,16 +238,13 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
         said = ", ".join(
             repr(value) if isinstance(value, str) else str(value).lower() for value in wanted
         )
-        option = catalog.find_option(key)
         meant = (
             guess(key, wanted[0], kind[0][-1].__name__)
             if guess is not None and len(wanted) == 1
             else None
         )
-        good = meant is not None and not (option is None and kind is _TEXT and key == "scenario")
-        example = (
-            keys.format_toml_value(meant) if good and type(meant) in kind[0] else _give_example(key)
-        )
+        is_good = key != "scenario" and type(meant) in kind[0]
+        example = keys.format_toml_value(meant) if is_good else _give_example(key)
         sign = (
             word
             if word not in ("in", "not in") and one is left and kind[0] not in ((bool,), (str,))
@@ -328,23 +303,21 @@ def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, 
 def _read_variable(key: str, value: Any) -> Any:
     """Return the value of a variable as its reader sees it: a number if possible, else text."""
     kind = _find_kind(key)
-    if not isinstance(value, (str, int, float)) or kind is _TEXT or kind is None:
-        return str(value) if isinstance(value, (int, float)) else value
+    if not isinstance(value, (str, int, float)):
+        return value
+    if kind is _TEXT or kind is None:
+        return str(value)
+    if not isinstance(value, str):
+        return value
     try:
-        return (
-            value
-            if not isinstance(value, str)
-            else float(value)
-            if float in kind[0]
-            else int(value)
-        )
+        return float(value) if float in kind[0] else int(value)
     except ValueError:
         return value
 
 
 def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
     """Return the operands of a team rule, the required ones first."""
-    conditions = [rule.require, *([rule.when] if rule.when else [])]
+    conditions = filter(None, (rule.require, rule.when))
     return [path for _, tree in conditions for path in condition.collect_condition_paths(tree)]
 
 

@@ -114,15 +114,13 @@ def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
     """Yield the documents that set or unset the subject of a finding."""
     reads = _list_rule_reads(config, finding.code)
     parsed = keys.parse_key_path(finding.key) if finding.key else None
-    if reads is None and (parsed is None or not config.history(parsed[0])):
-        if finding.origin is not None:
-            yield finding.origin.document
-        return
     if reads is not None:
         for key in reads:
             yield from _list_setters(config, key, ())
-    elif parsed is not None:
+    elif parsed is not None and config.history(parsed[0]):
         yield from _list_setters(config, *parsed)
+    elif finding.origin is not None:
+        yield finding.origin.document
 
 
 def _list_setters(config: Config, key: str, tail: Path) -> Iterator[SourceText]:
@@ -158,10 +156,9 @@ def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
 
 @cache
 def _list_catalogue_reads() -> dict[str, tuple[str, ...]]:
-    reads = catalog.list_rule_reads()
     shapes = ("dynamic_dims", "input_shape")
     return {
-        **reads,
+        **catalog.list_rule_reads(),
         **dict.fromkeys(("NP381", "NP382", "NP383"), shapes),
         "NP384": ("iterations_per_loop", "estimator.save_checkpoints_steps"),
         "NP3112": ("env.ASCEND_RT_VISIBLE_DEVICES", "env.ASCEND_VISIBLE_DEVICES"),

@@ -209,8 +209,7 @@ def _check_conflict(
         return  # reported at the other flag
     own_text = f"--{record.name}={own}" if own else f"--{record.name}"
     what = f"{own_text} and {excluded} exclude each other"
-    hint = f"unset {key} or {excluded_key}"
-    fault = Fault("NP912", what, "One overrides the other.", hint)
+    fault = Fault("NP912", what, "One overrides the other.", f"unset {key} or {excluded_key}")
     if record.stops and rival is not None and rival.stops:
         fault = fault._replace(why="ATC stops.", severity="error")
     yield view.build_finding(fault, key)

@@ -108,9 +108,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
             for fault in faults
         ]
     if record.kind in ("json", "list"):
-        expected = "a table" if record.kind == "json" else "a list"
+        kind, expected = (dict, "a table") if record.kind == "json" else (list, "a list")
         faults = []
-        if not isinstance(value, dict if record.kind == "json" else list):
+        if not isinstance(value, kind):
             what = f"{key} takes {expected}, not {describe_value_kind(value)}"
             faults.append(Fault("NP202", what, hint=f"write {expected}"))
     else:
@@ -139,7 +139,7 @@ def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
                 continue
             for partner, fault in _find_pair_faults(view, section, record, value):
                 pair = frozenset((f"{section}.{record.name}", partner))
-                other = _parse_key(partner)
+                other = keys.split_key(partner)
                 if pair not in pairs and about((key, other[0])):
                     pairs.add(pair)
                     why = describe_partners(view, fault.why, (key, path), [other])
@@ -159,7 +159,7 @@ def find_spelling_faults(profile: Profile) -> Iterator[Finding]:
     steps = (*profile.steps, *profile.override_steps)
     written = [(step.key, step.tail, step.path) for step in steps]
     for index, name in enumerate(profile.locked):
-        written.append((*_parse_key(name), ("profile", "locked", index)))
+        written.append((*keys.split_key(name), ("profile", "locked", index)))
     paths = {path for _, _, path in written}
     for key, tail, path in written:
         right = spell_key(key)
@@ -204,16 +204,12 @@ def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
         for record in catalog.list_settings_below(section, name):
             named = _list_keys(section, (*record.conflicts, *record.requires))
             for partner in (*record.counterparts, *named):
-                yield key, _parse_key(partner)[0]
+                yield key, keys.split_key(partner)[0]
 
 
 def _list_keys(section: str, names: Iterable[str]) -> list[str]:
     """Return the keys for names in a section: other settings of the section, or variables."""
     return [name if name.startswith("env.") else f"{section}.{name}" for name in names]
-
-
-def _parse_key(key: str) -> tuple[str, tuple[str, ...]]:
-    return keys.parse_key(key) or (key, ())
 
 
 def _find_pair_faults(
@@ -252,19 +248,18 @@ def _find_pair_faults(
     if view.config.abstract or read_truth(value) is False or not view.is_decided(key):
         return
     for partner in _list_keys(section, record.requires):
-        partner_key, tail = _parse_key(partner)
+        partner_key, tail = keys.split_key(partner)
         has_partner, partner_value = view.lookup_operand((*partner_key.split("."), *tail), {})
         if has_partner is False or read_truth(partner_value) is False:
-            needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
+            needed = catalog.find_record(*catalog.find_record_place(partner_key, tail))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
             what = f"{key} has no effect without {partner}"
-            hint = f"write {partner}{written}, or unset {key}"
-            yield partner, Fault("NP214", what, hint=hint)
+            yield partner, Fault("NP214", what, hint=f"write {partner}{written}, or unset {key}")
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
     """Return whether a setting of a preset is set, and its value."""
-    return values.find_setting_value(view.settings, *_parse_key(key))
+    return values.find_setting_value(view.settings, *keys.split_key(key))
 
 
 def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> bool:

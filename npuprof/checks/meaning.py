@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof import catalog
 from npuprof.checks.view import Fault
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_short_value, is_no_number
 from npuprof.model import TYPE_CHECKING, Fix, find_nearest_names
 from npuprof.system import lazy_pattern
 
@@ -59,17 +59,8 @@ _NO = frozenset(
         "not",
     )
 )
-#: Names of number types in other programs, with their short names.
-_TYPES = {
-    "bfloat": "bf",
-    "bf": "bf",
-    "float": "fp",
-    "fp": "fp",
-    "hifloat": "hif",
-    "hif": "hif",
-    "hf": "hif",
-    "int": "int",
-}
+#: Other names of number types, with their short names.
+_TYPES = {"bfloat": "bf", "float": "fp", "hifloat": "hif", "hf": "hif"}
 _NUMBER_TYPE = lazy_pattern(
     r"(?<![a-z])(?P<type>bfloat|bf|float|fp|hifloat|hif|hf|int)(?P<bits>64|32|16|8|4)(?![0-9])"
 )
@@ -222,7 +213,7 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
         if isinstance(value, bool):  # true is not a number of seconds
             return UNKNOWN if unit else int(value)
         number = read_number(value, unit)
-        if number is None or number != number or number in (float("inf"), -float("inf")):
+        if number is None or is_no_number(number):
             return UNKNOWN
         if kind == "float" or isinstance(number, int):
             return number
@@ -250,7 +241,7 @@ def _split_value(text: str) -> set[str]:
     Number types have their short names.
     """
     plain = _NUMBER_TYPE.sub(
-        lambda match: f" {_TYPES[match['type']]}{match['bits']} ", text.lower()
+        lambda match: f" {_TYPES.get(match['type'], match['type'])}{match['bits']} ", text.lower()
     )
     return set(re.split(r"[^a-z0-9]", plain))
 

@@ -82,25 +82,22 @@ def find_program_value_faults(key: str, record: catalog.Setting, value: Any) -> 
 
 def _read(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any:
     """Return a value as the program reads it, ``UNKNOWN`` if it is none of a kind."""
-    if kind == "any":
-        return value
+    if kind in ("int", "float"):
+        return _read_number(kind, record, value, is_field)
     if kind == "json":
         is_text = not is_field or record.parsed_as == "json"
-        is_table = isinstance(value, dict) or (is_text and _is_json(value, bool(record.kinds)))
-        return value if is_table else meaning.UNKNOWN
-    if kind == "list":
-        return value if isinstance(value, list) else meaning.UNKNOWN
-    if kind == "str":  # a table is given as its JSON
-        is_text = isinstance(value, str) or not (is_field or isinstance(value, (bool, list)))
-        return value if is_text else meaning.UNKNOWN
-    if isinstance(value, (dict, list)):
-        return meaning.UNKNOWN
-    if kind == "bool":
-        is_truth = isinstance(value, bool) or (
+        fits = isinstance(value, dict) or (is_text and _is_json(value, bool(record.kinds)))
+    elif kind == "list":
+        fits = isinstance(value, list)
+    elif kind == "str":  # a table is given as its JSON
+        fits = isinstance(value, str) or not (is_field or isinstance(value, (bool, list)))
+    elif kind == "bool":
+        fits = isinstance(value, bool) or (
             is_field and (value in (0, 1) or str(value).lower() in _TRUTHS)
         )
-        return value if is_truth else meaning.UNKNOWN
-    return _read_number(kind, record, value, is_field)
+    else:
+        fits = True
+    return value if fits else meaning.UNKNOWN
 
 
 def _read_number(kind: str, record: catalog.Setting, value: Any, is_field: bool) -> Any:

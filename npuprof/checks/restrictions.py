@@ -54,14 +54,7 @@ def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
 
 def encode_flag_value(option: Option, value: Any) -> Any:
     """Return an option's value as ATC reads it: structured values as text, except for files."""
-    if (
-        isinstance(value, (dict, list))
-        and (structure := values.find_structure(option.name))
-        and not structure.file
-    ):
-        text = values.format_structured_value(structure, value)
-        value = value if text is None else text
-    return option.write_on("atc", value)[1]
+    return option.write_on("atc", values.encode_field_value(option.name, value))[1]
 
 
 def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -112,12 +105,14 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
     assert option is not None
     states = option.surface_states.get(surface, option.states)
     first = targets.find_first_release(surface)
-    late = []
-    for release in list_surface_releases(scope, surface):
-        index = releases.release_index(release)
+    late = [
+        release
+        for release in list_surface_releases(scope, surface)
         # Releases without the surface do not concern the preset.
-        if index >= first and states[index] == "." and option.states[index] != ".":
-            late.append(release)
+        if (index := releases.release_index(release)) >= first
+        and states[index] == "."
+        and option.states[index] != "."
+    ]
     if not late:
         return None
     span = releases.describe_span(late)
@@ -247,13 +242,13 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         )
     if flag.kind == "chip" and isinstance(value, str):
         yield from find_chip_faults(option.name, value)
-    if option.kind.startswith("path") and isinstance(value, str) and value:
-        known = find_path_faults(option.name, value, option.path_characters)
-        yield from (
-            fault
-            for fault in find_path_faults(option.name, value, flag.path_characters)
-            if not known
-        )
+    if (
+        option.kind.startswith("path")
+        and isinstance(value, str)
+        and value
+        and not find_path_faults(option.name, value, option.path_characters)
+    ):
+        yield from find_path_faults(option.name, value, flag.path_characters)
 
 
 def list_option_leaves(option: Option, value: Any) -> list[tuple[Path, Any]]:

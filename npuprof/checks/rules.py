@@ -244,7 +244,7 @@ def _resolve_rule_key(name: str) -> tuple[str, tuple[str, ...]]:
     """Return the key of a setting that a rule names, and the path below it."""
     if catalog.find_option(name) is None and catalog.find_variable(name):
         return f"env.{name}", ()
-    return keys.parse_key(name) or (name, ())
+    return keys.split_key(name)
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:

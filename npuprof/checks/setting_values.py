@@ -116,14 +116,8 @@ def _find_length_faults(key: str, value: Any) -> list[Fault]:
     if 16 * len(repr(value)) < LONGEST_WORD:
         return []
     section, name = keys.split_section_and_name(key)
-    text = value if isinstance(value, str) else ""
-    if (
-        isinstance(value, (dict, list))
-        and section == "options"
-        and (structure := values.find_structure(name))
-        and not structure.file
-    ):
-        text = structure.format(value)
+    encoded = values.encode_field_value(name, value) if section == "options" else value
+    text = encoded if isinstance(encoded, str) else ""
     room = LONGEST_WORD - len(f"NPUPROF_{name}=".encode())
     if len(text.encode(errors="replace")) <= room:
         return []

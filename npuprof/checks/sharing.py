@@ -249,10 +249,12 @@ def check_lost_protections(view: View) -> Iterator[Finding]:
 
 def list_locked_keys(config: Config) -> list[str]:
     """Return the settings that some profile locks."""
-    written = [
-        name for profile in config.lineage if "locked" in profile.table for name in profile.locked
+    return [
+        keys.split_key(name)[0]
+        for profile in config.lineage
+        if "locked" in profile.table
+        for name in profile.locked
     ]
-    return [(keys.parse_key(name) or (name, ()))[0] for name in written]
 
 
 class _Lock(Record):
@@ -265,12 +267,8 @@ class _Lock(Record):
 
 def _list_locks(profile: Profile, about: KeyFilter) -> list[_Lock]:
     """Return the entries of a profile's ``locked`` about selected settings."""
-    locks = []
-    for index, written in enumerate(profile.locked):
-        key, tail = keys.parse_key(written) or (written, ())
-        if about((key,)):
-            locks.append(_Lock(index, key, tail))
-    return locks
+    locks = (_Lock(index, *keys.split_key(written)) for index, written in enumerate(profile.locked))
+    return [lock for lock in locks if about((lock.key,))]
 
 
 def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
@@ -297,8 +295,7 @@ def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
             now = values.find_value(key, final.get(key), tail)
             if _is_same_setting(key, tail, before, now):
                 continue
-            own = _find_own_value(view, profile, key, tail)
-            if _is_same_setting(key, tail, own, now):
+            if _is_same_setting(key, tail, _find_own_value(view, profile, key, tail), now):
                 continue
             changed_by = view.resolver.find_last_origin(lineage, position + 1, view.scenario, key)
             yield view.build_finding(_build_lock_fault(profile, lock), key, changed_by)

@@ -91,14 +91,15 @@ def _build_finding(
         rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity
     )
     narrowed = {name: values for name, values in guilty.items() if len(values) < len(known[name])}
-    conditions = describe_place(view, narrowed)
-    if key or not view.config.lineage:
-        return ConditionalFinding(view.build_finding(fault, key), conditions)
-    # Nothing that the rule reads is set: the finding is at the preset's first section.
-    own = view.config.profile
-    sections = [name for name in ("profile", *own.document.data) if name in own.document.data]
-    origin = own.origin(*sections[:1])
-    return ConditionalFinding(view.build_finding(fault, next(iter(reads), ""), origin), conditions)
+    origin = None
+    if not key and view.config.lineage:
+        # Nothing that the rule reads is set: the finding is at the preset's first section.
+        own = view.config.profile
+        sections = [name for name in ("profile", *own.document.data) if name in own.document.data]
+        key, origin = next(iter(reads), ""), own.origin(*sections[:1])
+    return ConditionalFinding(
+        view.build_finding(fault, key, origin), describe_place(view, narrowed)
+    )
 
 
 def _explain_unknown(view: View, path: tuple[str, ...], point: Point) -> str:

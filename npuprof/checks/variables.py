@@ -36,7 +36,14 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import TYPE_CHECKING, Fix, TomlTable, did_you_mean, find_nearest_names
+from npuprof.model import (
+    TYPE_CHECKING,
+    Fix,
+    TomlTable,
+    did_you_mean,
+    find_nearest_names,
+    is_variable_name,
+)
 from npuprof.system import list_items
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ def find_variable_faults(
 
 def find_name_faults(name: str) -> list[Fault]:
     """Return the fault of a name that no shell can set, such as one with a hyphen."""
-    if name.isascii() and name.isidentifier():
+    if is_variable_name(name):
         return []
     what = f"{name!r} cannot be the name of an environment variable"
     meant = name.replace("-", "_")
@@ -151,8 +158,7 @@ def _find_switch_faults(
 
     A warning if the intent is unclear.
     """
-    truth = read_truth(text) if text else False
-    intended = {True: "on", False: "off", None: ""}[truth]
+    intended = {True: "on", False: "off", None: ""}[read_truth(text) if text else False]
     state = reading.read_switch(text)
     if state == intended or text in variable.choices:
         return []
@@ -318,8 +324,7 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         guess = guess_plain_value(text, variable.kind, variable.unit)
         guess = verify_guess(guess, lambda guess: _find_number_faults(name, str(guess), variable))
         hint, fix = suggest_value(name, guess, _describe_expected_text(variable), text)
-        expected = _NUMBER_KINDS[variable.kind]
-        what = f"env.{name} takes {expected}, not {format_short_value(text)}"
+        what = f"env.{name} takes {_NUMBER_KINDS[variable.kind]}, not {format_short_value(text)}"
         return [Fault("NP202", what, hint=hint, fix=fix)]
     if faults := find_range_faults(f"env.{name} = {text}", number, variable):
         return faults
@@ -347,28 +352,26 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | TomlTable) -> li
     from npuprof.catalog.key_value_pairs import find_pair_faults
 
     nested = {key for key, item in list_items(value) if isinstance(item, (dict, list))}
-    faults = []
-    for fault in find_pair_faults(variable, value):
-        is_error = variable.unknown == "fails" or not nested.isdisjoint(fault.path)
-        faults.append(
-            Fault(
-                "NP203",
-                f"env.{variable.name}: {fault.what}",
-                fault.why,
-                fault.hint,
-                fault.path,
-                severity="error" if is_error else "warning",
-            )
+    rejects = variable.unknown == "fails"
+    return [
+        Fault(
+            "NP203",
+            f"env.{variable.name}: {fault.what}",
+            fault.why,
+            fault.hint,
+            fault.path,
+            severity="error" if rejects or not nested.isdisjoint(fault.path) else "warning",
         )
-    return faults
+        for fault in find_pair_faults(variable, value)
+    ]
 
 
 def _find_launcher_faults(
     name: str, value: TomlTable, variable: catalog.Variable | None
 ) -> list[Fault]:
+    """Return the fault of a table in place of a text, ``{ launcher = "rank" }``."""
     from npuprof.catalog.launchers import FACTS, NUMBERS
 
-    """Return the fault of a table in place of a text, ``{ launcher = "rank" }``."""
     if set(value) != {"launcher"}:
         expected = variable.launcher if variable is not None else "rank"
         hint = _describe_expected_text(variable)

@@ -227,9 +227,8 @@ def narrow_scope(scope: Scope, family: str) -> Scope:
     """Return a scope reduced to the family of the conversion's chip."""
     from npuprof.catalog import products
 
-    if products.load_products()[family].get("untabled"):
-        return scope
-    if scope.families and family not in scope.families:
+    is_outside = scope.families and family not in scope.families
+    if is_outside or products.load_products()[family].get("untabled"):
         return scope
     return scope._replace(families=(family,))
 
@@ -306,8 +305,7 @@ class View:
         if not self._has_looked:
             self._has_looked = True
             # A store has one policy for all its presets.
-            homes = lineages.list_homes(self.config.lineage)
-            has_policy = any(map(self._has_policy, homes))
+            has_policy = any(map(self._has_policy, lineages.list_homes(self.config.lineage)))
             if has_policy or lineages.is_set_anywhere(self.config.lineage, "ignore"):
                 from npuprof.checks.accepted import Acceptance
 
@@ -464,8 +462,7 @@ class View:
             return False, None
         release = point.get(releases.CANN)
         covered = (release,) if release else self.releases
-        product = point.get("product")
-        return False, releases.resolve_default(option, self.scenario, covered, product)
+        return False, releases.resolve_default(option, self.scenario, covered, point.get("product"))
 
 
 #: How overrides with a prefix begin, and the arguments that name another configuration.

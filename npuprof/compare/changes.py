@@ -148,32 +148,23 @@ def build_setting_change(
     ``was`` and ``now`` are the origins.
     """
     from npuprof.catalog import risks
+    from npuprof.compare.differences import find_kind
 
     unit, risk = risks.find_unit_and_risk(key, (), before, after)
-    kind = _find_kind(before, after)
+    kind = find_kind(before, after)
     return Change(key, kind, before, after, setting=key, unit=unit, risk=risk, origins=(was, now))
-
-
-def _find_kind(before: Any, after: Any) -> str:
-    """Return the kind of a change between two values, None if unset."""
-    if before is None:
-        return "added"
-    return "removed" if after is None else "changed"
 
 
 def build_one_sided_changes(
     settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]
 ) -> list[Change]:
     """Return the settings that only one config has: all ``added``, or all ``removed``."""
-    if kind == "added":
-        return [
-            build_setting_change(key, None, value, None, find_origin(key))
-            for key, value in settings.items()
-        ]
-    return [
-        build_setting_change(key, value, None, find_origin(key), None)
-        for key, value in settings.items()
-    ]
+    changes = []
+    for key, value in settings.items():
+        origin = find_origin(key)
+        sides = (None, value, None, origin) if kind == "added" else (value, None, origin, None)
+        changes.append(build_setting_change(key, *sides))
+    return changes
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:
@@ -238,6 +229,8 @@ def _pair_entries(old: TomlTable, new: TomlTable) -> dict[Path, tuple[Any, Any]]
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
+    from npuprof.compare.differences import find_kind
+
     changes = []
     for name in order_claims(before.claims, after.claims):
         old = find_meta_value(before, name)
@@ -251,7 +244,7 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
         changes.append(
             Change(
                 key,
-                _find_kind(old, new),
+                find_kind(old, new),
                 old,
                 new,
                 setting=key,
@@ -326,11 +319,10 @@ def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
 
 def _add_edited_parent(change: Change, edits: Mapping[str, Origin]) -> Change:
     """Return a change with the ``extends`` that caused it, unless its own line was edited."""
-    was, now = change.origins
-    for origin in (now, was):
+    for origin in reversed(change.origins):
         if origin and origin.profile in edits:
             return change._replace(extends=edits[origin.profile])
-    return change._replace(extends=None)
+    return change
 
 
 def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> Origin | None:

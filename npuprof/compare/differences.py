@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import TYPE_CHECKING, Path, Record
-from npuprof.system import is_list_of
+from npuprof.system import count_common, is_list_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -59,6 +59,13 @@ class _Elements(dict[str, "Any"]):
     """An unordered list as a table of its elements by text; never equal in type to a table."""
 
 
+def find_kind(before: Any, after: Any) -> str:
+    """Return the kind of a change between two values, None if unset."""
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
+
+
 def compare_pairs(
     pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()
 ) -> Iterator[tuple[Path, Difference]]:
@@ -73,13 +80,9 @@ def compare_pairs(
     for path, (was, now) in pairs.items():
         if differences.get(path):
             yield from ((path, difference) for difference in differences[path])
-        elif was is None:
-            yield path, Difference("added", (), was, now)
-        elif now is None:
-            yield path, Difference("removed", (), was, now)
         else:
             # Nothing differs inside two tables if only the order of their keys does.
-            yield path, Difference("changed", (), was, now)
+            yield path, Difference(find_kind(was, now), (), was, now)
 
 
 def _has_members(pair: tuple[Any, Any], unordered: bool) -> bool:
@@ -136,8 +139,8 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     aligned = True
     if _are_long(old_form, new_form):
         # Equal ends need no alignment; what is between them may be short enough for it.
-        start = _count_common(old_form, new_form)
-        end = _count_common(old_form[start:][::-1], new_form[start:][::-1])
+        start = count_common(old_form, new_form)
+        end = count_common(old_form[start:][::-1], new_form[start:][::-1])
         old_form = old_form[start : len(old_form) - end]
         new_form = new_form[start : len(new_form) - end]
         aligned = not _are_long(old_form, new_form)
@@ -173,16 +176,12 @@ def _compare_plain_tables(
     was, now = (before, after) if is_list else pair
     differences = []
     for name in {**before, **after}:
-        if name not in before:
-            kind = "added"
-        elif name not in after:
-            kind = "removed"
-        elif before[name] != after[name]:
-            kind = "changed"
-        else:
-            continue
-        tail = () if is_list else (name,)
-        differences.append(_build_difference(kind, tail, was.get(name), now.get(name), is_list))
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            tail = () if is_list else (name,)
+            differences.append(
+                _build_difference(find_kind(old, new), tail, was.get(name), now.get(name), is_list)
+            )
     return differences
 
 
@@ -262,14 +261,6 @@ def _count_leaves(form: Form) -> int:
 def _are_long(before: list[Form], after: list[Form]) -> bool:
     """Return whether one of two lists has too many leaves for DeepDiff's alignment."""
     return max(_count_leaves(before), _count_leaves(after)) > _LONG
-
-
-def _count_common(left: list[Form], right: list[Form]) -> int:
-    """Return the length of the common prefix of two lists."""
-    for index, (was, now) in enumerate(zip(left, right, strict=False)):
-        if was != now:
-            return index
-    return min(len(left), len(right))
 
 
 def _find_levels(

@@ -195,16 +195,14 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     differ = "differs" if number == 1 else "differ"
     do = "does" if rest == 1 else "do"
     parts = [f"{format_count(number, 'preset')} {differ}, {rest} {do} not"]
-    invalid = [
-        pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False
-    ]
-    valid_again = [pair.name for pair in touched if pair.valid == (False, True)]
-    if invalid:
-        parts.append(f"invalid now: {', '.join(map(show, invalid))}")
-    if unknown:
-        parts.append(f"unknown here: {', '.join(map(show, unknown))}")
-    if valid_again:
-        parts.append(f"valid again: {', '.join(map(show, valid_again))}")
+    states = {
+        "invalid now": [
+            pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False
+        ],
+        "unknown here": unknown,
+        "valid again": [pair.name for pair in touched if pair.valid == (False, True)],
+    }
+    parts += [f"{state}: {', '.join(map(show, names))}" for state, names in states.items() if names]
     return "; ".join(parts)
 
 
@@ -233,13 +231,12 @@ def write_headline(survey: Survey, names: Sequence[str]) -> str:
 
 def _list_changes(touched: Sequence[Pair]) -> list[str]:
     """Return status changes of whole presets, then each change with its presets."""
-    changes = []
     whole = {
         "Add": [pair.name for pair in touched if pair.status == "added"],
         "Remove": [pair.name for pair in touched if pair.status == "removed"],
         "Mend": [pair.name for pair in touched if pair.valid == (False, True) and not pair.changes],
     }
-    changes += [f"{verb} {', '.join(names)}" for verb, names in whole.items() if names]
+    changes = [f"{verb} {', '.join(names)}" for verb, names in whole.items() if names]
     changes += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
     for fold in fold_changes(touched):
         reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"

@@ -92,8 +92,7 @@ def build_change_dict(change: Change) -> Fields:
             "after": build_origin_dict(change.origins[1]),
         },
     }
-    inner = change.compare_elements()
-    if inner:
+    if inner := change.compare_elements():
         fields["inside"] = [
             {
                 "kind": element.kind,

@@ -90,8 +90,7 @@ def _count_left_out(shown: Sequence[_Piece], others: Sequence[_Piece], command: 
 
 def format_change_table(changes: Sequence[Change], page: Page) -> str:
     """Return changes as a table: sign, change, risk, cause."""
-    table, _ = _format_table(changes, page, None)
-    return table
+    return _format_table(changes, page, None)[0]
 
 
 def _format_table(
@@ -392,15 +391,17 @@ def _list_accepted_faults(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
 
 def _list_other_faults(page: Page) -> list[_FaultGroup]:
     """Return the other findings by title, one for each affected preset."""
-    groups = []
-    for group in page.faults:
-        faults = [
-            _build_fault(finding, name, page)
-            for finding in group.findings
-            for name in finding.profiles or [_find_preset_name(finding)]
-        ]
-        groups.append(_FaultGroup(group.title, faults))
-    return groups
+    return [
+        _FaultGroup(
+            group.title,
+            [
+                _build_fault(finding, name, page)
+                for finding in group.findings
+                for name in finding.profiles or [_find_preset_name(finding)]
+            ],
+        )
+        for group in page.faults
+    ]
 
 
 def _find_preset_name(finding: Finding) -> str:

@@ -91,6 +91,5 @@ def list_override_scopes(configs: Sequence[Config], key: str) -> dict[Context, s
             continue
         for context, axes in contexts.list_override_points(override, Context()):
             if axes:
-                description = ", ".join(f"{axis} {value}" for axis, value in axes)
-                scopes.setdefault(context, description)
+                scopes.setdefault(context, ", ".join(f"{axis} {value}" for axis, value in axes))
     return scopes

@@ -103,8 +103,9 @@ def build_resolved_pair(
         status = "added" if before is None else "removed"
         only = new or old
         if only:
-            settings = only.ordered_settings()
-            changes = tuple(diff.build_one_sided_changes(settings, status, only.origin))
+            changes = tuple(
+                diff.build_one_sided_changes(only.ordered_settings(), status, only.origin)
+            )
     elif unavailable:
         status = "unknown"
     # broken on one side only: no values can be compared, but something has changed

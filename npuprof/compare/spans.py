@@ -57,8 +57,7 @@ def format_listed_span(text: str) -> str:
 
 def join_fitting(texts: Sequence[str], room: int) -> str:
     """Return as many texts as fit in ``room`` characters as a list; the rest is counted."""
-    ends = accumulate(len(text) + 2 for text in texts)
-    fitting = sum(end <= room for end in ends)
+    fitting = sum(end <= room for end in accumulate(len(text) + 2 for text in texts))
     if fitting == len(texts):
         return ", ".join(texts)
     if not fitting:
@@ -120,10 +119,9 @@ _SHARED = 40
 
 def format_short_sentence(change: Change) -> str:
     """Return a change as a sentence; long values are cut around their first difference."""
-    sides = {"added": [change.after], "removed": [change.before]}.get(
-        change.kind, [change.before, change.after]
-    )
-    texts = [keys.format_toml_value(side) for side in sides]
+    texts = [
+        keys.format_toml_value(side) for side in (change.before, change.after) if side is not None
+    ]
     if all(len(text) <= VALUE_LIMIT for text in texts):
         return format_change_sentence(change)
     start = _find_first_difference(texts) - _SHARED

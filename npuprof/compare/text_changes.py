@@ -169,8 +169,5 @@ def format_change_lines(
 
 def _format_element(change: Difference) -> str:
     """Return the added or removed element of a list, or an element before and after."""
-    if change.kind == "changed":
-        was = keys.format_toml_value(change.before)
-        now = keys.format_toml_value(change.after)
-        return f"{was} → {now}"
-    return keys.format_toml_value(change.before if change.kind == "removed" else change.after)
+    sides = (side for side in (change.before, change.after) if side is not None)
+    return " → ".join(map(keys.format_toml_value, sides))

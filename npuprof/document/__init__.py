@@ -112,9 +112,8 @@ def _find_plain_line(text: str, table: str, name: Any) -> int:
     Without multi-line strings, a line that begins with ``name =`` is always a statement; the table
     ends at the next header.
     """
-    if table not in SECTIONS or not str(name).isidentifier():
-        return 0
-    if '"""' in text or "'''" in text:
+    is_usual = table in SECTIONS and str(name).isidentifier()
+    if not is_usual or '"""' in text or "'''" in text:
         return 0
     header = text.find(f"\n[{table}]\n")
     statement = text.find(f"\n{name} = ", header) if header >= 0 else -1

@@ -62,13 +62,8 @@ class Node:
         """Return the node at a path of names; of duplicate keys, the last."""
         node: Node | None = self
         for name in names:
-            node = (
-                next(
-                    (value for key, value in reversed(node.pairs or ()) if key.value == name), None
-                )
-                if node
-                else None
-            )
+            pairs = reversed(node.pairs or ()) if node else ()
+            node = next((value for key, value in pairs if key.value == name), None)
         return node
 
     def text(self, *names: str) -> str:

@@ -142,6 +142,11 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
     return format_full_key(first, name), tuple(tail)
 
 
+def split_key(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return what ``parse_key`` does, or the text as a full key where it is not a key."""
+    return parse_key(text) or (text, ())
+
+
 def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
     """Parse the output of ``format_key_path``: a full key with the path below it.
 

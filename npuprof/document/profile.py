@@ -420,8 +420,7 @@ class _Reader:
             if isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
                 example = keys.format_toml_value(str(meant))
         what = f"{name!r} must be {key.kind}"
-        hint = f"write {name} = {example}"
-        self.add_problem("NP007", what, ("profile", name), hint, fix)
+        self.add_problem("NP007", what, ("profile", name), f"write {name} = {example}", fix)
 
     def parse_key(self, name: str, path: Path) -> tuple[str, tuple[str, ...]] | None:
         """Return a key with its tail, None if it is not one; that is added to the problems."""
@@ -580,14 +579,11 @@ class _Reader:
             if name not in MATCH_KEYS:
                 self.named.append((*path, "match", name))
             if _is_of_kind(TEXT, value) or _is_of_kind(NAMES, value):
-                values_by_axis[name] = (value,) if isinstance(value, str) else tuple(value)
-                for scenario in values_by_axis[name] if name == "scenario" else ():
+                texts = (value,) if isinstance(value, str) else tuple(value)
+                values_by_axis[name] = texts
+                for index, scenario in enumerate(texts if name == "scenario" else ()):
                     if scenario not in SCENARIOS:
-                        listed = (
-                            ()
-                            if isinstance(value, str)
-                            else (values_by_axis[name].index(scenario),)
-                        )
+                        listed = () if isinstance(value, str) else (index,)
                         self.add_unknown_scenario(scenario, (*path, "match", name, *listed))
             else:
                 self.add_problem(

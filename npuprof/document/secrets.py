@@ -53,25 +53,18 @@ def hide_secrets(file: str, text: str) -> str:
     return _NAMED_SECRET.sub(r'\1"***"', text)
 
 
-def unquote_url(text: str) -> str:
-    """Return a text with its percent-encoding decoded."""
-    if "%" not in text:
-        return text
-
-    return unquote(text)
-
-
 def _hide_user(match: re.Match[str]) -> str:
-    user = unquote_url(match[0].removesuffix("@"))
+    user = unquote(match[0].removesuffix("@"))
     if ":" in user or "@" in user or TOKEN.match(user) or _may_be_token(match, user):
         return "***@"
     return match[0]
 
 
 def _hide_any_user(match: re.Match[str]) -> str:
-    if not _PLAIN_USER.fullmatch(match[0]) or TOKEN.match(match[0]):
+    is_plain = _PLAIN_USER.fullmatch(match[0]) and not TOKEN.match(match[0])
+    if not is_plain or _may_be_token(match, match[0].removesuffix("@")):
         return "***@"
-    return "***@" if _may_be_token(match, match[0].removesuffix("@")) else match[0]
+    return match[0]
 
 
 def _may_be_token(match: re.Match[str], user: str) -> bool:

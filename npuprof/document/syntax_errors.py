@@ -230,16 +230,12 @@ def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
 
 def _find_open_block(lines: list[str]) -> SyntaxFault:
     """Return the start of the multi-line string that is never closed: the last three quotes."""
-    what = "a string of several lines is not closed"
-    hint = ""
-    line = 0
-    column = 0
-    for number, text in enumerate(lines, 1):
+    fault = SyntaxFault("a string of several lines is not closed", "", 0, 0)
+    for line, text in enumerate(lines, 1):
         for match in re.finditer("|".join(_BLOCK_QUOTES), text):
             hint = f"end it with {match[0]}"
-            line = number
-            column = match.start() + 1
-    return SyntaxFault(what, hint, line, column)
+            fault = fault._replace(hint=hint, line=line, column=match.start() + 1)
+    return fault
 
 
 def _find_repeated_key(lines: list[str], line: int) -> SyntaxFault | None:

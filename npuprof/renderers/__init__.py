@@ -195,19 +195,6 @@ def finish_code(config: Config, target: str, body: str, *findings: Finding) -> R
     return Rendered(add_render_header(config, target, body, files), files, findings=findings)
 
 
-def encode_field_value(name: str, value: Any) -> Any:
-    """Return the protobuf field value of an option: a structured value as its documented text.
-
-    For an option that names a file, a structured value stays a table, to be written to a file
-    first. An invalid value without a text also stays as it is.
-    """
-    structure = values.find_structure(name) if isinstance(value, (dict, list)) else None
-    if structure is None or structure.file:
-        return value
-    text = values.format_structured_value(structure, value)
-    return value if text is None else text
-
-
 def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     """Return file name and text for each option whose file content is in the preset.
 
@@ -249,7 +236,7 @@ def encode_fitting_value(config: Config, option: catalog.Option, value: Any, tar
 
     Raises NpuprofError if the value does not fit.
     """
-    stored = encode_field_value(option.name, value)
+    stored = values.encode_field_value(option.name, value)
     if not fits_proto_field(option, stored):
         raise NpuprofError(build_unfit_finding(config, option.name, target))
     return stored
@@ -264,36 +251,35 @@ class NotCarriedError(NpuprofError):
         return NpuprofError, (self.findings,)
 
 
-def build_not_carried_error(
-    config: Config, reasons: Mapping[str, str], target: str
-) -> NpuprofError:
-    """Return the error for options that a target does not support, each with its reason.
+def reject_lost_options(config: Config, reasons: Mapping[str, str], target: str) -> None:
+    """Raise NotCarriedError for options that a target does not support, each with its reason.
 
-    A reason may be empty.
+    A reason may be empty. Without options, nothing is raised.
     """
+    if not reasons:
+        return
     findings = []
     for name, reason in reasons.items():
-        what = f"{name} cannot be carried by the target {target}"
         why = reason or "npuprof never drops a setting silently."
         hint = "unset it: nothing reads it"
         if others := ", ".join(other for other in _list_carriers(name) if other != target):
             where = "unset it here, or in an [[override]] for this target"
             hint = f"it can be carried by {others}; {where}"
-        findings.append(build_setting_finding(config, "NP901", name, what, why, hint))
+        findings.append(build_uncarried_finding(config, name, target, why, hint))
     error = NotCarriedError(findings)
     error.names = tuple(reasons)
-    return error
+    raise error
 
 
-def _list_carriers(name: str) -> tuple[str, ...]:
+def _list_carriers(name: str) -> list[str]:
     """Return the targets that support an option."""
     option = catalog.find_option(name)
-    carriers = []
-    for surface in option.spelling if option else ():
-        carriers += [
-            target for target, row in load_target_index().items() if row.surface == surface
-        ]
-    return tuple(carriers)
+    return [
+        target
+        for surface in (option.spelling if option else ())
+        for target, row in load_target_index().items()
+        if row.surface == surface
+    ]
 
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
@@ -304,9 +290,8 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     value = config.settings[name] if name in config.settings else config.options[name]
     messages = (fault.message for fault in find_setting_faults(name, value))
     why = next(messages, "Its field has another type.")
-    what = f"{name} cannot be carried by the target {target}"
     hint = "npuprof check shows how to fix it"
-    return build_setting_finding(config, "NP901", name, what, f"{why}.", hint)
+    return build_uncarried_finding(config, name, target, f"{why}.", hint)
 
 
 def require_json(config: Config, section: str, target: str) -> None:
@@ -323,8 +308,13 @@ def require_json(config: Config, section: str, target: str) -> None:
 
 def build_formless_finding(config: Config, key: str, target: str, why: str) -> Finding:
     """Return the finding for a value that the program of a target cannot be given."""
-    what = f"{key} cannot be carried by the target {target}"
     hint = "unset it here, or in an [[override]] for this target"
+    return build_uncarried_finding(config, key, target, why, hint)
+
+
+def build_uncarried_finding(config: Config, key: str, target: str, why: str, hint: str) -> Finding:
+    """Return the error about a setting that a target does not support."""
+    what = f"{key} cannot be carried by the target {target}"
     return build_setting_finding(config, "NP901", key, what, why, hint)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from npuprof import catalog
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, TYPE_CHECKING, NpuprofError, Path, is_utf8
+from npuprof.model import LONGEST_WORD, TYPE_CHECKING, NpuprofError, Path, is_utf8, raise_any
 from npuprof.renderers import (
     ARGUMENT_SECTIONS,
     ARGUMENTS,
@@ -98,8 +98,7 @@ def list_rows(config: Config, write: Writer, sections: Sequence[str], target: st
                 shown = keys.format_key_path(key, path[1:])
                 finding = build_formless_finding(config, shown, target, str(error))
                 problems.append(finding._replace(origin=config.origin(key, path[1:])))
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     return rows
 
 

@@ -8,16 +8,24 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError, TomlTable, build_usage_error
+from npuprof.model import (
+    LONGEST_WORD,
+    Finding,
+    NpuprofError,
+    TomlTable,
+    build_usage_error,
+    raise_any,
+)
 from npuprof.renderers import (
     Rendered,
     Target,
-    build_not_carried_error,
     build_render_finding,
     build_setting_finding,
+    build_uncarried_finding,
     collect_sidecars,
     encode_fitting_value,
     finish_code,
+    reject_lost_options,
 )
 from npuprof.renderers.environment import build_unstartable_finding
 from npuprof.renderers.shell import quote_posix
@@ -97,8 +105,7 @@ def _format_atc_arguments(config: Config) -> tuple[list[str], list[Finding]]:
             hint = "keep long values in a file"
             rejected.append(build_unstartable_finding(config, key, f"{key} {reason}", hint))
         arguments.append(f"--{flag}={_format_flag_value(value, key, files)}")
-    if rejected:
-        raise NpuprofError(rejected)
+    raise_any(rejected)
     return arguments, findings
 
 
@@ -125,16 +132,14 @@ def _collect_atc_flags(config: Config) -> tuple[TomlTable, dict[str, str]]:
             )
             continue
         flags[option.flag], keys[option.flag] = written, name
-    if lost:
-        raise build_not_carried_error(config, lost, "atc")
+    reject_lost_options(config, lost, "atc")
     for name, value in config.shared_sections["atc"].items():
         key = f"atc.{name}"
         is_known = catalog.find_flag(name) is not None
         if not is_known or isinstance(value, (dict, list)):
-            what = f"{key} cannot be carried by the target atc"
             why = "A flag takes one string or number." if is_known else "ATC knows no such flag."
             hint = "npuprof options lists them"
-            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, hint))
+            raise NpuprofError(build_uncarried_finding(config, key, "atc", why, hint))
         if name in flags and format_plain_value(flags[name]) != format_plain_value(value):
             raise NpuprofError(
                 _build_duplicate_flag_finding(config, name, flags[name], value, keys[name])
@@ -155,8 +160,9 @@ def encode_flag(
     if carried and option.structure == "shapes":
         # a scalar, whose shape is written name:0 elsewhere, has no sizes in a flag
         parts = written.split(";")
-        parts = [part.removesuffix("0") if part.endswith(":0") else part for part in parts]
-        written = ";".join(parts)
+        written = ";".join(
+            [part.removesuffix("0") if part.endswith(":0") else part for part in parts]
+        )
     return carried, written
 
 

@@ -15,11 +15,18 @@ from npuprof.catalog.execution import (
 )
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, TYPE_CHECKING, Finding, NpuprofError, is_utf8
+from npuprof.model import (
+    LONGEST_WORD,
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    is_utf8,
+    is_variable_name,
+    raise_any,
+)
 from npuprof.renderers import (
     build_setting_finding,
     build_unfit_finding,
-    encode_field_value,
     place_sidecars,
 )
 from npuprof.renderers.trusting import reject_untrusted
@@ -86,7 +93,7 @@ def _add_option_variables(
     """Add the variables of options that [env] does not set, and notes on those that it does."""
     paths = place_sidecars(config, folder)
     for name, value in config.options.items():
-        encoded = paths.get(name) or encode_field_value(name, value)
+        encoded = paths.get(name) or values.encode_field_value(name, value)
         if isinstance(encoded, (dict, list)):
             raise NpuprofError(build_unfit_finding(config, name, "env"))
         text = format_variable_text(encoded)
@@ -121,7 +128,7 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
         if section != "env" or key in config.settings or is_own_variable(name):
             continue
         # a shell gets names without quotes
-        if not (name.isascii() and name.isidentifier()):
+        if not is_variable_name(name):
             continue
         if trusting or key in typed or not _needs_trust_to_unset(name):
             removed.append(name)
@@ -173,8 +180,7 @@ def _reject_active_options(config: Config, variables: Mapping[str, str]) -> None
                 hint = "write it without such characters, or pass --trust for this once"
                 problems.append(build_setting_finding(config, "NP930", name, what, "", hint))
                 break
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
 
 
 def _require_exportable(config: Config, variables: dict[str, str]) -> None:
@@ -185,12 +191,11 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
             what = f"{ascii(name)[1:-1]} {reason}"
             hint = "store long and binary values in a file and pass its path"
             problems.append(build_unstartable_finding(config, key, what, hint))
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
 
 
 def _explain_unfit_variable(name: str, text: str) -> str:
-    if not (name.isascii() and name.isidentifier()):
+    if not is_variable_name(name):
         return "is not a variable name: use letters, digits and '_'"
     if "\0" in text or not is_utf8(text):
         return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"

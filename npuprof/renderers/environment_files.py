@@ -439,11 +439,11 @@ def compare_environment(
     ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset
     that this one does not set.
     """
-    changes = []
-    for name, text in variables.items():
-        before = environ.get(name)
-        if before != text:
-            changes.append(VariableChange("+" if before is None else "~", name, before, text))
+    changes = [
+        VariableChange("~" if name in environ else "+", name, environ.get(name), text)
+        for name, text in variables.items()
+        if environ.get(name) != text
+    ]
     cleared = [name for name in removed if name in environ]
     cleared += [
         name

@@ -13,13 +13,14 @@ from npuprof.model import Finding, NpuprofError, TomlTable
 from npuprof.renderers import (
     Rendered,
     Target,
-    build_not_carried_error,
     build_render_finding,
     build_setting_finding,
+    build_uncarried_finding,
     build_unfit_finding,
     collect_sidecars,
     encode_fitting_value,
     finish_code,
+    reject_lost_options,
 )
 from npuprof.renderers.python_source import SCRIPT_FOLDER, format_call, format_literal
 from npuprof.renderers.session import find_companion_lines, format_parameter_map
@@ -100,8 +101,7 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
 def write_arguments_onto(config: Config, onto: str) -> Rendered:
     """Return only a table of the arguments, for an existing call: ``NPURunConfig(..., **onto)``."""
     paths, session_options = _collect_run_arguments(config)
-    if session_options:
-        raise build_not_carried_error(config, dict.fromkeys(session_options, ""), "estimator")
+    reject_lost_options(config, dict.fromkeys(session_options, ""), "estimator")
     lines = ["import os", ""] if collect_sidecars(config) else []
     lines += format_call((f"{onto} = dict(", _list_arguments(config, paths), ")"))
     return finish_code(config, "estimator", "\n".join([*lines, ""]))
@@ -131,8 +131,7 @@ def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
             lost[name] = ""
         else:
             session_options.append(name)
-    if lost:
-        raise build_not_carried_error(config, lost, "estimator")
+    reject_lost_options(config, lost, "estimator")
     return names_by_path, session_options
 
 
@@ -214,7 +213,6 @@ def _list_arguments(config: Config, paths: Paths) -> list[Any]:
         record = catalog.find_argument(name)
         if record is None or record.kind == "object" or not isinstance(value, (str, int, float)):
             key = f"estimator.{name}"
-            what = f"{key} cannot be carried by the target estimator"
             why = (
                 "NPURunConfig has no such argument."
                 if record is None
@@ -225,7 +223,7 @@ def _list_arguments(config: Config, paths: Paths) -> list[Any]:
                 if record
                 else "npuprof options lists the options"
             )
-            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, hint))
+            raise NpuprofError(build_uncarried_finding(config, key, "estimator", why, hint))
         lines.append(f"{name}={format_literal(value)}")
     return lines
 
@@ -265,10 +263,9 @@ def _check_session_options(config: Config, session_options: list[str]) -> Iterat
 @cache
 def _list_special_options() -> tuple[catalog.Option, ...]:
     """Return the options with a default of NPUEstimator, and those that need another argument."""
-    options = catalog.list_records(catalog.Option)
     return tuple(
         option
-        for option in options
+        for option in catalog.list_records(catalog.Option)
         if option.estimator_default is not None or option.needs_argument
     )
 

@@ -12,10 +12,10 @@ from npuprof.model import Finding
 from npuprof.renderers import (
     Rendered,
     Target,
-    build_not_carried_error,
     build_render_finding,
     collect_sidecars,
     encode_fitting_value,
+    reject_lost_options,
 )
 from npuprof.renderers.atc import encode_flag
 from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
@@ -49,8 +49,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
             continue
         engine_keys[name] = key
         levels[level][key] = text
-    if lost:
-        raise build_not_carried_error(config, lost, "ge")
+    reject_lost_options(config, lost, "ge")
     fields = {ENGINE_OPTIONS: drop_empty(levels)}
     findings = []
     for name, key in engine_keys.items():
@@ -73,8 +72,7 @@ def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> s
     """
     sidecars = collect_sidecars(config)
     if option.name in sidecars:
-        file, _ = sidecars[option.name]
-        return file
+        return sidecars[option.name][0]
     if "atc" in option.spelling:
         carried, written = encode_flag(config, option, value, "ge")
         return format_plain_value(written) if carried else None

@@ -11,11 +11,11 @@ from npuprof.model import Finding
 from npuprof.renderers import (
     Rendered,
     Target,
-    build_not_carried_error,
     build_render_finding,
     collect_sidecars,
     encode_fitting_value,
     finish_code,
+    reject_lost_options,
 )
 from npuprof.renderers.python_source import (
     SCRIPT_FOLDER,
@@ -102,8 +102,7 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
         closed = written if str(written).endswith(end) else f"{written}{end}"
         lines += format_assignment(target, format_literal(closed), indent)
         findings += _check_adapter_value(config, option, written)
-    if lost:
-        raise build_not_carried_error(config, lost, "global-options")
+    reject_lost_options(config, lost, "global-options")
     return lines, findings
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from npuprof import catalog
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, raise_any
 from npuprof.renderers import (
     Rendered,
     Target,
     build_render_finding,
-    build_setting_finding,
+    build_uncarried_finding,
 )
 from npuprof.renderers.python_source import format_call, format_literal
 from npuprof.renderers.session import SESSION_LOOP, Shape, render_shape
@@ -142,9 +142,13 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     later = []
     for name in config.shared_sections["options"]:
         option = catalog.find_option(name)
-        if option is None or option.field is None:
-            early.append(name)  # reported, not skipped
-        elif option.repeated_at_start or option.level == "init":
+        # the first two are reported, not skipped
+        if (
+            option is None
+            or option.field is None
+            or option.repeated_at_start
+            or option.level == "init"
+        ):
             early.append(name)
         else:
             later.append(name)
@@ -160,11 +164,11 @@ def _render_session_shape(
 
 def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
     """Yield the finding for options that init_resource or initialize_system needs too."""
-    initial = []
-    for name in config.shared_sections["options"]:
-        option = catalog.find_option(name)
-        if option is not None and option.level == "init":
-            initial.append(name)
+    initial = [
+        name
+        for name in config.shared_sections["options"]
+        if (option := catalog.find_option(name)) and option.level == "init"
+    ]
     if initial and target not in ("initialize-system", "init-resource"):
         what = (
             f"{', '.join(initial)} must also be in the session of init_resource or "
@@ -186,13 +190,11 @@ def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
         argument = catalog.find_argument(name)
         if argument is None or not argument.run_config:
             key = f"estimator.{name}"
-            what = f"{key} cannot be carried by the target estimator-migrated"
             why = "tf.estimator.RunConfig has no such argument."
             hint = "the target estimator can carry it"
-            findings.append(build_setting_finding(config, "NP901", key, what, why, hint))
+            findings.append(build_uncarried_finding(config, key, "estimator-migrated", why, hint))
         arguments.append(f"{name}={format_literal(value)}")
-    if findings:
-        raise NpuprofError(findings)
+    raise_any(findings)
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
     head = "tf.estimator.RunConfig(" if inline else "config.replace("

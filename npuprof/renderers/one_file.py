@@ -67,8 +67,7 @@ def _build_override_table(override: Override, steps: list[Step]) -> TomlTable:
     for step in steps:
         section, name = keys.split_section_and_name(step.key)
         if step.op == "unset":
-            path = keys.format_key_path(step.key, step.tail)
-            table.setdefault("unset", []).append(path)
+            table.setdefault("unset", []).append(keys.format_key_path(step.key, step.tail))
         else:
             block = table if step.op == "set" else table.setdefault(step.op, {})
             block.setdefault(section, {})[name] = step.value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, raise_any
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import (
     compare_rendered,
@@ -67,8 +67,7 @@ def write_all_rendered(placed: Sequence[Placed]) -> list[str]:
                     planned += _plan_files(entry.code, entry.below, entry.rendered, entry.force)
                 except NpuprofError as error:
                     findings = [*error.findings, *findings]
-            if findings:
-                raise NpuprofError(findings)
+            raise_any(findings)
             writing.write_planned_files(planned)
     # also after Ctrl-C, new folders must not stay behind empty
     except BaseException:
@@ -102,8 +101,7 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
         os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force
     )
     findings += sidecar_findings
-    if findings:
-        raise NpuprofError(findings)
+    raise_any(findings)
     return [*sidecars, PlannedWrite(code, rendered.text.encode(), existing, below)]
 
 
@@ -122,9 +120,11 @@ def plan_sidecars(
         writing.find_target(path, folder or ".")
         existing = writing.read_known_file(path)
         existing_text = (existing or b"").decode(errors="replace")
-        is_new_or_equal = existing in (None, text.encode())
-        is_ours = is_new_or_equal or is_listed_sidecar(name, existing_text, listed)
-        is_ours = is_ours or judge_found_text(existing_text).current
+        is_ours = (
+            existing in (None, text.encode())
+            or is_listed_sidecar(name, existing_text, listed)
+            or judge_found_text(existing_text).current
+        )
         if not is_ours and not force:
             why = (
                 "The code that is there does not list it as it is: somebody wrote or edited it, "

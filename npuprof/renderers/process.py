@@ -9,10 +9,10 @@ from npuprof import catalog
 from npuprof.catalog.launchers import find_launcher_fact
 from npuprof.model import TYPE_CHECKING, build_error
 from npuprof.renderers import (
-    build_not_carried_error,
     collect_sidecars,
     encode_fitting_value,
     place_sidecars,
+    reject_lost_options,
 )
 from npuprof.resolve.config import Config
 from npuprof.system import find_user_folder
@@ -40,8 +40,7 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None) -> 
             records[name] = record
         else:
             lost[name] = ""
-    if lost:
-        raise build_not_carried_error(config, lost, "session")
+    reject_lost_options(config, lost, "session")
     values = {
         name: encode_fitting_value(config, record, config.options[name], "session")
         for name, record in records.items()

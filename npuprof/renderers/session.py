@@ -13,12 +13,12 @@ from npuprof.renderers import (
     Rendered,
     Target,
     add_render_header,
-    build_not_carried_error,
     build_render_finding,
     collect_sidecars,
     encode_fitting_value,
     finish_code,
     fits_proto_field,
+    reject_lost_options,
 )
 from npuprof.renderers.python_source import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.resolve.config import Config
@@ -85,8 +85,7 @@ def format_parameter_map(
         if option is None or option.field is None:
             lost[name] = ""
         elif name in sidecars:
-            file, _ = sidecars[name]
-            path = f"os.path.join({SCRIPT_FOLDER}, {format_literal(file)})"
+            path = f"os.path.join({SCRIPT_FOLDER}, {format_literal(sidecars[name][0])})"
             lines.append(_format_parameter(option, path, indent))
         else:
             value = options[name]
@@ -97,8 +96,7 @@ def format_parameter_map(
                 encoded = encode_fitting_value(config, option, value, target)
                 text = _format_parameter(option, format_literal(encoded), indent)
             lines.append(text)
-    if lost:
-        raise build_not_carried_error(config, lost, target)
+    reject_lost_options(config, lost, target)
     text = "".join(lines)
     if memo_key:
         config.memo[memo_key] = text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from npuprof.model import LONGEST_WORD, Record, is_utf8
+from npuprof.model import LONGEST_WORD, Record, is_utf8, is_variable_name
 
 
 class Shell(Record):
@@ -54,7 +54,7 @@ def _quote_fish(text: str) -> str:
 
 def _quote_tcsh(text: str) -> str:
     # tcsh replaces "!" in single quotes, too
-    return "'" + text.replace("'", "'\\''").replace("!", "\\!") + "'"
+    return quote_posix(text).replace("!", "\\!")
 
 
 def _explain_tcsh_refusal(text: str) -> str:
@@ -265,7 +265,7 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
     texts = {}
     for name, text in values.items() if isinstance(values, dict) else ():
         # a shell gets names without quotes, and any program may have set the variable
-        is_name = name.isascii() and name.isidentifier() and not name.startswith("NPUPROF_")
+        is_name = is_variable_name(name) and not name.startswith("NPUPROF_")
         if is_name and isinstance(text, str) and "\0" not in text:
             texts[name] = text
     return texts

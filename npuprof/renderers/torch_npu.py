@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.model import NpuprofError, Record
+from npuprof.model import Record, raise_any
 from npuprof.renderers import Rendered, Target, add_render_header, build_setting_finding
 from npuprof.renderers.python_source import WIDTH, format_assignment, format_call, format_literal
 from npuprof.resolve.config import Config
@@ -100,8 +100,7 @@ def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
                 finding = build_setting_finding(config, "NP901", key, what, why, hint)
                 origin = config.origin(f"torch_npu.{top}", tuple(tail))
                 findings.append(finding._replace(origin=origin))
-    if findings:
-        raise NpuprofError(findings)
+    raise_any(findings)
     known = catalog.record_names("torch_npu")
     return [(name, settings[name]) for name in known if name in settings]
 

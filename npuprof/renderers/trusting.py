@@ -23,7 +23,17 @@ from npuprof.catalog.execution import (
 from npuprof.checks.sharing import build_own_variable_fault, list_lost_protections
 from npuprof.document import keys
 from npuprof.document.profile import Profile, ProfileSource
-from npuprof.model import TYPE_CHECKING, Finding, NpuprofError, Origin, Path, Record, Step
+from npuprof.model import (
+    TYPE_CHECKING,
+    Finding,
+    NpuprofError,
+    Origin,
+    Path,
+    Record,
+    Step,
+    is_variable_name,
+    raise_any,
+)
 from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
@@ -73,7 +83,7 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
 
     No value is an ``unset``.
     """
-    if not (name.isascii() and name.isidentifier()):
+    if not is_variable_name(name):
         return None
     if value is None:
         executes = find_weakening(name)
@@ -127,9 +137,7 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     needs: list[tuple[Need, Author]] = []
     for need in candidates:
         profile = _find_setting_profile(config, need)
-        if profile is None or is_personal(profile):
-            continue
-        if profile.home and profile.home.is_shipped:
+        if profile is None or is_personal(profile) or (profile.home and profile.home.is_shipped):
             continue
         if profile.document.text:
             with suppress(NpuprofError):  # an invalid npuprof.toml declares nothing
@@ -208,8 +216,6 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
             need.name, need.text, need.executes, need.signature
         )
     ]
-    if not missing:
-        return
     missing.sort(key=lambda pair: pair[1].shown)
     needs_by_author = group_pairs((author, need) for need, author in missing)
     findings = []
@@ -217,7 +223,7 @@ def reject_untrusted(config: Config, trusting: bool, allowing_unknown: bool) -> 
         # the last finding of each store has the command that allows all of them
         together = needs_by_author[author] if need is needs_by_author[author][-1] else []
         findings.append(_build_finding(need, author, together, config.resolver.in_python))
-    raise NpuprofError(findings)
+    raise_any(findings)
 
 
 def _build_own_finding(config: Config, key: str) -> Finding:

@@ -7,7 +7,7 @@ import json
 from npuprof import catalog
 from npuprof.catalog.releases import find_covered, is_range_within
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, NpuprofError
+from npuprof.model import TYPE_CHECKING, raise_any
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -64,8 +64,7 @@ def _format_config_file(config: Config) -> str:
         for name in rows
         if rows[name] is None
     ]
-    if problems:
-        raise NpuprofError(problems)
+    raise_any(problems)
     lines = [f"{key}:{text}\n" for pairs in rows.values() for key, text in pairs or ()]
     if additional:
         lines.append(f"additional-config: {_format_json_text(additional)}\n")

@@ -94,8 +94,7 @@ def build_baseline_key(finding: Finding, file: str) -> BaselineKey:
     path = _find_path(finding)
     # without line numbers: an edit above a finding would make it new
     message = strip_lines(finding)
-    is_of_revision = finding.origin is not None and bool(finding.origin.revision)
-    if not is_of_revision:
+    if finding.origin is None or not finding.origin.revision:
         folder = os.path.dirname(os.path.abspath(file))
         if path:
             path = os.path.relpath(os.path.abspath(path), folder)

@@ -144,13 +144,12 @@ def format_json_findings(
     ``accepted`` is the number of accepted findings, ``coverage`` the settings checked, ``releases``
     the pinned releases that files were judged for.
     """
-    fields = [build_finding_dict(finding) for finding in findings]
     covered = {} if coverage is None else {"coverage": coverage}
     pinned = {"releases": releases} if releases else {}
     return format_json_answer(
         {
             "schema": "npuprof.findings/1",
-            "findings": fields,
+            "findings": [build_finding_dict(finding) for finding in findings],
             "accepted": accepted,
             **covered,
             **pinned,

@@ -101,9 +101,10 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
             block = "\n".join(line for line, _ in pairs)
             blocks.append(block if is_typed else wrap_lines(block, room))
     else:
-        for line in lines:
-            fits = measure_width(line) <= room
-            blocks.append(line if fits else _set_comment_apart(line, room))
+        blocks = [
+            line if measure_width(line) <= room else _set_comment_apart(line, room)
+            for line in lines
+        ]
     text = ""
     for line in "\n".join(blocks).split("\n"):
         text += f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n"

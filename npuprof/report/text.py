@@ -80,8 +80,7 @@ def escape_file_line(line: str) -> str:
 def escape_terminal_text(text: str, coloured: bool) -> str:
     """Return an answer escaped for a terminal; colours of a ``coloured`` text stay."""
     if not coloured:
-        lines = text.split("\n")
-        return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
+        return "\n".join(escape_file_line(line).removesuffix("\n") for line in text.split("\n"))
     parts = re.split(r"(\033\[[0-9;]*m)", text)  # every second part is a colour
     parts[::2] = [escape_terminal_text(part, False) for part in parts[::2]]
     return "".join(parts)

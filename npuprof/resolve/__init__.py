@@ -155,7 +155,7 @@ class Resolver:
         # not by fold_lineage: changes of one command must not get into the shared cache
         for member in last:
             settings = dict(settings)
-            self._apply_layers(settings, member, self._select_layers(member, scenario))
+            self._apply_profile(settings, member, scenario)
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
@@ -188,11 +188,7 @@ class Resolver:
         traced: TomlTable = {}
         events: dict[str, list[Event]] = {}
         for profile in touching:
-            layers = self._select_layers(profile, scenario)
-            own = [
-                (name, found) for name, steps in layers if (found := self._find_steps(steps, key))
-            ]
-            self._apply_layers(traced, profile, own, events)
+            self._apply_profile(traced, profile, scenario, key, events)
         return traced.get(key), events.get(key, [])
 
     def find_last_origin(
@@ -209,12 +205,8 @@ class Resolver:
             # an unset is only an event if the setting was set before
             before = self.fold_lineage(lineage[:place], scenario)
             events: dict[str, list[Event]] = {}
-            own = [
-                (name, touching)
-                for name, steps in self._select_layers(profile, scenario)
-                if (touching := self._find_steps(steps, key))
-            ]
-            self._apply_layers({key: before[key]} if key in before else {}, profile, own, events)
+            settings = {key: before[key]} if key in before else {}
+            self._apply_profile(settings, profile, scenario, key, events)
             if key in events:
                 return events[key][-1].origin
         return None
@@ -258,24 +250,23 @@ class Resolver:
         for place in range(done, len(marks)):
             profile = lineage[place - 1]
             settings = dict(settings)
-            self._apply_layers(settings, profile, self._select_layers(profile, scenario))
+            self._apply_profile(settings, profile, scenario)
             if place == len(marks) - 2:  # sibling profiles and checks continue from here
                 self._folds[marks[: place + 1]] = settings
         return settings
 
-    def _apply_layers(
+    def _apply_profile(
         self,
         settings: TomlTable,
         profile: Profile,
-        layers: list[Layer],
+        scenario: str | None,
+        key: str | None = None,
         events: dict[str, list[Event]] | None = None,
     ) -> None:
-        # arguments of the command line have no store
-        form = min(self.form, profile.form) if profile.home else profile.form
-        apply_layers(settings, profile, layers, events, form)
+        """Apply the layers of a profile that count in this context; of one ``key``, if it is given.
 
-    def _select_layers(self, profile: Profile, scenario: str | None) -> list[Layer]:
-        """Return the layers of a profile that apply in this context, by name."""
+        With ``events``, as ``apply_layers`` does.
+        """
         layers = [("values", profile.steps)]
         if profile.overrides:
             layers += [
@@ -283,7 +274,13 @@ class Resolver:
                 for o in profile.overrides
                 if is_override_active(o, self.context, scenario)
             ]
-        return layers
+        if key is not None:
+            layers = [
+                (name, found) for name, steps in layers if (found := self._find_steps(steps, key))
+            ]
+        # arguments of the command line have no store
+        form = min(self.form, profile.form) if profile.home else profile.form
+        apply_layers(settings, profile, layers, events, form)
 
 
 def rebuild_config(

@@ -455,10 +455,9 @@ class Config(Mapping[str, "Any"]):
 
     def ordered_settings(self) -> TomlTable:
         """Return all settings by full key, in the catalogue's order, section by section."""
-        sections = self.shared_sections.items()
         return {
             keys.format_full_key(section, name): value
-            for section, named in sections
+            for section, named in self.shared_sections.items()
             for name, value in named.items()
         }
 
@@ -516,24 +515,18 @@ class Config(Mapping[str, "Any"]):
         is_known = full in self.settings or self.history(full) or catalog.find_key_record(full)
         if not is_known and suggest_config_key(self, full):
             raise MissingSettingError(key, self)
-        origins = []
-        for event in reversed(self.history(full)):
-            if event.step.op == "unset":
-                continue
-            present, _ = values.find_value(full, event.step.value, tail)
-            if present:
-                origins.append(_find_inner_origin(event, full, tail))
-        return origins
+        return [
+            _find_inner_origin(event, full, tail)
+            for event in reversed(self.history(full))
+            if event.step.op != "unset" and values.find_value(full, event.step.value, tail)[0]
+        ]
 
     def traced_value(self, key: str) -> Any:
         """Return the effective value with every leaf as ``values.Leaf``, which has its origin."""
         return self._trace_key(key)[0]
 
     def __repr__(self) -> str:
-        return (
-            f"Config({self.name!r}, {len(self.settings)} "
-            f"setting{'s' if len(self.settings) != 1 else ''})"
-        )
+        return f"Config({self.name!r}, {format_count(len(self), 'setting')})"
 
 
 def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:

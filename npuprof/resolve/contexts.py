@@ -241,10 +241,11 @@ class ContextMap:
             by_kind = group_pairs(
                 (kind, point) for kind, point in pairs if not unasked or point.target == target
             )
-            regions = []
-            for points in by_kind.values():
-                regions += self._build_regions(points, unasked)
-            self._regions[key] = regions
+            self._regions[key] = [
+                region
+                for points in by_kind.values()
+                for region in self._build_regions(points, unasked)
+            ]
         return self._regions[key]
 
     def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:

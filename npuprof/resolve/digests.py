@@ -47,8 +47,7 @@ def compute_digest(settings: TomlTable, form: int = FORM) -> str:
 
 def _write_setting(key: str, value: Any, is_older: bool) -> str:
     build = values.build_older_canonical_value if is_older else values.build_canonical_value
-    canonical = build(key, value)
-    return f"{_quote_json_string(key)}:{_format_canonical_json(canonical)}"
+    return f"{_quote_json_string(key)}:{_format_canonical_json(build(key, value))}"
 
 
 #: The same, cached: most presets inherit most values; True and 1 differ by their type only.

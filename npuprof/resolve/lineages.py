@@ -87,10 +87,10 @@ class Lineages:
 
     def list_form_problems(self, lineage: Iterable[Profile]) -> list[Finding]:
         """Return the structural problems of members, and the unknown frameworks and axes."""
-        concerned = [member for member in lineage if member.problems or member.named]
         problems = []
-        for member in concerned:
-            problems += [*member.problems, *self._list_unknown_names(member)]
+        for member in lineage:
+            if member.problems or member.named:
+                problems += [*member.problems, *self._list_unknown_names(member)]
         return problems
 
     def _list_unknown_names(self, profile: Profile) -> list[Finding]:

@@ -22,23 +22,15 @@ def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
     # the common case: a single step overrides nothing
     if winners and len(history) == 1:
         return []
-    for event, place in reversed(
-        [
-            *zip(
-                history,
-                _locate_step_values(key, [event.step for event in history], tail),
-                strict=True,
-            )
-        ]
-    ):
-        is_set, value = (
-            values.find_value(key, event.step.value, place) if place is not None else (False, None)
-        )
-        if event.step.op in ("unset", "remove") or place is None or not is_set:
+    places = _locate_step_values(key, [event.step for event in history], tail)
+    for event, place in reversed([*zip(history, places, strict=True)]):
+        if event.step.op in ("unset", "remove") or place is None:
             continue
-        written = isinstance(
-            event.step.value, str
-        )  # all parts of a string have the place of the string
+        is_set, value = values.find_value(key, event.step.value, place)
+        if not is_set:
+            continue
+        # all parts of a string have the place of the string
+        written = isinstance(event.step.value, str)
         origin = event.origin if written else event.origin.locate_below(*place)
         inside = {
             (origin.revision, origin.file, path)

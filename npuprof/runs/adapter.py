@@ -126,8 +126,9 @@ def read_adapter(path: str | None) -> Adapter:
     Raises NpuprofError (NP963) if there is none.
     """
     sources = [open_source(path)] if path is not None else list(find_installed())
-    adapters = [_read_source(source) for source in sources]
-    adapters = [adapter for adapter in adapters if adapter.packages or adapter.libraries]
+    adapters = [
+        adapter for adapter in map(_read_source, sources) if adapter.packages or adapter.libraries
+    ]
     if not adapters:
         raise NpuprofError(_build_missing_finding(path))
     return _join(adapters)
@@ -383,8 +384,7 @@ class Classes:
 
         The class is recognised by its attributes, not by its name.
         """
-        known = attribute_values.list_attribute_paths()
-        plain = {path for path in known if "." not in path}
+        plain = {path for path in attribute_values.list_attribute_paths() if "." not in path}
 
         def count_known(class_name: str) -> int:
             return len(plain & self._attributes[class_name].keys())

@@ -6,6 +6,7 @@ It may differ from what the engine was started with.
 from __future__ import annotations
 
 from npuprof.catalog.wire import find_wire
+from npuprof.runs.adapters import BLOCKS, DUMPS
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.log_values import (
     ABSENT,
@@ -25,8 +26,6 @@ from npuprof.runs.log_values import (
     merge,
 )
 
-#: Makes the log show the engine's start options: a dump has only those of its session.
-_BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"
 #: Another session, or ``init_resource``, may have started the engine with the value.
 _UNREQUESTED = "this session did not request it; only the log shows the engine's start options"
 _BY_DUMP = "by the graph dump"
@@ -37,7 +36,7 @@ def judge_unknown(name: str, process: Process) -> Verdict:
     if any(dump.whole and kind == "node" for kind, dump in process.dumps):
         note = "no adapter knows the key, and the graph dump has no attribute of it"
         return Verdict(name, ABSENT, (), note)
-    tell = "" if process.tf2 else "PRINT_MODEL=1"
+    tell = "" if process.tf2 else DUMPS
     return Verdict(name, CANNOT_TELL, (), "no adapter is known to read it", tell)
 
 
@@ -58,7 +57,7 @@ def complete(verdict: Verdict, expected: ExpectedSetting, process: Process) -> V
     if dumped.says == SAME:
         return _complete_with_value(verdict, expected)
     if only_starts:
-        return verdict._replace(note=_UNREQUESTED, tell=_BLOCKS)
+        return verdict._replace(note=_UNREQUESTED, tell=BLOCKS)
     is_default = expected.is_default(())
     is_unset = dumped.texts == ("",) and not _is_in_wrong_field(expected, process)
     if is_default and is_unset:
@@ -75,7 +74,7 @@ def _complete_without_attribute(
     if not any(dump.whole and names_by_kind[kind] for kind, dump in process.dumps):
         return verdict
     if wire.init and not wire.session:
-        return verdict._replace(note=_UNREQUESTED, tell=_BLOCKS)
+        return verdict._replace(note=_UNREQUESTED, tell=BLOCKS)
     note = "the graph dump has no attribute of it"
     if expected.is_default(()):
         return Verdict(wire.name, DEFAULT_OR_SET, (), f"{note}, as if it were unset")
@@ -86,7 +85,7 @@ def _complete_with_value(verdict: Verdict, expected: ExpectedSetting) -> Verdict
     """Return the verdict if the dumps have the expected value."""
     if expected.wire.init:
         note = "the adapter read it; only the log shows the engine's start options"
-        return verdict._replace(note=note, tell=_BLOCKS)
+        return verdict._replace(note=note, tell=BLOCKS)
     state = DEFAULT_OR_SET if expected.is_default(()) else IN_FORCE
     return Verdict(expected.wire.name, state, (), _BY_DUMP)
 

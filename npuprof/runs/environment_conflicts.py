@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from npuprof import catalog, checks
 from npuprof.catalog import build_finding
+from npuprof.catalog.values import encode_field_value
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import encode_field_value
 from npuprof.renderers.environment import format_equivalent_text, format_variable_text
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace

@@ -373,15 +373,15 @@ def _is_tf2_default(case: EpochCase) -> bool:
     unset = expected.wire.tf2.get("unset")
     if unset is None or case.process.generation:
         return False
-    has_engine_block = False
-    for epoch in case.process.epochs:
-        for blocks in epoch.maps.values():
-            for block in blocks:
-                if block.engine:
-                    has_engine_block = True
-                    if not load_known_keys()["tf1"].isdisjoint(block.values):
-                        return False
-    if not has_engine_block:
+    by_engine = [
+        block
+        for epoch in case.process.epochs
+        for blocks in epoch.maps.values()
+        for block in blocks
+        if block.engine
+    ]
+    never_sent = load_known_keys()["tf1"]
+    if not by_engine or not all(never_sent.isdisjoint(block.values) for block in by_engine):
         return False
     as_tf2 = ExpectedSetting(expected.wire, expected.value, tf2=True)
     return unset in (expected.plain, as_tf2.plain) or as_tf2.is_default(())

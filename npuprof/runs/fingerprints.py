@@ -221,31 +221,28 @@ def _read_fields(path: str, fields: Fields) -> Clue:
     """Return the clue in the fields of a record."""
     preset = fields["preset"]
     digests: Fields = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
-    edited = (
-        "its settings do not give its digest: somebody edited it"
-        if _is_record_edited(fields)
-        else ""
-    )
     return Clue(
         path,
         **digests,
         name=preset["name"],
         context=_describe_context(fields),
         record=fields,
-        edited=edited,
+        edited=_explain_edit(fields),
     )
 
 
-def _is_record_edited(fields: Fields) -> bool:
-    """Return whether the values of a record differ from its digest.
+def _explain_edit(fields: Fields) -> str:
+    """Return why a record is known to be edited: its values differ from its digest; else empty.
 
-    False if some of them are redacted.
+    Empty if some of them are redacted.
     """
     digest = fields["preset"].get("digest")
     if not digest or fields.get("hidden"):
-        return False
+        return ""
     settings = {setting["key"]: decode_value(setting["value"]) for setting in fields["settings"]}
-    return digest not in list_digests(settings)
+    if digest in list_digests(settings):
+        return ""
+    return "its settings do not give its digest: somebody edited it"
 
 
 def _find_clues(path: str, text: str) -> Iterator[Clue]:

@@ -131,8 +131,7 @@ class Identifier:
                 "some presets cannot be resolved here, as a source is not on this machine: "
                 "npuprof source sync --history"
             )
-        if self._index is not None and self._index.missing_objects:
-            missing = self._index.missing_objects
+        if self._index is not None and (missing := self._index.missing_objects):
             yield (
                 "some presets of older commits cannot be read here, "
                 f"{missing.message}: {missing.hint}"

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error, raise_any
 from npuprof.report.output import print_note
 from npuprof.report.text import count_rest
 from npuprof.runs import imported, ranks, run_records
@@ -69,8 +69,8 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     read, damaged = run_records.read_folder(path)
     if unread is not None:
         unread += damaged
-    elif damaged:
-        raise NpuprofError(damaged)
+    else:
+        raise_any(damaged)
     started = {
         record_path: fields
         for record_path, fields in read.items()
@@ -155,8 +155,7 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
             f"cannot read {'standard input' if path == '-' else path}: "
             f"{describe_os_error(error, path)}"
         )
-        hint = "give a preset, a log or a record to it"
-        raise build_error("NP003", what, "", hint) from None
+        raise build_error("NP003", what, "", "give a preset, a log or a record to it") from None
     if head.lstrip()[:1] == b"{":
         return _RECORD_KIND
     return _EVIDENCE_KIND if path != "-" or is_log(head) else None

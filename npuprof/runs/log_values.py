@@ -10,7 +10,6 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.model import Record
-from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Process, Text, Values
 
 #: The results of comparing a text with the expected one.
@@ -48,16 +47,17 @@ class ExpectedSetting:
         if self.tf2:
             return {wire.tf2["unset"]} if "unset" in wire.tf2 else set()
         texts = {wire.unset} if wire.unset is not None else set()
-        for stage in STAGES:
-            for key, text in wire.keys(stage).items():
-                if text != NO_KEY and key not in wire.key_forms:
-                    texts.add(text)
-        return texts
+        return texts | {
+            text
+            for stage in STAGES
+            for key, text in wire.keys(stage).items()
+            if text != NO_KEY and key not in wire.key_forms
+        }
 
     def _write(self, value: Any) -> str | None:
         """Return the text of a value, or None, and set ``why``."""
         name = self.wire.name
-        encoded = encode_field_value(name, value)
+        encoded = values.encode_field_value(name, value)
         if isinstance(encoded, (dict, list)):
             self.why = (
                 "the preset has the content of a file, of which only the path is written down"
@@ -101,10 +101,7 @@ class ExpectedSetting:
         # the real path of a folder differs if the expected one contains a link
         if form == "folder" and text and text not in self.unset:
             return UNSURE
-        is_complete = not is_open and (
-            is_unbroken or self.is_unset(key, shown.text) or self._is_choice(text)
-        )
-        if is_complete:
+        if not is_open and (is_unbroken or self.is_unset(key, shown.text) or self._is_choice(text)):
             return OTHER
         start = shown.text[: hole.start()] if hole is not None else shown.text
         all_spellings = [*spellings, *(name for name, flag in flags.items() if flag in spellings)]

@@ -255,8 +255,7 @@ def identify_record(fields: Fields) -> str:
 def _select_origins(fields: Fields) -> dict[str, str]:
     """Return the origin of a process's settings: the preset, npuprof's version, and the context."""
     origins = {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))}
-    context = fields.get("context") or {}
-    for name, value in context.items():
+    for name, value in (fields.get("context") or {}).items():
         if value is not None:
             origins["context" if name == "text" else name] = str(value)
     return origins

@@ -237,10 +237,7 @@ def _describe_process(environment: Mapping[str, str]) -> Fields:
     facts = {
         name: find_launcher_fact(name, environment) for name in ("rank", "local-rank", "world-size")
     }
-    numbers = {
-        name.replace("-", "_"): int(fact or 0) if fact is not None else None
-        for name, fact in facts.items()
-    }
+    numbers = {name.replace("-", "_"): int(fact) if fact else None for name, fact in facts.items()}
     return {
         "pid": None,
         "host": os.uname().nodename,

@@ -165,12 +165,8 @@ class RunLog:
         except NpuprofError as error:
             _tell(format_findings(error.findings).rstrip("\n"), output.write_to_stderr)
             return 2
-        shown = (
-            text
-            if isinstance(text, str)
-            else decode_safely(b"".join(output.encode_pieces(text or "", "-", False)))
-        )
-        _tell(shown.rstrip("\n"), output.write_to_stderr)
+        shown = b"".join(output.encode_pieces(text or "", "-", False))
+        _tell(decode_safely(shown).rstrip("\n"), output.write_to_stderr)
         for note in answer.notes:
             _tell(note)
         return answer.code

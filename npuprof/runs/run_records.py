@@ -24,7 +24,17 @@ from npuprof.document import (
     parse_toml_value,
 )
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import SECTIONS, Fields, Finding, NpuprofError, Path, Place, Record, build_error
+from npuprof.model import (
+    SECTIONS,
+    Fields,
+    Finding,
+    NpuprofError,
+    Path,
+    Place,
+    Record,
+    build_error,
+    raise_any,
+)
 from npuprof.report.output import print_note
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
@@ -156,8 +166,8 @@ def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
             read[path] = read_record(path)
         except NpuprofError as error:
             unread += error.findings
-    if unread and not read:
-        raise NpuprofError(unread)
+    if not read:
+        raise_any(unread)
     return read, unread
 
 
@@ -259,9 +269,8 @@ def _find_fault(fields: Fields) -> str:
         fault = f"its schema is {schema!r}" if schema is not None else "it has no schema"
         newer = isinstance(schema, str) and schema.startswith(SCHEMA_BEGINNING)
         return f"{fault}, and this npuprof reads {SCHEMA}" if newer else fault
-    if not isinstance(fields.get("preset"), dict) or not isinstance(
-        fields["preset"].get("name"), str
-    ):
+    preset = fields.get("preset")
+    if not isinstance(preset, dict) or not isinstance(preset.get("name"), str):
         return "it does not say which preset"
     if not isinstance(fields.get("settings"), list):
         return "its settings are not a list"

@@ -118,12 +118,11 @@ def _judge_warnings(expected: ExpectedSetting, process: Process, block: Map | No
         return _leave_open(wire, note)
     if warned:
         return _conclude(expected, process, wire.tf2["leaf"], warned[0])
-    is_proof = (
+    if (
         block is not None
         and "unset" not in wire.tf2
         and _are_lines_whole(block, process, "session")
-    )
-    if is_proof:
+    ):
         note = "no warning has it, and those of all others are there"
         return Verdict(wire.name, ABSENT, (), note)
     return _leave_open(wire, "", SHOWN)

@@ -65,8 +65,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     if verdicts:
         verdict = _join_epochs(verdicts)
     else:
-        switch = adapters.find_logging_switch(wire, process)
-        verdict = Verdict(name, CANNOT_TELL, (), "", switch)
+        verdict = Verdict(name, CANNOT_TELL, (), "", adapters.find_logging_switch(wire, process))
     verdict = _weigh_damage(verdict, wire, process)
     return dumps.complete(verdict, expected, process) if process.dumps else verdict
 

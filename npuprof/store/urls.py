@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from urllib.parse import unquote
 
-from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
+from npuprof.document.secrets import KNOWN_USERS, TOKEN
 from npuprof.document.secrets import hide_credentials as hide_credentials
 from npuprof.model import Record
 from npuprof.resolve.digests import digest_bytes
@@ -39,7 +40,7 @@ def find_url_fault(url: str) -> str:
         return "it starts with '-', as a flag of git does"
     if match := _TRANSPORT.match(url):
         return f"{match[1]}:: starts a program of that name; write ssh://, https:// or file://"
-    decoded = unquote_url(url) if _SCHEME.match(url) else url
+    decoded = unquote(url) if _SCHEME.match(url) else url
     # a line end would split entries of the lock and requests to git
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
@@ -126,7 +127,7 @@ def normalize_url(url: str) -> str:
     match = _SCHEME.match(url)
     if url.startswith("/") or (match and match[1] == "file"):
         # git decodes %20 in URLs, and takes a plain path as it is
-        path = unquote_url(url.removeprefix("file://")) if match else url
+        path = unquote(url.removeprefix("file://")) if match else url
         return "file://" + os.path.normpath("/" + path.lstrip("/"))
     if match and match[1] in _PORTS:
         authority, slash, path = url[match.end() :].partition("/")

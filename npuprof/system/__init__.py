@@ -11,12 +11,12 @@ import gc
 import os
 import re
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
 from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, AnyStr, TypeVar
 
     Key = TypeVar("Key")
@@ -72,6 +72,12 @@ def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def count_common(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the length of the common beginning of two sequences."""
+    pairs = zip(left, right, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def join_boxes(boxes: list[Box[Value]]) -> list[Box[Value]]:

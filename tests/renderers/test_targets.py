@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog, renderers
 from npuprof.catalog import Option
-from npuprof.renderers import encode_field_value
+from npuprof.catalog.values import encode_field_value
 from npuprof.resolve.config import Config
 from support import recorders
 from support.building import apply_unchecked, config, render_unchecked, toml

@@ -6,6 +6,7 @@ import re
 from itertools import zip_longest
 
 from npuprof.catalog.wire import (
+    STAGES,
     Generation,
     list_standing_keys,
     load_generations,
@@ -51,14 +52,13 @@ _EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
 def _index_titles() -> dict[str, tuple[Generation, str]]:
-    titles = {}
-    for generation in load_generations():
-        if not generation.tf2:
-            titles[generation.init] = (generation, "init")
-            titles[generation.session] = (generation, "session")
-            titles[generation.graph] = (generation, "graph")
-    del titles[""]  # adapters without such a block
-    return titles
+    return {
+        title: (generation, stage)
+        for generation in load_generations()
+        for stage in STAGES
+        # some adapters have no such block
+        if not generation.tf2 and (title := getattr(generation, stage))
+    }
 
 
 class AdapterLog(BlockLog):

@@ -180,8 +180,7 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
         if not handed and (name := name_special_file(mode)):
             raise build_read_error(path, f"it is {name}, not a file", HAND_OVER)
         with open(path, "rb") as file:
-            ahead = pop_peeked(path) if handed else b""
-            source = _rejoin(ahead, file)
+            source = _rejoin(pop_peeked(path) if handed else b"", file)
             sized = stat.S_ISREG(mode) and not isinstance(source, _Unpacked)
             yield source, os.fstat(file.fileno()).st_size if sized else None
     except (OSError, ValueError) as error:

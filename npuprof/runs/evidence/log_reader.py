@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import takewhile
 
 from npuprof.runs.evidence import MOST_MAPS, Process, Text
 from npuprof.runs.evidence.adapter_log import AdapterLog
@@ -25,7 +24,7 @@ from npuprof.runs.evidence.lines import (
 from npuprof.runs.evidence.option_blocks import Tail
 from npuprof.runs.evidence.tf2_log import Tf2Log
 from npuprof.runs.unknown_variables import LINE
-from npuprof.system import group_pairs
+from npuprof.system import count_common, group_pairs
 
 
 class Processes:
@@ -49,24 +48,14 @@ class Processes:
 
         It is the one with its number and a log, in the nearest folder if there are several.
         """
-        logged = [
-            process
-            for process in self.found.values()
-            if process.pid is not None and (process.epochs or process.pending)
-        ]
+        folders = machine.split(os.sep)
         by_distance = group_pairs(
-            (_count_common(process.place, machine), process)
-            for process in logged
-            if process.pid == pid
+            (count_common(process.place.split(os.sep), folders), process)
+            for process in self.found.values()
+            if process.pid == pid is not None and (process.epochs or process.pending)
         )
         nearest = by_distance[max(by_distance)] if by_distance else []  # most folders in common
         return nearest[0] if len(nearest) == 1 else self.get(machine, "", pid)
-
-
-def _count_common(machine: str, other_machine: str) -> int:
-    """Return the number of folders that two machines' paths share."""
-    pairs = zip(machine.split(os.sep), other_machine.split(os.sep), strict=False)
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 class LogReader:

@@ -64,8 +64,7 @@ class Tf2Log:
                 self._start(place)
             self._block = Block("graph")
         elif match := _WARNED.fullmatch(line.text):
-            text = Text(match["text"], line.glued or not line.ended)
-            self._warn(place, match["leaf"], text)
+            self._warn(place, match["leaf"], Text(match["text"], line.glued or not line.ended))
         elif line.level == "W":  # it may end before its text
             self.is_truncated |= line.text.startswith(_WARNING[: len(line.text)])
 
