@@ -56,6 +56,39 @@ def test_what_a_shell_joins_is_no_slip(text: str) -> None:
     assert slips(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "certainty", "place"),
+    [
+        # examples/finetune/run_classifier_gpu_new.sh of mindformers before e732daf0
+        ("python -u -m a/b/c.py --lr 1\n", "certain", (1, 14)),
+        # examples/pretrain/pretrain_bert.sh of mindformers before e2f64bcf
+        ("python t.py --config./a/b.yaml\n", "certain", (1, 13)),
+        # examples/scripts/train_reinforce_baseline_llama_ray_hybrid_engine.sh of OpenRLHF
+        ("torchrun t.py --init_kl_coef 1e-3 --lr 1 --init_kl_coef=1e-4\n", "likely", (1, 42)),
+        # examples/gpt3/train_gpt3_175b_distributed.sh of Megatron-LM before 1b6ae270
+        ("CHECKPOINT_PATH=$0 # path\ntorchrun t.py --save $CHECKPOINT_PATH\n", "likely", (1, 1)),
+    ],
+)
+def test_a_word_that_no_program_can_mean_is_found(
+    text: str, certainty: str, place: tuple[int, int]
+) -> None:
+    assert slips(f"{text}{START}\n") == [("NP844", certainty, *place)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python -m torch.distributed.launch t.py --lr 1\n",
+        "git commit -m a/b; mkdir -m 755 a/b; docker run --device=a --device=b torchrun t.py\n",
+        "torchrun t.py --lr 1 --other 2 --lr 1\n",
+        "torchrun t.py --lr 1 $MORE --lr $LR --bf16 --bf16 --n -1 --n -2\n",
+        "SCRIPT=$0\ntorchrun t.py --file=./a/b --other /c\necho $SCRIPT\n",
+    ],
+)
+def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
+    assert slips(f"{text}{START}\n") == []
+
+
 def test_only_scripts_that_start_a_program_are_judged() -> None:
     assert slips("echo a\n--lr 1\nRANK =0\necho $RANK $MODEL_ARGS\n") == []
 

@@ -18,6 +18,12 @@ from npuprof.scripts.steps import count_steps
 _ALIKE = 0.85
 #: A flag, or an override of Hydra: neither is a command.
 _ARGUMENT = re.compile(r"--|[+~]*[A-Za-z_]\w*(?:\.\w+)+=")
+_PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)")
+#: A path to a Python file, and a flag with a path behind it.
+_PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
+_JOINED_PATH = re.compile(r"--\w[\w-]*\.{0,2}/[\w./-]+")
+#: A place for results that is the script itself.
+_ITSELF = re.compile(r"""^[ \t]*(\w+)=["']?\$0["']?\s""", re.MULTILINE)
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*")
 #: Commands that use a place without writing anything there.
 _ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
@@ -57,7 +63,32 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
         if before_end.endswith("\\\n"):
             what = "the text for this command has no end: a backslash joins its last lines"
             yield build_finding("NP844", what, "", "remove that backslash", where=where)
+        for word, what, hint, how in _find_word_slips(command):
+            where = Place(command.file or path, *word.position)
+            yield build_finding("NP844", what, "", hint, where=where, **how)
         above = command
+
+
+def _find_word_slips(words: Sequence[Word]) -> Iterator[tuple[Word, str, str, dict[str, str]]]:
+    """Yield words that a program in Python cannot mean, with a message, a hint and certainty."""
+    before: dict[str, str] = {}
+    is_python = False
+    for word, following in zip(words, (*words[1:], Word(0, 0, ("--",))), strict=True):
+        name, is_joined, text = word.text.partition("=")
+        value = text if is_joined else following.text
+        is_python |= _PYTHON.fullmatch(name) is not None
+        if word.open_part or not is_python:
+            continue
+        if name == "-m" and _PATH.fullmatch(value):
+            module = value.removesuffix(".py").replace("/", ".")
+            yield following, "python -m takes a module, not a path", f"write -m {module}", {}
+        if not is_joined and _JOINED_PATH.fullmatch(name):
+            yield word, f"there is neither = nor a blank in {name}", "write = before the path", {}
+        is_unknown = not is_joined and following.open_part
+        has_value = name.startswith("--") and not (value.startswith("-") or is_unknown)
+        if has_value and before.setdefault(name, value) != value:
+            what = f"{name} is given twice, and {before[name]} is lost"
+            yield word, what, "remove one of them", LIKELY
 
 
 def _is_flag(word: Word) -> bool:
@@ -76,12 +107,16 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
         (assigned[name], "NP843", f"{name} is set, and no command gets it", "pass or remove it")
         for name in filter(_PASSED.fullmatch, unused)
     ]
+    for match in _ITSELF.finditer(code):
+        if _PASSED.fullmatch(match[1]):
+            what = f"{match[1]} is the script itself"
+            found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
     for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
         count_steps(len(unused) + len(joined) // 1000)
-        plain = re.findall(rf"\${{?{name}\b(?!:?[-=+?])", joined)
+        if len(re.findall(rf"\${{?{name}\b(?!:?[-=+?])", joined)) < mentioned[name]:
+            continue  # it is set, or has a default
         similar = [each for each in assigned if _are_alike(each, name, each in unused)]
-        is_given = similar or (name.endswith("_ARGS") and not _OF_CALLER.search(name))
-        if is_given and len(plain) == mentioned[name]:  # neither set, nor with a default
+        if similar or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
             hint = f"did you mean ${similar[0]}?" if similar else f"set {name}, or remove it"
             found.append((at, "NP845", f"nothing sets ${name}", hint))
     for at, code, what, hint in found:
