@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import pytest
 
 from npuprof.model import Context
@@ -22,6 +25,17 @@ def slips(text: str, name: str = "run.sh") -> list[tuple[str, str, int, int]]:
     ]
 
 
+#: What bash says of a flag or an override as a command, and of a here-document without an end.
+COMPLAINTS = re.compile(r"(?:--\w+|\w\.\w=\d): (?:command not|No such)|delimited by end-of-file")
+
+
+def run_bash(text: str) -> str:
+    """Return what bash complains of in a script whose programs do nothing."""
+    programs = "torchrun() { :; }; deepspeed() { :; }; python() { :; }\n"
+    done = subprocess.run(["bash"], input=programs + text, capture_output=True, text=True)
+    return done.stderr
+
+
 CUT = [
     # examples/run_text_generation_server_345M.sh of Megatron-LM before a9e4437c
     pytest.param("torchrun t.py  /\n   --lr 1  /\n   --bf16\n", (2, 4), id="slash"),
@@ -37,6 +51,7 @@ CUT = [
 @pytest.mark.parametrize(("text", "place"), CUT)
 def test_a_command_that_the_shell_cuts_is_an_error(text: str, place: tuple[int, int]) -> None:
     assert slips(text) == [("NP844", "certain", *place)]
+    assert COMPLAINTS.search(run_bash(text))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +69,7 @@ def test_a_command_that_the_shell_cuts_is_an_error(text: str, place: tuple[int, 
 )
 def test_what_a_shell_joins_is_no_slip(text: str) -> None:
     assert slips(text) == []
+    assert COMPLAINTS.search(run_bash(text)) is None
 
 
 @pytest.mark.parametrize(
