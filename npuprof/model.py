@@ -644,6 +644,13 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[
     ]
 
 
+def find_change_kind(before: Any, after: Any) -> str:
+    """Return the kind of a change between two values, None if unset."""
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
+
+
 def suggest_name(word: str, names: Iterable[str], otherwise: str) -> tuple[str, Fix | None]:
     """Return the did-you-mean hint for a name, and a fix if only its spelling differs.
 

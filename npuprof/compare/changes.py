@@ -8,7 +8,16 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import Document, keys
-from npuprof.model import LIST_OPS, SECTIONS, TYPE_CHECKING, Origin, Path, Record, TomlTable
+from npuprof.model import (
+    LIST_OPS,
+    SECTIONS,
+    TYPE_CHECKING,
+    Origin,
+    Path,
+    Record,
+    TomlTable,
+    find_change_kind,
+)
 from npuprof.resolve.claims import order_claims
 
 if TYPE_CHECKING:
@@ -148,10 +157,9 @@ def build_setting_change(
     ``was`` and ``now`` are the origins.
     """
     from npuprof.catalog import risks
-    from npuprof.compare.differences import find_kind
 
     unit, risk = risks.find_unit_and_risk(key, (), before, after)
-    kind = find_kind(before, after)
+    kind = find_change_kind(before, after)
     return Change(key, kind, before, after, setting=key, unit=unit, risk=risk, origins=(was, now))
 
 
@@ -229,7 +237,6 @@ def _pair_entries(old: TomlTable, new: TomlTable) -> dict[Path, tuple[Any, Any]]
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
-    from npuprof.compare.differences import find_kind
 
     changes = []
     for name in order_claims(before.claims, after.claims):
@@ -244,7 +251,7 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
         changes.append(
             Change(
                 key,
-                find_kind(old, new),
+                find_change_kind(old, new),
                 old,
                 new,
                 setting=key,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Path, Record
+from npuprof.model import TYPE_CHECKING, Path, Record, find_change_kind
 from npuprof.system import count_common, is_list_of
 
 if TYPE_CHECKING:
@@ -59,13 +59,6 @@ class _Elements(dict[str, "Any"]):
     """An unordered list as a table of its elements by text; never equal in type to a table."""
 
 
-def find_kind(before: Any, after: Any) -> str:
-    """Return the kind of a change between two values, None if unset."""
-    if before is None:
-        return "added"
-    return "removed" if after is None else "changed"
-
-
 def compare_pairs(
     pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()
 ) -> Iterator[tuple[Path, Difference]]:
@@ -82,7 +75,7 @@ def compare_pairs(
             yield from ((path, difference) for difference in differences[path])
         else:
             # Nothing differs inside two tables if only the order of their keys does.
-            yield path, Difference(find_kind(was, now), (), was, now)
+            yield path, Difference(find_change_kind(was, now), (), was, now)
 
 
 def _has_members(pair: tuple[Any, Any], unordered: bool) -> bool:
@@ -180,7 +173,9 @@ def _compare_plain_tables(
         if old != new:
             tail = () if is_list else (name,)
             differences.append(
-                _build_difference(find_kind(old, new), tail, was.get(name), now.get(name), is_list)
+                _build_difference(
+                    find_change_kind(old, new), tail, was.get(name), now.get(name), is_list
+                )
             )
     return differences
 
