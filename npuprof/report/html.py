@@ -77,7 +77,8 @@ def frame_html_table(
         f'<div class="wide" role="region" aria-label="{shown}" tabindex="0">\n'
         f'<table{name} class="{kind}">\n<caption class="quiet">{shown}</caption>\n'
         + (f"<thead><tr>{heads}</tr></thead>\n" if header else "")
-        + (body if "<tbody>" in body else f"<tbody>\n{body}</tbody>\n")
+        # as plain text: escaped text would escape what is before it
+        + (str(body) if "<tbody>" in body else f"<tbody>\n{body}</tbody>\n")
         + "</table>\n</div>\n"
     )
 
