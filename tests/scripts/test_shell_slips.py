@@ -106,6 +106,7 @@ def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
 
 
 def test_only_scripts_that_start_a_program_are_judged() -> None:
+    assert slips("python t.py \\\n  --lr 1\n  --wd 2\n") == [("NP844", "certain", 3, 3)]
     assert slips("echo a\n--lr 1\nRANK =0\necho $RANK $MODEL_ARGS\n") == []
 
 
@@ -125,6 +126,8 @@ def test_blanks_around_an_assignment_are_an_error() -> None:
         (f"model_path=a\necho $model_path\n{START} --data ${{mdoel_path}}/x\n", (3, 52)),
         (f"BatchSize=1\n{START} --b $BatchSize\necho $Batch_Size\n", (3, 6)),
         (f"data_dir=1\n{START} --data $data_dirs\n", (2, 52)),
+        # scripts/msrun_launcher.sh of mindformers before 2cedbc03
+        (f"WORK_PATH=/a\nexport LOG_DIR=WORK_PATH/logs\n{START} --d $WORK_PATH\n", (2, 16)),
         # examples/qwen3vl/finetune_qwen3vl_8B.sh of MindSpeed-MM before f83b2638
         ("torchrun $DISTRIBUTED_ARGS train.py\n", (1, 10)),
     ],
@@ -140,6 +143,7 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
         f"{START} $EXTRA_ARGS\n",
         f"{START} ${{MODEL_ARGS:-}}\n",
         f"read -r MODEL_ARGS\n{START} $MODEL_ARGS\n",
+        f"DATA_DIR=DATA/a\n{START} --d $DATA_DIR\n",
         f"for MODEL_ARGS in a b; do {START} $MODEL_ARGS; done\n",
         f"# $MODEL_ARGS\n{START}\n",
         f"DATA_DIR=1\n{START} --data $DATA_DIR --log $DATE_DIR\n",

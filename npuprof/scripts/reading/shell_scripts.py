@@ -164,7 +164,7 @@ def import_shell_script(
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
-    if any(isinstance(record, StartedProgram) for record in records):
+    if reader.unlaunched or any(isinstance(record, StartedProgram) for record in records):
         problems += find_command_slips(path, commands)
         if not (has_unread or is_part):
             problems += find_variable_slips(path, text, commands)

@@ -22,6 +22,8 @@ _PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)")
 #: A path to a Python file, and a flag with a path behind it.
 _PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
 _JOINED_PATH = re.compile(r"--\w[\w-]*\.{0,2}/[\w./-]+")
+#: A path that begins with a name in capitals.
+_BARE = re.compile(r"""^[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/""", re.MULTILINE)
 #: A place for results that is the script itself.
 _ITSELF = re.compile(r"""^[ \t]*(\w+)=["']?\$0["']?\s""", re.MULTILINE)
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*")
@@ -106,6 +108,11 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
     found = [
         (assigned[name], "NP843", f"{name} is set, and no command gets it", "pass or remove it")
         for name in filter(_PASSED.fullmatch, unused)
+    ]
+    found += [
+        (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
+        for match in _BARE.finditer(code)
+        if match[1] in assigned
     ]
     for match in _ITSELF.finditer(code):
         if _PASSED.fullmatch(match[1]):
