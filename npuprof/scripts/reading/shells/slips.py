@@ -74,14 +74,16 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
 def _find_word_slips(words: Sequence[Word]) -> Iterator[tuple[Word, str, str, dict[str, str]]]:
     """Yield words that a program in Python cannot mean, with a message, a hint and certainty."""
     before: dict[str, str] = {}
-    is_python = False
+    is_python = is_option = False
     for word, following in zip(words, (*words[1:], Word(0, 0, ("--",))), strict=True):
         name, is_joined, text = word.text.partition("=")
         value = text if is_joined else following.text
-        is_python |= _PYTHON.fullmatch(name) is not None
+        is_start = _PYTHON.fullmatch(name) is not None
+        is_python |= is_start
+        is_option = is_start or (is_option and name.startswith("-"))  # of Python itself
         if word.open_part or not is_python:
             continue
-        if name == "-m" and _PATH.fullmatch(value):
+        if is_option and word.text == "-m" and _PATH.fullmatch(value):
             module = value.removesuffix(".py").replace("/", ".")
             yield following, "python -m takes a module, not a path", f"write -m {module}", {}
         if not is_joined and _JOINED_PATH.fullmatch(name):
