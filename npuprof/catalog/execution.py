@@ -95,7 +95,7 @@ def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
 def find_setting_effects(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any, str]]:
     """Yield each part of a framework setting that needs trust: path below it, value and effect.
 
-    The program's own default needs none.
+    The program's own default needs none, nor do values that keep a protection.
     """
     record = find_setting(section, name)
     if record is not None and value == record.default:
@@ -105,7 +105,9 @@ def find_setting_effects(section: str, name: str, value: Any) -> Iterator[tuple[
             below = f"{name}.{part}" if isinstance(part, str) else name
             for path, leaf, effect in find_setting_effects(section, below, item):
                 yield (part, *path), leaf, effect
-    elif record is not None and (effect := str(record.executes or record.protects)):
+        return
+    effect = str(record.executes or record.protects) if record else ""
+    if effect and record and str(value).lower() not in record.kept_by:
         yield (), value, effect
 
 

@@ -82,6 +82,7 @@ class Entry(Record):
     numbered: bool = False
     executes: str | bool = False
     protects: str = ""
+    kept_by: tuple[str, ...] = ()
 
 
 class Option(Entry):
@@ -198,7 +199,6 @@ class Variable(Entry):
 
     framework: str = "cann"
     axis: str = ""
-    kept_by: tuple[str, ...] = ()
     scope: str = ""
     session_option: str = ""
     twin_values: dict[str, str] = {}

@@ -848,8 +848,15 @@ def test_keys_of_mindie_that_open_the_server_are_rendered_only_if_they_are_trust
     assert re.findall(r"NP930: (\S+)", refused.out + refused.err) == [MINDIE_KEYS[1]]
 
 
-def test_values_that_mindie_has_by_itself_need_no_trust(store: Store, run: Run) -> None:
-    text = "[mindie.ServerConfig]\nhttpsEnabled = true\nallowAllZeroIpListening = false\n"
+def test_what_the_installed_file_has_needs_no_trust(store: Store, run: Run) -> None:
+    text = """\
+[mindie.ServerConfig]
+httpsEnabled = true
+allowAllZeroIpListening = false
+tlsCaPath = "security/ca/"
+tlsCaFile = ["ca.pem"]
+tlsPk = "security/keys/server.key.pem"
+"""
     store({"a": text})
     assert run("check", "a").out.count("NP605") == 0
     assert run("render", "a", "--to", "mindie").code == 0
