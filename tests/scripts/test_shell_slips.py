@@ -98,6 +98,7 @@ def test_a_word_that_no_program_can_mean_is_found(
         "python t.py -m a/b.pth; python t.py -m=a/b.pth\n",
         "git commit -m a/b; mkdir -m 755 a/b; docker run --device=a --device=b torchrun t.py\n",
         "torchrun t.py --lr 1 --other 2 --lr 1\n",
+        "accelerate launch --config_file a.yaml t.py --config_file b.yaml\n",
         "torchrun t.py --lr 1 $MORE --lr $LR --bf16 --bf16 --n -1 --n -2\n",
         "SCRIPT=$0\ntorchrun t.py --file=./a/b --other /c\necho $SCRIPT\n",
     ],

@@ -81,6 +81,7 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[tuple[Word, str, str, di
         is_start = _PYTHON.fullmatch(name) is not None
         is_python |= is_start
         is_option = is_start or (is_option and name.startswith("-"))  # of Python itself
+        before = {} if name.endswith(".py") else before  # those were the launcher's
         if word.open_part or not is_python:
             continue
         if is_option and word.text == "-m" and _PATH.fullmatch(value):
