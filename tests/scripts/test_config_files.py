@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def test_a_file_is_read_by_its_tables(run: Run) -> None:
         ('"port" : 1999,', '"port" : 1,\n        "port" : 1999,', ("NP836", 7, 9)),
         ("1999,", "1999, // the port", ("NP835", 7, 24)),
         ("1999,", "1999,\n # the port\n", ("NP835", 8, 2)),
-        ("64\n", "64,\n", ("NP835", 28, 9)),
+        # Python 3.13 names the place of the comma
+        ("64\n", "64,\n", ("NP835", 28, 9) if sys.version_info < (3, 13) else ("NP835", 27, 32)),
         ("1999,", "1999", ("NP835", 8, 9)),
         ("false", "False", ("NP835", 8, 26)),
     ],
