@@ -38,6 +38,15 @@ _ASSIGNMENT = re.compile(
 #: Variables with arguments, or a place for results, and those that a caller may set.
 _PASSED = re.compile(r"\w+_ARGS|\w*(?:SAVE|LOAD|CHECKPOINT|CKPT)\w*")
 _OF_CALLER = re.compile(r"EXTRA|OTHER|USER|ADDITIONAL")
+#: Why slips with variables matter.
+_WHY = {
+    "NP843": "The program runs without it.",
+    "NP844": "$0 is the path of the script, and $1 its first argument.",
+    "NP845": "The shell puts nothing, or the name itself, in its place.",
+}
+
+#: A word, what is wrong with it, why, what to do, and how certain that is.
+_WordSlip = tuple[Word, str, str, str, dict[str, str]]
 
 
 def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Finding]:
@@ -54,25 +63,28 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
         is_cut = bool(above) and above[-1].line < first.line and not _is_flag(above[0])
         if is_cut and _is_flag(first):
             what = f"the shell runs {first.text} as a command"
-            hint = f"end line {above[-1].line} and those below it with a backslash"
-            yield build_finding("NP844", what, "", hint, where=where)
+            why = f"The command above it ends with line {above[-1].line}."
+            hint = "end that line and those below it with a backslash"
+            yield build_finding("NP844", what, why, hint, where=where)
         is_used = is_export or re.search(rf"\${{?{re.escape(first.text)}\b", joined)
         if value.startswith("=") and not command.shells and is_used:
             what = f"{first.text} {value} sets no variable"
-            yield build_finding("NP813", what, "", f"write {first.text}={value[1:]}", where=where)
+            why = "The shell reports an error and goes on."
+            yield build_finding("NP813", what, why, f"write {first.text}={value[1:]}", where=where)
         document = command.document
         before_end = command.text[: document.span[1]] if document and not document.quoted else ""
         if before_end.endswith("\\\n"):
             what = "the text for this command has no end: a backslash joins its last lines"
-            yield build_finding("NP844", what, "", "remove that backslash", where=where)
-        for word, what, hint, how in _find_word_slips(command):
+            why = "The shell takes all lines that follow for it."
+            yield build_finding("NP844", what, why, "remove that backslash", where=where)
+        for word, what, why, hint, how in _find_word_slips(command):
             where = Place(command.file or path, *word.position)
-            yield build_finding("NP844", what, "", hint, where=where, **how)
+            yield build_finding("NP844", what, why, hint, where=where, **how)
         above = command
 
 
-def _find_word_slips(words: Sequence[Word]) -> Iterator[tuple[Word, str, str, dict[str, str]]]:
-    """Yield words that a program in Python cannot mean, with a message, a hint and certainty."""
+def _find_word_slips(words: Sequence[Word]) -> Iterator[_WordSlip]:
+    """Yield words that a program in Python cannot mean."""
     before: dict[str, str] = {}
     is_python = is_option = False
     for word, following in zip(words, (*words[1:], Word(0, 0, ("--",))), strict=True):
@@ -86,14 +98,16 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[tuple[Word, str, str, di
             continue
         if is_option and word.text == "-m" and _PATH.fullmatch(value):
             module = value.removesuffix(".py").replace("/", ".")
-            yield following, "python -m takes a module, not a path", f"write -m {module}", {}
+            what, why = "python -m takes a module, not a path", "Python finds no such module."
+            yield following, what, why, f"write -m {module}", {}
         if not is_joined and _JOINED_PATH.fullmatch(name):
-            yield word, f"there is neither = nor a blank in {name}", "write = before the path", {}
+            what, why = f"there is neither = nor a blank in {name}", "All of it is the flag's name."
+            yield word, what, why, "write = before the path", {}
         is_unknown = not is_joined and following.open_part
         has_value = name.startswith("--") and not (value.startswith("-") or is_unknown)
         if has_value and before.setdefault(name, value) != value:
             what = f"{name} is given twice, and {before[name]} is lost"
-            yield word, what, "remove one of them", LIKELY
+            yield word, what, "Programs take the last value.", "remove one of them", LIKELY
 
 
 def _is_flag(word: Word) -> bool:
@@ -131,7 +145,7 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
             found.append((at, "NP845", f"nothing sets ${name}", hint))
     for at, code, what, hint in found:
         where = Place(path, *find_position(text, at))
-        yield build_finding(code, what, "", hint, where=where, **LIKELY)
+        yield build_finding(code, what, _WHY[code], hint, where=where, **LIKELY)
 
 
 def _are_alike(name: str, other: str, is_unused: bool) -> bool:
