@@ -237,7 +237,7 @@ def test_a_misspelt_key_of_a_model_is_found() -> None:
     assert places(CONFIG.replace('"worldSize"', '"kv_timeout" : 1, "worldSize"')) == []
 
 
-# keys of manuals before 3.0.0, which the sources since then do not read
+# keys of files before 3.0.0, which the sources since then do not read
 def test_keys_of_older_releases_are_not_called_unknown() -> None:
     old = CONFIG.replace('"port"', '"tlsPkPwd" : "file", "kmcKsfMaster" : "file", "port"')
     assert places(old) == []
