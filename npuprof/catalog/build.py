@@ -71,7 +71,7 @@ def build_parts() -> TomlTable:
     for section, records in sections.items():
         fields, texts = _split_texts(section, records)
         parts[section], parts["texts"][section] = _pack_records(fields), _pack_records(texts)
-    for name in ("classes", "wire", "attributes", "reads", "launchers"):
+    for name in ("classes", "wire", "attributes", "reads", "launchers", "argument_classes"):
         parts[name] = _freeze_lists(_read_toml_file(f"{name}.toml"))
     parts["axes"] = {
         "first": _find_first_releases(options),

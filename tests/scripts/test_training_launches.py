@@ -371,7 +371,7 @@ FOUND: dict[str, tuple[str, list[str]]] = {
     "no script": ("torchrun --help", []),
     "no program in Python": ("torchrun --no-python run.sh --x 1", []),
     "other modules": ("python -m pip install --x torchrun", []),
-    "other commands": ("accelerate config --x 1; ray start --x 1; swift infer --x 1", []),
+    "other commands": ("accelerate config --x 1; ray start --x 1; swift web-ui --x 1", []),
 }
 
 

@@ -36,7 +36,7 @@ from npuprof.resolve.config import Config
 from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
-from npuprof.scripts.programs.parsers import ANY_NUMBER, Parser, ParserArgument
+from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
 from npuprof.store.checked import CheckedStore
 
@@ -95,7 +95,9 @@ def _judge_program(
         config = programs.read_config(path, values) if path else None
         if config is not None and config.complete:
             judged = {each: _find_override_faults(config, each.name, values) for each in given}
-    elif parser := programs.read_parser(path) if path else None:
+    elif path:
+        unread = Parser(path, (), ("no parser was found",))
+        parser = programs.read_parser(path) or unread
         marks = {f"--{name}" for name in program.marks} if program else set()
         is_own = parser.complete and not marks <= parser.flags.keys()
         # of a program with arguments that have no flag, a file may be one
@@ -222,6 +224,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         given = list_occurrences(value)
         faults = [_find_value_fault(parser, flags[flag], flag, each) for each in given]
         return [fault._replace(**how) for fault in faults if fault][:1]
+    if not parser.complete:  # any class of the tree may be one of its arguments
+        flags = {**programs.list_defined(parser.path), **flags}
     # in a file, a table may be the value of an argument
     is_inner = any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
@@ -232,7 +236,7 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
-    if not (parser.complete or is_alike):
+    if not (is_alike or parser.gaps in ((), (NO_RELEASE,))):
         return []
     what = f"{parser.path} has no argument {flag}"
     why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS

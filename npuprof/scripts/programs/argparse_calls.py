@@ -33,7 +33,7 @@ from npuprof.scripts.steps import count_steps
 
 #: What a file or function contains that has to do with a parser.
 _PARSING = re.compile(
-    rb"add_argument|parse_args|parse_known|Argument(?:Parser|GroupFactory)|tyro\.cli|draccus"
+    rb"add_argument|parse_args|parse_known|Argument(?:Parser|GroupFactory)|TrlParser|tyro\.cli|draccus"
 )
 #: What changes the arguments before they are parsed, or the functions that parse them.
 _CHANGING = re.compile(
@@ -43,7 +43,10 @@ _CHANGING = re.compile(
 )
 #: Methods of parsers: those that return a part of one, that reject unknown arguments, and others.
 _PARTS = ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser")
-_STRICT = ("parse_args", "parse_intermixed_args", "parse_args_into_dataclasses")
+_STRICT = (
+    *("parse_args", "parse_intermixed_args"),
+    *("parse_args_into_dataclasses", "parse_args_and_config"),
+)
 _PARSING_METHODS = (*_STRICT, "parse_known_args", "parse_known_intermixed_args")
 _METHODS = (*_PARTS, *_PARSING_METHODS, "add_argument")
 #: Other attributes of a parser, which change no arguments.
@@ -312,6 +315,8 @@ class _Reader:
         if scope.node not in self._reached and not is_module:
             return
         self._is_parsed = True
+        if name == "parse_args_and_config":
+            self._arguments.append(ParserArgument(("--config",), f"{scope.file}:{node.lineno}"))
         given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "args")]
         returns_rest = any(each.arg == "return_remaining_strings" for each in node.keywords)
         if name not in _STRICT or returns_rest:
@@ -387,7 +392,7 @@ def _creates_parser(node: ast.expr, scope: Scope) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = resolve_function_name(node.func, scope)
-    is_class = name in ("argparse.ArgumentParser", "transformers.HfArgumentParser")
+    is_class = name == "argparse.ArgumentParser" or LIBRARIES.get(name) == "transformers"
     return is_class or get_last_name(node.func) in _PARTS
 
 

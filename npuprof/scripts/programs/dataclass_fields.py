@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
-from npuprof.scripts.programs.parsers import ParserArgument
+from npuprof import catalog
+from npuprof.scripts.programs.parsers import NO_RELEASE, ParserArgument
+from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.calls import find_class
 from npuprof.scripts.python.expressions import find_root, get_last_name, list_nodes, write_source
 from npuprof.scripts.python.scopes import Scope
@@ -16,6 +19,7 @@ LIBRARIES = {
     "tyro.cli": "tyro",
     "draccus.parse": "draccus",
     "transformers.HfArgumentParser": "transformers",
+    "trl.TrlParser": "transformers",
     "ArgumentGroupFactory": "megatron",
 }
 #: What stands for an underscore of a field in its flags.
@@ -38,7 +42,7 @@ class ClassReader:
         count_steps(10)
         cls = find_class(node, scope)
         if cls is None or not isinstance(cls.node, ast.ClassDef) or depth > _DEEPEST:
-            self.gaps.append(f"{write_source(node)} is not in the tree")
+            self._read_other(node, scope, depth)
             return
         for base in cls.node.bases:
             if get_last_name(find_root(base)) not in _BASES:
@@ -51,16 +55,31 @@ class ClassReader:
                 else:
                     self._read_field(item, f"{prefix}{item.target.id}", cls)
 
+    def _read_other(self, node: ast.expr, scope: Scope, depth: int) -> None:
+        """Read a class of another library, or each class that a name may stand for."""
+        home, bindings = scope.resolve(node) or (scope, [])
+        if bindings and depth < _DEEPEST and all(each.kind == "assign" for each in bindings):
+            for each in bindings:
+                self.read(each.node, home, depth=depth + 1)
+            return
+        library, _, name = resolve_function_name(node, scope).partition(".")
+        classes = catalog.load_built_part("argument_classes")
+        known = {**classes["transformers"], **classes.get(library, {})}
+        names = [name.rpartition(".")[2]]
+        if library not in classes or names[0] not in known:
+            self.gaps.append(f"{write_source(node)} is not in the tree")
+            return
+        self.gaps.append(NO_RELEASE)
+        for name in names:
+            bases, fields = known[name]["bases"], known[name]["fields"]
+            names += [base for base in bases if base in known and base not in names]
+            for field, kind in fields.items():
+                self._add(field, kind, (), [], f"{library}.{name}")
+
     def _read_field(self, item: ast.AnnAssign, name: str, cls: Scope) -> None:
-        kind, choices = _read_type(item.annotation)
+        kind, choices = read_type(item.annotation)
         if self._is_nested and not kind:
             self.gaps.append(f"the type of {name} is not read")
-        names = [name]
-        if kind == "bool":
-            group, dot, last = name.rpartition(".")
-            names += [f"{group}{dot}{negation}_{last}" for negation in ("no", "disable")]
-        marks = _SPELLINGS[self._library]
-        flags = [f"--{each.replace('_', mark)}" for each in names for mark in marks]
         own = []  # of metadata, which may also change what the argument takes
         for node in list_nodes(item.value) if item.value is not None else ():
             match node:
@@ -68,25 +87,35 @@ class ClassReader:
                     own.append(text)
                 case ast.keyword("metadata", value) if not isinstance(value, ast.Dict):
                     self.gaps.append(f"the metadata of {name} are computed")
-        is_judged = kind in ("int", "float", "str") and not own and self._library != "draccus"
-        where = f"{cls.file}:{item.lineno}"
+        self._add(name, kind, choices, own, f"{cls.file}:{item.lineno}")
+
+    def _add(
+        self, name: str, kind: str, choices: tuple[Any, ...], own: Sequence[str], where: str
+    ) -> None:
+        """Add the argument of a field, with flags of its own beside those by its name."""
+        names = [name]
+        if kind == "bool":
+            group, dot, last = name.rpartition(".")
+            names += [f"{group}{dot}{negation}_{last}" for negation in ("no", "disable")]
+        marks = _SPELLINGS[self._library]
+        flags = [f"--{each.replace('_', mark)}" for each in names for mark in marks]
         argument = ParserArgument(tuple(dict.fromkeys((*flags, *own))), where)
-        if is_judged:
+        if kind in ("int", "float", "str") and not own and self._library != "draccus":
             argument = argument._replace(kind=kind, choices=choices, nargs=None)
         self.arguments.append(argument)
 
 
-def _read_type(node: ast.expr) -> tuple[str, tuple[Any, ...]]:
+def read_type(node: ast.expr) -> tuple[str, tuple[Any, ...]]:
     """Return the type of a field, empty if it is not read, and its choices."""
     match node:
         case ast.Name("int" | "float" | "str" | "bool" as name):
             return name, ()
         case ast.BinOp(inner, ast.BitOr(), ast.Constant(None)):
-            return _read_type(inner)
+            return read_type(inner)
         case ast.Subscript(outer, inner):
             origin = get_last_name(outer)
             if origin == "Optional":
-                return _read_type(inner)
+                return read_type(inner)
             if origin in ("List", "list"):
                 return "list", ()
             items = inner.elts if isinstance(inner, ast.Tuple) else [inner]

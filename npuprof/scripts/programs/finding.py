@@ -12,11 +12,15 @@ from typing import Any, TypeVar
 from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.programs.argparse_calls import read_parser
 from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_config
-from npuprof.scripts.programs.parsers import Parser
+from npuprof.scripts.programs.parsers import Parser, ParserArgument
 from npuprof.scripts.steps import TooManySteps, limit_steps
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import find_packages
 
+#: The flag of an argument, and a field of a class.
+_DEFINITION = re.compile(
+    rb"""add_argument\(\s*['"]--([\w-]+)|^    ([A-Za-z]\w+)[ ]*:[ ]*[A-Za-z].*=""", re.MULTILINE
+)
 #: What is read of a program.
 Read = TypeVar("Read")
 
@@ -32,6 +36,7 @@ class Programs:
         self._modules = open_modules([*self._tops, *roots], roots=roots)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, read_parser))
+        self._list_defined = cache(self._find_defined)
 
     def read_own_parser(self, path: str) -> Parser | None:
         """Return the parser of a program if its file defines one: those of others take longer."""
@@ -80,6 +85,19 @@ class Programs:
         with suppress(TooManySteps, RecursionError), limit_steps():
             return read(path, self._modules, *others)
         return None
+
+    def list_defined(self, path: str) -> Mapping[str, ParserArgument]:
+        """Return what the tree of a program defines by flag: any may be the program's."""
+        return self._list_defined(self._modules.list_tree(path) or ())
+
+    def _find_defined(self, files: Sequence[str]) -> dict[str, ParserArgument]:
+        found = {}
+        for file in files:
+            for match in _DEFINITION.finditer(self._modules.read(file)):
+                name = match[match.lastindex or 0].decode()
+                argument = ParserArgument((f"--{name}",), file)
+                found[f"--{name}"] = found[f"--{name.replace('_', '-')}"] = argument
+        return found
 
     def is_quoted(self, flag: str, path: str, files: Sequence[str] | None = None) -> bool:
         """Return whether files of a program have the name of an unknown flag elsewhere.

@@ -8,6 +8,8 @@ from npuprof.model import Record
 
 #: A number of values that is not known.
 ANY_NUMBER = "..."
+#: The gap of a parser with the arguments of all known releases of a library.
+NO_RELEASE = "the release of a library is not known"
 
 
 class ParserArgument(Record):

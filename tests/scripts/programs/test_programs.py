@@ -10,7 +10,7 @@ import pytest
 from npuprof.catalog.programs import find_program
 from npuprof.model import Context, Finding
 from npuprof.scripts.programs.finding import Programs
-from npuprof.scripts.programs.parsers import Parser
+from npuprof.scripts.programs.parsers import NO_RELEASE, Parser
 from npuprof.scripts.scanning import scan_scripts
 from support.running import Run
 
@@ -191,15 +191,60 @@ parser = HfArgumentParser((Model,))
 def test_a_base_class_outside_the_tree_is_a_gap(tmp_path: Path) -> None:
     text = """
 from dataclasses import dataclass
-from transformers import HfArgumentParser, TrainingArguments
+from somewhere import Base
+from transformers import HfArgumentParser
 @dataclass
-class Mine(TrainingArguments):
+class Mine(Base):
     rank: int = 3
 HfArgumentParser(Mine).parse_args_into_dataclasses()
 """
     parser = read(tmp_path, text)
     assert parser is not None
-    assert parser.gaps == ("TrainingArguments is not in the tree",)
+    assert parser.gaps == ("Base is not in the tree",)
+
+
+#: Programs whose classes extend those of transformers and trl, as public training scripts write it.
+OF_LIBRARIES = {
+    "by name": "from transformers import TrainingArguments\nclass A(TrainingArguments):",
+    "by another name": "from transformers import TrainingArguments as T\nclass A(T):",
+    "by its module": "import transformers\nclass A(transformers.TrainingArguments):",
+    "through a class of trl": "from trl import SFTConfig\nclass A(SFTConfig):",
+    "one of two": (
+        "from transformers import Seq2SeqTrainingArguments, TrainingArguments\n"
+        "if x:\n    B = TrainingArguments\nelse:\n    B = Seq2SeqTrainingArguments\nclass A(B):"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_LIBRARIES)
+def test_classes_of_libraries_have_the_fields_of_all_known_releases(
+    name: str, tmp_path: Path
+) -> None:
+    text = f"""
+from transformers import HfArgumentParser
+{OF_LIBRARIES[name]}
+    own: int = 3
+HfArgumentParser(A).parse_args_into_dataclasses()
+"""
+    parser = read(tmp_path, text)
+    assert parser is not None
+    assert set(parser.gaps) == {NO_RELEASE}
+    assert parser.flags["--learning_rate"].kind == "float"
+    # renamed in 4.46
+    assert {"--own", "--evaluation_strategy", "--eval_strategy"} <= parser.flags.keys()
+
+
+def test_the_parser_of_trl_reads_a_file_of_arguments(tmp_path: Path) -> None:
+    text = """
+from trl import DPOConfig, TrlParser
+if __name__ == "__main__":
+    parser = TrlParser((DPOConfig,))
+    (arguments,) = parser.parse_args_and_config()
+"""
+    parser = read(tmp_path, text)
+    assert parser is not None
+    assert parser.gaps == (NO_RELEASE,)
+    assert {"--config", "--beta", "--learning_rate"} <= parser.flags.keys()
 
 
 @pytest.mark.parametrize(
@@ -228,6 +273,47 @@ def test_any_program_is_read_in_bounded_time(tmp_path: Path, text: str) -> None:
 
 #: Marks of Megatron-LM, whose parser is not in the tree.
 MARKS = "--num-layers 4 --tensor-model-parallel-size 2 --micro-batch-size 1"
+
+
+def test_a_flag_that_no_release_of_a_library_has_is_likely(tmp_path: Path) -> None:
+    text = """
+from transformers import HfArgumentParser, TrainingArguments
+HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()
+"""
+    (tmp_path / "train.py").write_text(text)
+    found = scan(
+        tmp_path, "train.py --learning_rate 1e-4 --ray_storage_path x --logging_steps 1.5e1"
+    )
+    assert [(each.key, each.code, each.certainty) for each in found] == [
+        ("args.ray_storage_path", "NP212", "likely")
+    ]
+
+
+#: Flags of a program whose parser is made of a class that a method names, as in ms-swift, and
+#: whether one is a slip: no file has the name, and it is close to a field of a class of the tree.
+SLIPS = {
+    "learning_rate": False,
+    "learing_rate": True,
+    "lora_rnak": True,
+    "lora_ran": False,  # argparse takes the beginning of a flag
+    "lora_rank_of_others": False,
+    "mentioned_elsewere": False,
+    "something_else": False,
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_classes_anywhere_in_the_tree_show_slips_if_the_parser_is_not_read(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "arguments.py").write_text(
+        "@dataclass\nclass SftArguments:\n    learning_rate: float = 1e-4\n"
+        "    lora_rank: int = 8\n    mentioned_elsewhere: Optional[str] = None\n"
+        "alias = 'mentioned_elsewere'\n"
+    )
+    (tmp_path / "train.py").write_text("from pipelines import run\nrun()\n")
+    found = scan(tmp_path, f"train.py --{name} 1")
+    assert [(each.code, each.certainty) for each in found] == [("NP212", "likely")] * SLIPS[name]
 
 
 @pytest.mark.parametrize(
