@@ -106,12 +106,15 @@ def _judge_program(
             if is_file and each.file.endswith(_YAML):
                 continue
             flag = _spell_flag(each.name)
-            faults = _find_flag_faults(parser, flag, ... if each.reason else each.value, programs)
+            faults: list[Fault] = []
+            is_known = catalog.find_setting(each.surface, each.name) is not None
+            if flag in parser.flags or not is_known:  # MindSpeed changes parsers
+                value = ... if each.reason else each.value
+                faults = _find_flag_faults(parser, flag, value, programs)
             if flag not in parser.flags:
                 faults = faults or _find_slips(each, programs)
-            if catalog.find_setting(each.surface, each.name):  # MindSpeed changes parsers
-                known = flag in parser.flags
-                faults = [fault._replace(**LIKELY) for fault in faults] if known else []
+            if is_known:
+                faults = [fault._replace(**LIKELY) for fault in faults]
             if faults or parser.complete or flag in parser.flags:
                 judged[each] = faults
     else:
@@ -225,18 +228,17 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         faults = [_find_value_fault(parser, flags[flag], flag, each) for each in given]
         return [fault._replace(**how) for fault in faults if fault][:1]
     if not parser.complete:  # any class of the tree may be one of its arguments
-        flags = {**programs.list_defined(parser.path), **flags}
+        flags = programs.list_defined(parser.path) | flags
     # in a file, a table may be the value of an argument
-    is_inner = any(flag.startswith(f"{each}.") for each in flags)
+    is_inner = "." in flag and any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
     files = parser.files if parser.complete else None
     if not flag.startswith("--") or is_inner or is_short:
         return []
-    if programs.is_quoted(flag, parser.path, files):
-        return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
-    if not (is_alike or parser.gaps in ((), (NO_RELEASE,))):
+    may_miss = parser.gaps not in ((), (NO_RELEASE,)) and not is_alike
+    if may_miss or programs.is_quoted(flag, parser.path, files):
         return []
     what = f"{parser.path} has no argument {flag}"
     why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS

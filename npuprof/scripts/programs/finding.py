@@ -86,7 +86,7 @@ class Programs:
             return read(path, self._modules, *others)
         return None
 
-    def list_defined(self, path: str) -> Mapping[str, ParserArgument]:
+    def list_defined(self, path: str) -> dict[str, ParserArgument]:
         """Return what the tree of a program defines by flag: any may be the program's."""
         return self._list_defined(self._modules.list_tree(path) or ())
 
