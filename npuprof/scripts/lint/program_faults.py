@@ -227,7 +227,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         given = list_occurrences(value)
         faults = [_find_value_fault(parser, flags[flag], flag, each) for each in given]
         return [fault._replace(**how) for fault in faults if fault][:1]
-    if not parser.complete:  # any class of the tree may be one of its arguments
+    # any class of the tree may be one of its arguments
+    if not (parser.complete or "." in flag):
         flags = programs.list_defined(parser.path) | flags
     # in a file, a table may be the value of an argument
     is_inner = "." in flag and any(flag.startswith(f"{each}.") for each in flags)
