@@ -142,7 +142,8 @@ def import_shell_script(
         modules = None
     commands = list(parse_shell_commands(text))
     # the lexer places the end of an unclosed word beyond the text
-    words = [*commands[-1], *commands[-1].redirected] if commands else []
+    own = [command for command in commands if not command.is_inner]
+    words = [word for command in own for word in (*command, *command.redirected)]
     last = max(words, key=lambda word: word.span[1], default=None)
     if last is not None and last.span[1] > len(text):
         what = "a quote or bracket of this word is never closed"
