@@ -5,6 +5,7 @@ For several platforms, print a compatibility matrix.
 
 from __future__ import annotations
 
+from npuprof.catalog.targets import load_target_index
 from npuprof.commands.finding_options import FORMATS, JudgingVerb, Outcome
 from npuprof.commands.framework import flag, many, option
 from npuprof.commands.framework.parameters import (
@@ -91,6 +92,13 @@ class Check(JudgingVerb):
     )
     frameworks = FRAMEWORKS
     axes = AXES
+    target = option(
+        "--target",
+        metavar="TARGET",
+        text="Report what this render target rejects, too: {choices}",
+        choices=load_target_index,
+        noun="target",
+    )
     programs = PROGRAMS
     format = formats(*FORMATS)
     severity = SEVERITY
@@ -146,7 +154,7 @@ class Check(JudgingVerb):
             return self._answer_outcome(self._check(checked))
 
     def _check(self, checked: CheckedStore) -> Outcome:
-        return self.check_store(checked, self.specs, progress=True, programs=self.programs)
+        return self.check_store(checked, self.specs, True, self.programs, self.target)
 
     def _answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return the findings as an answer; ``done`` describes the fixes that were applied."""
@@ -277,7 +285,7 @@ class Check(JudgingVerb):
                 with collect_errors(problems):
                     contexts.append(
                         spec.build_context(
-                            cann, product, None, self.frameworks, self.axes, self.store
+                            cann, product, self.target, self.frameworks, self.axes, self.store
                         )
                     )
         raise_any(dict.fromkeys(problems))

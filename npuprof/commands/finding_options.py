@@ -176,20 +176,23 @@ class JudgingVerb(Verb):
         specs: Sequence[str] = (),
         progress: bool = False,
         programs: Sequence[str] = (),
+        target: str | None = None,
     ) -> Outcome:
         """Return the filtered findings of a store, or of ``specs`` of it.
 
-        Arguments are judged by the parsers in ``programs``, too.
+        Arguments are judged by the parsers in ``programs``, and all by ``target``, too.
 
         Raises NpuprofError if there is nothing to check.
         """
-        from npuprof.renderers.outputs import check_store
+        from npuprof.renderers.outputs import check_store, judge_target
 
         report = check_store(checked, specs, self.least_severity == "info", progress)
         if programs:
             from npuprof.scripts.lint.program_faults import judge_presets
 
             report = judge_presets(checked, report, programs)
+        if target:
+            report = judge_target(report, target)
         unread = report.unresolved
         return Outcome(
             checked,

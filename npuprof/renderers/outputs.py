@@ -187,6 +187,22 @@ def check_store(
     return checks.check_store(store, specs, notes, progress, lambda: _find_output_faults(store))
 
 
+def judge_target(report: checks.StoreReport, name: str) -> checks.StoreReport:
+    """Return a report with what a target rejects of presets that have settings for it."""
+    target = load_target(name)
+    presets = []
+    for preset in report.presets:
+        config, rejected = preset.config, list[Finding]()
+        if config and not config.abstract and any(map(config.sections().get, target.sections)):
+            config.memo[TRUSTING] = True  # the check has its own findings about trust
+            try:
+                target.render(config)
+            except NpuprofError as error:
+                rejected = [each for each in error.findings if each not in preset.findings]
+        presets.append(preset._replace(findings=[*preset.findings, *rejected]))
+    return report._replace(presets=presets)
+
+
 def _find_output_faults(store: CheckedStore) -> Iterator[Finding]:
     """Yield the findings about the outputs of a store, each judged in its context."""
     outputs = Outputs(store.workspace, store.home)

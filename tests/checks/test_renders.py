@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,6 +14,7 @@ from npuprof.model import LONGEST_WORD
 from npuprof.renderers.trusting import list_needs
 from npuprof.resolve.config import Config
 from support.building import config, toml
+from support.running import Run, Store
 
 #: Values for any key: most are refused, what is taken must be written.
 ODD: list[Any] = [
@@ -358,3 +361,48 @@ def test_what_a_target_cannot_write_is_told_for_the_releases_in_which_it_has_tha
 ) -> None:
     found = checks.check_config(config(LATE.format(span, match, change)), notes=False)
     assert [finding.message for finding in found if finding.code == "NP413"] == expected
+
+
+#: Presets with settings that some targets reject, and one that none does.
+TARGETED = {
+    "graph": "[options]\ngraph_run_mode = 1\nenable_exception_dump = 2\n",
+    "plain": '[options]\nprecision_mode_v2 = "mixed_float16"\n',
+    "offline": '[profile]\nscenario = "offline-inference"\n[atc]\nframework = 3\n',
+    "torch": "[torch_npu]\nallow_internal_format = true\n[env]\nHCCL_IF_BASE_PORT = 50000\n",
+    "serving": "[vllm]\nmax-model-len = 4096\n",
+    "training": '[args]\nname = ["a", 1]\n"a b" = 1\n',
+    "override": (
+        "[options]\ngraph_run_mode = 1\n[[override]]\n"
+        'match = { target = "ge" }\nunset = ["options.graph_run_mode"]\n'
+    ),
+    "unread": "[options]\nx = \n",
+}
+
+
+@pytest.mark.parametrize("target", renderers.load_target_index())
+def test_check_reports_what_a_target_rejects_as_render_does(
+    target: str, store: Store, run: Run
+) -> None:
+    store(TARGETED)
+    found = json.loads(run("check", "--target", target, "--format", "json").out)["findings"]
+    judged = json.loads(run("check", "--format", "json").out)["findings"]
+    told = {(each["message"], each["path"], each["line"]) for each in found}
+    told -= {(each["message"], each["path"], each["line"]) for each in judged}
+    refused = set()
+    sections = renderers.load_target(target).sections
+    for name, text in TARGETED.items():
+        if name != "unread" and any(f"[{section}]" in text for section in sections):
+            result = run("render", name, "--to", target, "--trust")
+            refused |= set(re.findall(r"^(\S+?):(\d+):\d+: error \w+: (.*)$", result.err, re.M))
+    assert told == {(message, path, int(line)) for path, line, message in refused}
+
+
+def test_check_for_a_target_finds_faults(store: Store, run: Run) -> None:
+    store(TARGETED)
+    assert (
+        "graph_run_mode cannot be carried by the target atc"
+        in run("check", "graph", "--target", "atc").out
+    )
+    assert run("check", "graph", "--target", "session").code == 0
+    assert run("check", "override", "--target", "atc").code == 1
+    assert run("check", "override", "--target", "ge").code == 0
