@@ -52,20 +52,16 @@ class _Verbs(TyperGroup):
 
 
 class _GroupedVerbs(_Verbs):
-    """All verbs under the headings of their groups."""
+    """All verbs by the headings of their groups, on one screen."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = max(map(len, self.commands))
+        rows = []
         for heading, names in list_groups().items():
             listed = [name for name in dict.fromkeys(names) if name in self.commands]
-            if not listed:
-                continue
-            rows = []
-            for name in listed:
-                text = self.commands[name].get_short_help_str(formatter.width - width - 6)
-                rows.append((name.ljust(width), text))
-            with formatter.section(heading):
-                formatter.write_dl(rows)
+            if listed:
+                rows.append((heading, " ".join(listed)))
+        with formatter.section("Commands (npuprof help commands describes them)"):
+            formatter.write_dl(rows)
 
 
 class _ListedVerbs(_GroupedVerbs):
@@ -253,7 +249,14 @@ def _show_version(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version"),
     ] = False,
 ) -> None:
-    """Manage configuration presets for Huawei Ascend NPUs."""
+    """Manage configuration presets for Huawei Ascend NPUs.
+
+    \b
+    The first day:
+      npuprof scan .            check the settings in scripts and launch files
+      npuprof import SCRIPT     make presets of them
+      npuprof check             check presets
+    """
 
 
 def require_single_values(verb: type[Verb], arguments: Sequence[str]) -> None:

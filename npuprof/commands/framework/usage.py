@@ -5,6 +5,7 @@ They are a similar name, the replacement of a removed one, or the usage of the v
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from npuprof.commands.framework import Parameter, Verb, load_verb
@@ -105,6 +106,7 @@ def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
         return
     loaded = load_verb(arguments)
     if loaded is None:
+        yield from _move_flags(getattr(error, "option_name", "") or "", arguments)
         return
     verb = loaded.verb
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
@@ -114,6 +116,16 @@ def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
         yield verb.usage_hint
     elif parameter is None:
         yield _describe_parameters(" ".join(("npuprof", *loaded.names)), verb)
+
+
+def _move_flags(flag: str, arguments: list[str]) -> Iterator[str]:
+    """Yield the command line with the flags before a verb behind it, if that has them."""
+    for at in range(1, len(arguments)):
+        loaded = load_verb(arguments[at:])
+        if loaded and flag in loaded.verb.spellings:
+            words = [*loaded.names, *arguments[:at], *loaded.arguments]
+            yield f"The flags of a verb come after it: npuprof {shlex.join(words)}"
+            return
 
 
 def _format_parameter(parameter: Parameter) -> str:
