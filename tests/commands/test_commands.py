@@ -202,7 +202,7 @@ VERBS: dict[tuple[str, ...], type[Verb]] = dict(list_verbs())
 def test_the_help_cuts_nothing_short_and_names_every_value(
     run: Run, names: tuple[str, ...]
 ) -> None:
-    assert f"\n  {names[-1]} " in run(*names[:-1], "--help").out
+    assert re.search(rf"\s{names[-1]}\s", run(*names[:-1], "--help").out)
     shown = run(*names, "--help").out.partition("\n\n")[2]
     assert shown
     assert not [line for line in shown.splitlines() if line.endswith("...")]
@@ -293,20 +293,39 @@ def test_option_prints_the_releases_that_read_a_setting_as_a_set(
     assert sorted(line for line in printed if line.startswith(about_time)) == sorted(lines)
 
 
-def test_every_verb_of_the_help_has_a_summary(run: Run) -> None:
-    lines = run("--help").out.split("\n\n", 3)[3].splitlines()
-    assert [line for line in lines if line and line[0] != " "] == [
-        f"{heading}:" for heading in GROUPS.values()
-    ]
-    listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]
-    assert sorted(arguments[0] for arguments in listed) == sorted(
-        {names[0] for names, _ in list_verb_names()}
-    )
-    assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {
-        arguments[0] for arguments in listed
-    }
-    assert all(len(arguments) > 2 for arguments in listed)
-    assert all(len(line) <= 80 and not line.endswith("...") for line in lines)
+def test_the_help_names_every_verb_on_one_screen(run: Run) -> None:
+    lines = run("--help").out.splitlines()
+    assert len(lines) <= 24
+    assert all(len(line) <= 80 and not line.endswith("...") for line in lines[1:])
+    listed = [line.split() for line in lines[lines.index("") :]][-len(GROUPS) :]
+    assert [heading for heading, *_ in listed] == [*GROUPS.values()]
+    names = sorted({names[0] for names, _ in list_verb_names()})
+    assert sorted(name for _, *verbs in listed for name in verbs) == names
+    page = run("help", "commands").out
+    assert [name for name in names if f"`{name}" not in page] == []
+
+
+def test_the_commands_of_a_first_day_are_verbs(run: Run) -> None:
+    lines = re.findall(r"^    npuprof (\w+)", run("--help").out, re.MULTILINE)
+    assert lines == ["scan", "import", "check"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["--cann", "9.0.0", "check"], "npuprof check --cann 9.0.0"),
+        (["--store", "a b", "show", "leaf"], "npuprof show --store 'a b' leaf"),
+        (["--format", "json", "source", "list"], "npuprof source list --format json"),
+        (["--cann", "9.0.0", "rule"], ""),
+    ],
+)
+def test_a_flag_before_its_verb_gets_the_line_to_type(
+    typed: list[str], meant: str, run: Run
+) -> None:
+    result = run(*typed)
+    assert result.code == 2
+    after = result.err.partition("The flags of a verb come after it: ")[2]
+    assert after.strip() == meant
 
 
 # -- answers --------------------------------------------------------------------------------------

@@ -30,6 +30,15 @@ from npuprof.model import Fields, NpuprofError, __version__, build_usage_error, 
 from npuprof.report import output
 from npuprof.report.text import escape_lines, format_count
 
+#: What npuprof is, and its commands of a first day, as lines.
+_HELP = """Manage configuration presets for Huawei Ascend NPUs.
+
+\b
+The first day:
+  npuprof scan .            check the settings in scripts and launch files
+  npuprof import SCRIPT     make presets of them
+  npuprof check             check presets
+"""
 Runner = Callable[[type[Verb], Fields], int]
 
 _ANNOTATED: Any = Annotated  # subscripted with runtime values, which type checkers reject
@@ -163,7 +172,7 @@ def build_application(arguments: list[str], runner: Runner) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_show_version)
+    app.callback(help=_HELP)(_show_version)
     if is_listed:
         return app
     groups: dict[Names, typer.Typer] = {(): app}  # of two-word verbs, by first word
@@ -249,14 +258,7 @@ def _show_version(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version"),
     ] = False,
 ) -> None:
-    """Manage configuration presets for Huawei Ascend NPUs.
-
-    \b
-    The first day:
-      npuprof scan .            check the settings in scripts and launch files
-      npuprof import SCRIPT     make presets of them
-      npuprof check             check presets
-    """
+    """Print the version if asked for."""
 
 
 def require_single_values(verb: type[Verb], arguments: Sequence[str]) -> None:
