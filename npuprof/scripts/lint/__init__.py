@@ -133,6 +133,9 @@ def _is_uncertain(finding: Finding, uncertain: set[str]) -> bool:
     program = find_program(finding.key.partition(".")[0])
     if program is not None and not program.starts and program.section in uncertain:
         return finding.severity != "info"
+    # a file of Hydra defines keys, which other code may read
+    if finding.code == "NP404" and program is not None and program.syntax == "hydra":
+        return (finding.path or "").endswith((".yaml", ".yml"))
     limited = limit_severity(finding.code, finding.severity, finding.key, uncertain)
     return limited != finding.severity
 

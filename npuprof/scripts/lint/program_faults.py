@@ -48,7 +48,7 @@ _VERY_ALIKE = 0.95
 _MOST_MARKS = 3
 #: Findings by the names of other releases, which the parser of the program knows better.
 _BY_CATALOGUE = (
-    *("NP202", "NP203", "NP212", "NP216", "NP217", "NP404", "NP405"),
+    *("NP202", "NP203", "NP212", "NP216", "NP217", "NP404", "NP405", "NP502"),
     *("NP3339", "NP3340", "NP3341", "NP3342"),
 )
 #: Findings by the checks of Megatron-LM and MindSpeed.
@@ -115,7 +115,8 @@ def _judge_program(
                 faults = faults or _find_slips(each, programs)
             if is_known:
                 faults = [fault._replace(**LIKELY) for fault in faults]
-            if faults or parser.complete or flag in parser.flags:
+            is_defined = flag in parser.flags or flag in programs.list_defined(path)
+            if faults or parser.complete or is_defined:
                 judged[each] = faults
     else:
         judged = {each: faults for each in given if (faults := _find_slips(each, programs))}

@@ -419,6 +419,8 @@ def read_leaves(
 
 def _find_gap(node: Node) -> str:
     """Return why the value of a leaf is unknown, such as a list with an ellipsis; else empty."""
+    if node.value == "???":
+        return "is given elsewhere, as ??? demands"
     items = node.items or []
     is_hidden = any(item.is_open for item in (node, *items)) and not any(i.pairs for i in items)
     return "the text leaves out a part of it" if is_hidden else ""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
-from npuprof.model import Record
-from npuprof.scripts.reading.program_arguments import NO_FILE
+from npuprof.model import Finding, Record
+from npuprof.scripts.reading.program_arguments import NO_FILE, NO_TABLE
 from npuprof.scripts.reading.shells.expansion import split_words
-from npuprof.scripts.reading.trees import Node
+from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.script_records import (
     HERE,
     PLACEHOLDER,
@@ -114,7 +114,29 @@ def read_start(
     location = _locate(path, start.program)
     record = StartedProgram(scope, script, start.module, location, frozenset(lines))
     settings = [_build(path, scope, *row) for row in read(section, [*start.arguments])]
+    broken = _find_broken_json(path, section, words, expand)
+    settings += (each._replace(scope=scope) for each in broken)
     return record, settings, start.is_launched or section != "args"
+
+
+def _find_broken_json(
+    path: str, section: str, words: Sequence[Word], expand: Callable[[Word], Sequence[Word]]
+) -> Iterator[ScriptSetting]:
+    """Yield the runtime environment of a job of Ray if it is no JSON."""
+    for word, following in pairwise(words):
+        name, equals, _ = word.text.partition("=")
+        if name != "--runtime-env-json":
+            continue
+        value = word.value if equals else following
+        # without its quotes, so that all variables are expanded
+        words = expand(Word(*value.position, value.parts))
+        parts = [part for each in words for part in (*each.parts, " ")]
+        problems: list[Finding] = []
+        # what a variable may stand for: nothing, or a value
+        texts = ["".join(p if isinstance(p, str) else each for p in parts) for each in ("", "0")]
+        if not any(parse_json(path, text, problems) for text in texts):
+            reason = f"{NO_TABLE}: {problems[0].message.partition(': ')[2]}"
+            yield ScriptSetting(_locate(path, word), section, "", name, ScriptValue(None, reason))
 
 
 def read_flags(path: str, words: Sequence[Word]) -> list[ScriptSetting]:
