@@ -23,6 +23,7 @@ from npuprof.scripts.reading.file_kinds import import_script
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
 from npuprof.scripts.shared_bases import build_family
+from npuprof.store import spec
 
 SECTIONS = ("megatron", "verl", "args")
 #: Programs that write their arguments to a file instead of running.
@@ -549,6 +550,59 @@ trainer:
     ]
     (finding,) = check_script(imported, Context())
     assert (finding.code, finding.line, finding.certainty) == ("NP202", 9, "likely")
+
+
+# rllm/experimental/config/rllm/backend/verl.yaml of rllm
+def test_a_file_of_hydra_may_demand_values_and_have_keys_of_other_code() -> None:
+    text = """
+actor_rollout_ref:
+  actor: {ppo_epochs: 1}
+algorithm:
+  gamma: ???
+data: {gen_batch_size: 8}
+trainer:
+  total_epochs: ???
+"""
+    imported = import_script("verl.yaml", text.encode())
+    context = spec.build_context(versions={"verl": "0.6.1"})
+    found = [(each.code, each.certainty, each.line) for each in check_script(imported, context)]
+    assert found == [("NP404", "likely", 6)]
+
+
+#: Runtime environments of jobs of Ray, and whether each is the JSON that Ray parses: tests/ and
+#: scripts/ of THUDM/slime before 2025-12 have the first two.
+ENVIRONMENTS = {
+    '{"env_vars": {"A": "1",}}': False,
+    '{"env_vars": {"A": "$A"\n "B": "1"}}': False,
+    "{env_vars: {A: 1}}": False,
+    '{"env_vars": {"A": "1"}}': True,
+    '{"env_vars": {"A": $NUMBER, "B": "${TEXT}"}}': True,
+    '{"env_vars": {"A": "1" $MORE}}': True,
+    "$ALL": True,
+}
+
+
+@pytest.mark.parametrize("text", ENVIRONMENTS)
+@pytest.mark.parametrize("is_variable", [False, True])
+def test_a_runtime_environment_of_ray_is_json(text: str, is_variable: bool) -> None:
+    quoted = '"' + text.replace('"', '\\"') + '"'
+    script = f"ray job submit --runtime-env-json={quoted} -- python3 t.py --lr 1\n"
+    if is_variable:
+        script = f'J={quoted}\nray job submit --runtime-env-json="$J" -- python3 t.py --lr 1\n'
+    found = check_script(read(script), Context())
+    codes = [each.code for each in found if "runtime-env" in each.message]
+    assert codes == ([] if ENVIRONMENTS[text] else ["NP203"])
+    filled = subprocess.run(
+        ["bash", "-c", f"NUMBER=1 TEXT=x A=y MORE= ALL='{{}}'; echo {quoted}"],
+        capture_output=True,
+        text=True,
+    )
+    try:
+        json.loads(filled.stdout)
+    except ValueError:
+        assert not ENVIRONMENTS[text]
+    else:
+        assert ENVIRONMENTS[text]
 
 
 def test_a_file_of_arguments_is_judged_by_the_parser_of_its_program(tmp_path: Path) -> None:
