@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from npuprof.model import Record
@@ -44,7 +45,7 @@ class Parser(Record):
         """Whether it has all arguments of the program."""
         return not self.gaps
 
-    @property
+    @cached_property
     def flags(self) -> dict[str, ParserArgument]:
         """The arguments by flag; values of several definitions that differ are not judged."""
         found: dict[str, ParserArgument] = {}

@@ -34,7 +34,8 @@ _PYTHON = re.compile(r"\Apython[\d.]+\Z")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
-    rb"|accelerate launch|ray job submit|llamafactory-cli|(?:swift|megatron) [a-z]+)\b"
+    rb"|accelerate launch|ray job submit|llamafactory-cli"
+    rb"|(?:swift|megatron) (?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample))\b"
     rb"|-m verl\.|--tensor-model-parallel-size\b"
     rb"|\b(?:finetuning_type|cutoff_len|actor_rollout_ref)\b"
 )
