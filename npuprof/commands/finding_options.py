@@ -235,9 +235,12 @@ class JudgingVerb(Verb):
 
         JSON also has the number of accepted findings, the coverage and the pinned releases.
         """
+        notes = (note,) if note else ()
         if self.format == "text":
             listed = written.format_findings(findings, self.coloured)
-            return Answer(f"{listed}\n" if listed else "", (note,), code)
+            return Answer(f"{listed}\n" if listed else "", notes, code)
+        if self.format == "concise":
+            return Answer(written.format_concise_findings(findings), notes, code)
         if self.format == "json":
             return Answer(
                 written.format_json_findings(findings, accepted, coverage, releases), code=code

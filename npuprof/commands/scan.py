@@ -7,7 +7,7 @@ import os
 from npuprof.catalog import build_finding
 from npuprof.checks.lifetimes import build_newer_findings
 from npuprof.commands.finding_options import FORMATS, JudgingVerb, describe_accepted
-from npuprof.commands.framework import arguments, flag
+from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import (
     BASELINE,
     FROM,
@@ -28,11 +28,12 @@ from npuprof.report.baselines import BaselineKey
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.scripts.pinned_releases import describe_pins
-from npuprof.scripts.reading.file_kinds import describe_kinds
+from npuprof.scripts.reading.file_kinds import STDIN, describe_kinds
 from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_groups, format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
 from npuprof.scripts.summary.setting_counts import Survey
+from npuprof.system.files import REPLACED, read_input
 
 #: The maximum number of findings of folders that are not grouped.
 _MOST_SINGLE = 20
@@ -52,7 +53,19 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     group = "scripts"
     prose = True
 
-    paths = arguments("PATH...", f"Files and folders to scan: {describe_kinds()} [default: .]")
+    paths = arguments(
+        "PATH...",
+        f"Files and folders to scan: {describe_kinds()}, or - for stdin [default: .]",
+    )
+    stdin_name = option(
+        "--stdin-filename",
+        metavar="NAME",
+        text="Read stdin as the file NAME, which need not exist [default: guess its kind]",
+    )
+    as_folder = flag(
+        "--as-folder",
+        text="Treat files as in a folder: skip those of other kinds, as in a pre-commit hook",
+    )
     since = FROM
     programs = PROGRAMS
     statistics = flag(
@@ -73,17 +86,39 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""
+        name = self.stdin_name or STDIN
+        if self.stdin_name and ("-" not in self.paths or os.path.isdir(name)):
+            raise build_usage_error(
+                "--stdin-filename names the file whose text is in standard input",
+                "npuprof scan - --stdin-filename run.sh",
+            )
+        if "-" not in self.paths:
+            return self._scan()
+        self.paths = [name if path == "-" else path for path in self.paths]
+        REPLACED[os.path.abspath(name)] = read_input()
+        try:
+            return self._scan()
+        finally:
+            REPLACED.clear()
+
+    def _scan(self) -> Answer:
         self.require_known_choice()
         context = self.build_context()
         survey = self._begin_survey(context)
         scanned = scan_scripts(
-            self.paths or ["."], context, self.store, survey, self.docs, self.programs
+            self.paths or ["."],
+            context,
+            self.store,
+            survey,
+            self.docs,
+            self.programs,
+            self.as_folder,
         )
         findings = [*build_newer_findings(context), *scanned.findings]
         unread = scanned.unread
         accepted = scanned.accepted
         for path in self.paths:
-            if path.endswith(".toml") and os.path.isfile(path):
+            if path.endswith(".toml") and (path == self.stdin_name or os.path.isfile(path)):
                 what = f"{path} is not a script and was skipped"
                 hint = f"for a preset: npuprof check {path}"
                 findings.append(

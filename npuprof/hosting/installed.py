@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from importlib import metadata
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -42,21 +43,36 @@ def check_address(written: str) -> str:
     raise build_error("NP063", f"{shown} is not pinned to a commit or a hash", why, hint)
 
 
+def _find_distribution() -> metadata.Distribution | None:
+    """Return the metadata of this npuprof, None if it is not installed."""
+    with suppress(metadata.PackageNotFoundError, OSError):
+        distribution = metadata.distribution("npuprof")
+        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        # the record may be that of another npuprof, as in a checkout next to an installed one
+        if os.path.samefile(str(distribution.locate_file("npuprof")), here):
+            return distribution
+    return None
+
+
 def find_requirement() -> str:
     """Return the pip requirement of this npuprof.
 
     An empty string if it is not publicly installable.
     """
-    try:
-        distribution = metadata.distribution("npuprof")
-        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        # the record may be that of another npuprof, as in a checkout next to an installed one
-        if not os.path.samefile(str(distribution.locate_file("npuprof")), here):
-            return ""
-        record = distribution.read_text("direct_url.json")
-    except (metadata.PackageNotFoundError, OSError):
-        return ""
+    distribution = _find_distribution()
+    record = distribution.read_text("direct_url.json") if distribution else ""
     return read_direct_url(record or "")
+
+
+def find_documentation() -> str:
+    """Return the URL of the documentation of this npuprof, empty if none is known."""
+    if match := re.fullmatch(r"npuprof @ git\+(https://.+)@(\w+)", find_requirement()):
+        return f"{match[1].removesuffix('.git')}/blob/{match[2]}/npuprof/docs"
+    distribution = _find_distribution()
+    for entry in distribution.metadata.get_all("Project-URL", ()) if distribution else ():
+        if entry.startswith("Documentation, "):
+            return str(entry).removeprefix("Documentation, ")
+    return ""
 
 
 def read_direct_url(text: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 
 from npuprof.catalog.code_pages import load_pages
+from npuprof.hosting.installed import find_documentation
 from npuprof.model import Fields, Finding, __version__
 from npuprof.report.findings import LEVELS, build_hint, mark_likely, strip_lines
 from npuprof.report.json_text import format_json_answer
@@ -62,18 +63,22 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     examples = {finding.code: finding for finding in reversed(findings)}
     codes = sorted(examples)
     rules = [_describe_sarif_rule(code, examples[code]) for code in codes]
-    results = []
-    for finding in findings:
-        result: Fields = {
+    # what code scanning shows and filters by is a property of the rule
+    likely = {finding.code for finding in findings if finding.certainty == "likely"}
+    for rule in rules:
+        rule["properties"] = {"precision": "medium" if rule["id"] in likely else "very-high"}
+    results = [
+        {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": LEVELS[finding.severity],
             "message": {"text": _join_sentences(finding)},
+            "locations": [{"physicalLocation": _format_sarif_location(finding)}],
+            "partialFingerprints": {"npuprof/v1": fingerprint},
             "properties": {"certainty": finding.certainty},
         }
-        if finding.path:
-            result["locations"] = [{"physicalLocation": _format_sarif_location(finding)}]
-        results.append(result)
+        for finding, fingerprint in _fingerprint_findings(findings)
+    ]
     driver = {"name": "npuprof", "version": __version__, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return format_json_answer(
@@ -94,41 +99,54 @@ def _describe_sarif_rule(code: str, example: Finding) -> Fields:
     else:
         title = example.why.rstrip(".")
         text = f"{example.why} Try: {example.hint}."
-    return {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
+    rule: Fields = {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
+    if page and (documentation := find_documentation()):
+        # the page has no anchor for each code: a browser looks for the text
+        rule["helpUri"] = f"{documentation}/checks.md#:~:text={code}"
+    return rule
 
 
 def _format_sarif_location(finding: Finding) -> Fields:
     from urllib.parse import quote
 
-    uri = quote(finding.path or "", errors="surrogateescape")
+    uri = quote(_find_path(finding), errors="surrogateescape")
     location: Fields = {"artifactLocation": {"uri": uri}}
     if finding.line:
         location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
     return location
 
 
-def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
-    """Return a code-quality report.
+def _fingerprint_findings(findings: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
+    """Yield findings with fingerprints.
 
-    Fingerprints omit line numbers, which change between pipelines.
+    These omit line numbers, which change between pipelines.
     """
     counts = Counter[str]()  # of equal findings, which need distinct fingerprints
-    rows = []
     for finding in findings:
-        path = posixpath.normpath(finding.path or "npuprof.toml")
-        identity = "\0".join((path, finding.code, finding.key, strip_lines(finding)))
+        identity = "\0".join((_find_path(finding), finding.code, finding.key, strip_lines(finding)))
         counts[identity] += 1
         identity = f"{identity}\0{counts[identity]}"
-        rows.append(
+        yield finding, sha256(identity.encode(errors="surrogateescape")).hexdigest()
+
+
+def _find_path(finding: Finding) -> str:
+    """Return the path of a finding; services reject those without a file."""
+    return posixpath.normpath(finding.path or "npuprof.toml")
+
+
+def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
+    return format_json_answer(
+        [
             {
                 "description": _join_sentences(finding),
                 "check_name": finding.code,
-                "fingerprint": sha256(identity.encode(errors="surrogateescape")).hexdigest(),
+                "fingerprint": fingerprint,
                 "severity": _GRAVITY[finding.severity],
-                "location": {"path": path, "lines": {"begin": finding.line or 1}},
+                "location": {"path": _find_path(finding), "lines": {"begin": finding.line or 1}},
             }
-        )
-    return format_json_answer(rows)
+            for finding, fingerprint in _fingerprint_findings(findings)
+        ]
+    )
 
 
 #: The writers by ``--format``.

@@ -116,6 +116,16 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
+def format_concise_findings(findings: Sequence[Finding]) -> str:
+    """Return findings as one line each: place, code, message."""
+    lines = (
+        f"{finding.place}{': ' * bool(finding.place)}{finding.code} "
+        f"{mark_likely(finding.message, finding.certainty)}"
+        for finding in findings
+    )
+    return "".join(f"{escape_controls(line)}\n" for line in lines)
+
+
 def build_finding_dict(finding: Finding) -> Fields:
     """Return a finding as the fields of the JSON form."""
     return {
@@ -163,7 +173,7 @@ def strip_lines(finding: Finding) -> str:
 
 
 #: The formats whose paths another program opens in the work tree.
-WITH_PLAIN_PATHS = ("sarif", "github", "gitlab")
+WITH_PLAIN_PATHS = ("concise", "sarif", "github", "gitlab")
 
 
 def format_severity_counts(findings: Sequence[Finding]) -> str:

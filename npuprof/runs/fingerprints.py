@@ -18,7 +18,6 @@ from npuprof.runs.run_records import (
     decode_value,
     parse_record,
     read_folder,
-    read_input,
     read_table,
 )
 from npuprof.system import decode_safely, expand_home
@@ -26,6 +25,7 @@ from npuprof.system.files import (
     describe_os_error,
     is_handed_over,
     read_file_content,
+    read_input,
     read_plain_file,
 )
 

@@ -39,7 +39,7 @@ from npuprof.report.output import print_note
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
 from npuprof.system import drop_empty, is_list_of
-from npuprof.system.files import describe_os_error, read_file_content, read_standard_input
+from npuprof.system.files import read_file_content, read_input
 
 SCHEMA = "npuprof.run/2"
 #: The previous schema: it includes the command's arguments, which may contain passwords.
@@ -141,16 +141,6 @@ def read_record(path: str) -> Fields:
         path,
         read_file_content(path, "name the record of a run, which npuprof run --record has written"),
     )
-
-
-def read_input() -> bytes:
-    """Return the content of standard input. Raises NpuprofError."""
-    try:
-        return read_standard_input()
-    except OSError as error:
-        raise build_error(
-            "NP003", f"cannot read standard input: {describe_os_error(error)}"
-        ) from None
 
 
 def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:

@@ -33,7 +33,7 @@ from npuprof.scripts.reading import (
     place_settings,
     read_script,
 )
-from npuprof.scripts.reading.file_kinds import may_be_called
+from npuprof.scripts.reading.file_kinds import is_script_candidate, may_be_called
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import PartLocations
 from npuprof.scripts.summary.report import is_in_tests
@@ -75,18 +75,23 @@ def scan_scripts(
     survey: Survey | None,
     with_docs: bool = False,
     programs: Sequence[str] = (),
+    as_folder: bool = False,
 ) -> Scanned:
     """Return the findings about the scripts below paths; their content is also counted in a survey.
 
-    ``programs`` are files and folders outside with the programs that scripts start.
+    ``programs`` are files and folders outside with the programs that scripts start. With
+    ``as_folder``, files are treated like those of a folder.
 
     Raises NpuprofError.
     """
     folders = [path for path in paths if os.path.isdir(path)]
     result = Scanned(folders)
-    scanner = _Scanner(paths, folders, context, store, programs)
+    named = set[str]() if as_folder else set(paths)
+    scanner = _Scanner(named, folders, context, store, programs)
     files = list(find_script_files(paths, result.findings, with_blocks=False, with_docs=with_docs))
-    pages, scans, named, count = _Pages(), list[_Scan](), set(paths), CoverageCount()
+    if as_folder:
+        files = [file for file in files if is_script_candidate(file, with_docs=with_docs)]
+    pages, scans, count = _Pages(), list[_Scan](), CoverageCount()
     for file, scan in zip(track_items(files, "files"), scanner.scan_files(files), strict=True):
         result.seen.add(os.path.abspath(file))
         result.files += not scan.is_missing
@@ -167,7 +172,7 @@ class _Scanner:
 
     def __init__(
         self,
-        paths: list[str],
+        named: set[str],
         folders: list[str],
         context: Context,
         store: str | None,
@@ -175,7 +180,7 @@ class _Scanner:
     ) -> None:
         self._context = context
         self._team = _load_team_rules(store)
-        self._named = set(paths)
+        self._named = named
         self._folders = folders
         self.modules = open_modules(folders)
         self._programs = Programs(folders, programs)

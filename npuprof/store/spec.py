@@ -32,7 +32,7 @@ from npuprof.store import BUILTIN, is_profile_name, is_source_reference, strip_r
 from npuprof.store.base import CachedStore, ComposedParts
 from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import expand_home, find_repository_top, format_relative_path
-from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
+from npuprof.system.files import read_input, read_plain_file
 
 if TYPE_CHECKING:
     from npuprof.document import Document
@@ -256,13 +256,7 @@ class Workspace:
         """The profile in standard input, which can be read only once. Raises NpuprofError."""
         if (profile := self._read_other_kind("-")) is not None:
             return profile
-        try:
-            raw = read_standard_input()
-        except OSError as error:  # closed, a folder, or endless
-            what = f"cannot read standard input: {describe_os_error(error)}"
-            raise build_error(
-                "NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml"
-            ) from None
+        raw = read_input("give the preset to it, as in npuprof show - < preset.toml")
         return Profile(
             parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store()
         )

@@ -26,6 +26,8 @@ HAND_OVER = (
 )
 #: The first bytes of pipes from the shell that were peeked at: pipes can be read only once.
 _AHEAD: dict[str, bytes] = {}
+#: Contents that are read instead of files, by full path: of standard input, under a file's name.
+REPLACED: dict[str, bytes] = {}
 #: The standard input that was peeked at: Python callers may replace it.
 _INPUT: list[object] = []
 #: How a note is shown: the last of these, which ``report.output`` adds.
@@ -74,6 +76,8 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     (``/dev/stdin``, ``/dev/fd/N``). Unless ``whole``, return at most the first ``most`` bytes.
     Raises OSError, and UnfitFileError for larger files.
     """
+    if REPLACED and (replaced := REPLACED.get(os.path.abspath(path))) is not None:
+        return replaced
     is_handed = is_handed_over(path)
     if not is_handed:
         # checked before opening, too: opening alone would wake the writer of a pipe
@@ -154,6 +158,15 @@ def read_standard_input() -> bytes:
     if len(data) > LARGEST_FILE:
         raise _build_too_long_error(LARGEST_FILE)
     return data
+
+
+def read_input(hint: str = "") -> bytes:
+    """Return the content of standard input. Raises NpuprofError (NP003)."""
+    try:
+        return read_standard_input()
+    except OSError as error:  # closed, a folder, or endless
+        what = f"cannot read standard input: {describe_os_error(error)}"
+        raise build_error("NP003", what, "", hint) from None
 
 
 def peek_standard_input(least: int) -> bytes:

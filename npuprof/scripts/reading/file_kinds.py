@@ -150,6 +150,8 @@ KINDS: dict[str, Kind] = {
     ),
 }
 _UNKNOWN = Kind("")
+#: The path of standard input without a name.
+STDIN = "<stdin>"
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
 _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
 
@@ -255,7 +257,7 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
     """
     kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
-        what, hint = _describe_unread_kind(kind, data)
+        what, hint = _describe_unread_kind(path, kind, data)
         why = "The settings in this file are not checked."
         unread = build_finding("NP801", what, why, hint, where=Place(path))
         is_reported = named and not path.endswith(".toml")  # verbs report more about presets
@@ -284,7 +286,7 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
     return imported._replace(problems=tuple(problems))
 
 
-def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
+def _describe_unread_kind(path: str, kind: Kind, data: bytes) -> tuple[str, str]:
     """Return message and hint for an unsupported kind."""
     if kind is not _UNKNOWN:
         new = "npuprof new NAME --set env.VARIABLE=VALUE"
@@ -295,7 +297,10 @@ def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
         return f"{kind.shown} are not read", hint
     if misfit := find_misfit(data):
         return misfit.message, misfit.hint
-    return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
+    hint = "give it the ending of its kind: .py, .sh, .env"
+    if path == STDIN:
+        hint = "name its file: npuprof scan - --stdin-filename run.sh"
+    return "the kind of the file is not known", hint
 
 
 def import_script(
