@@ -55,6 +55,7 @@ LINES = """
 check
 check --severity info --format github
 check --format gitlab
+check --format concise
 check --format sarif
 check --format json
 copy valid z

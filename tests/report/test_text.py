@@ -122,6 +122,7 @@ diff good y{}.toml leaf --format html; diff --rev BRANCH; diff --rev BRANCH --fo
 diff --rev BRANCH --format html; diff --rev {}; log good; blame good; commit --dry-run;
 release good --dry-run; restore good@HEAD --dry-run; import s{}.py; import s{}.py --format json;
 import s{}.py -o i{}/; scan .; scan . --format github; scan . --format sarif; scan no{};
+scan . --format concise; scan - --stdin-filename s{}.py;
 inject s{}.py good --force --dry-run; inject . --all --dry-run;
 migrate good --cann 9.0.0 --dry-run; init s{}.py; {}; show --{}
 """
