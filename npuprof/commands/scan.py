@@ -87,6 +87,8 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""
         name = self.stdin_name or STDIN
+        if self.stdin_name:
+            self.paths = self.paths or ["-"]
         if self.stdin_name and ("-" not in self.paths or os.path.isdir(name)):
             raise build_usage_error(
                 "--stdin-filename names the file whose text is in standard input",

@@ -65,8 +65,18 @@ def test_the_name_decides_how_it_is_read_and_is_the_place_of_findings(
         (b"FROM a\nENV HCCL_CONNECT_TIMEOUT=abc\n", 2),
         (b"HCCL_CONNECT_TIMEOUT=abc\n", 1),
         (b'{"env": {"HCCL_CONNECT_TIMEOUT": "abc"}}', 1),
+        (notebook("import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = 'abc'\n").encode(), 8),
     ],
-    ids=["shebang", "exports", "shebang of Python", "imports", "Dockerfile", "env file", "JSON"],
+    ids=[
+        "shebang",
+        "exports",
+        "shebang of Python",
+        "imports",
+        "Dockerfile",
+        "env file",
+        "JSON",
+        "notebook",
+    ],
 )
 def test_without_a_name_the_content_decides(text: bytes, line: int, run: Run) -> None:
     done = run("scan", "-", "--format", "concise", stdin=text)
@@ -123,15 +133,19 @@ def test_a_comment_in_the_text_accepts_a_finding(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--stdin-filename", "a.sh"], ["b.sh", "--stdin-filename", "a.sh"],
-     ["-", "--stdin-filename", "jobs"]],
-    ids=["no path", "another path", "a folder"],
+    [["b.sh", "--stdin-filename", "a.sh"], ["-", "--stdin-filename", "jobs"]],
+    ids=["another path", "a folder"],
 )  # fmt: skip
 def test_a_name_needs_standard_input_and_is_no_folder(
     arguments: list[str], folder: Path, run: Run
 ) -> None:
     write(folder, {"jobs/a.sh": FAULT.decode(), "b.sh": ""})
     expect(run("scan", *arguments, stdin=FAULT), 2, "NP902", "scan - --stdin-filename run.sh")
+
+
+def test_a_name_alone_means_standard_input(run: Run) -> None:
+    write(Path(), {"b.sh": FAULT.decode()})
+    expect(run("scan", "--stdin-filename", "a.sh", stdin=FAULT), 1, "a.sh:1:8", "1 file scanned")
 
 
 def test_a_preset_is_no_script(run: Run) -> None:

@@ -98,6 +98,7 @@ KINDS: dict[str, Kind] = {
         "reading.notebook:import_notebook",
         "reading.notebook:mentions_notebook_setting",
         (".ipynb",),
+        begins=rb'\s*\{\s*"cells"',
         data=True,
     ),
     "docker": Kind(
@@ -121,7 +122,7 @@ KINDS: dict[str, Kind] = {
         "reading.configs:import_json",
         "reading.configs:mentions_config",
         (".json",),
-        begins=rb"\s*\{",
+        begins=rb'\s*\{(?!\s*"cells")',
         data=True,
     ),
     "markdown": Kind(
