@@ -67,17 +67,28 @@ class Doctor(PrintingVerb, ResolvingVerb):
         metavar="PATH",
         text="Read vLLM at PATH: a folder or a wheel [default: the installed one]",
     )
+    report = option(
+        "--report",
+        metavar="FILE",
+        text=(
+            "Write a first report from an NPU to FILE, or - for stdout: versions, chips, names that"
+            " the catalogue lacks, and a self-test of at most two minutes"
+        ),
+    )
     format = FORMAT
 
     def run(self) -> Answer:
         """Return the diagnosis.
 
-        Exit 1 for unread settings or interfering variables, 2 if nothing could be read.
+        Exit 1 for unread settings or interfering variables, 2 if nothing could be read. With
+        ``report``, return that instead. Raises NpuprofError.
         """
         config = None
         if self.spec is not None:
             config = resolve_requested(self, personal=True)  # type: ignore[arg-type]
         diagnosis = self._diagnose(config)
+        if self.report:
+            return self._report(_build_fields(diagnosis, None))
         serious = any(finding.severity != "info" for finding in diagnosis.findings)
         return Answer(
             {
@@ -85,6 +96,18 @@ class Doctor(PrintingVerb, ResolvingVerb):
                 "json": lambda: _build_fields(diagnosis, config),
             },
             code=int(serious) if diagnosis.adapter or diagnosis.vllm else 2,
+        )
+
+    def _report(self, fields: Fields) -> Answer:
+        from npuprof.commands import first_report
+
+        self.output = self.report
+        # messages may have values
+        fields["findings"] = [[each["code"], each["key"]] for each in fields["findings"]]
+        text = first_report.build_report(fields)
+        return Answer(
+            {"text": lambda: first_report.format_report(text), "json": lambda: text},
+            (f"read it, then send it to {first_report.find_recipient()}",),
         )
 
     def _diagnose(self, config: Config | None) -> _Diagnosis:

@@ -34,14 +34,18 @@ class Source(Record):
 
 
 def find_installed(packages: tuple[str, ...] = PACKAGES) -> Iterator[Source]:
-    """Yield the import folders of the Python on PATH that contain one of some packages.
+    """Yield the import folders of the Python on PATH that contain one of some packages."""
+    for folder in list_import_folders():
+        if any(os.path.isdir(os.path.join(folder, name)) for name in packages):
+            yield _list_folder(folder, packages, only_packages=True)
 
-    Folders in the current work tree are left out.
-    """
+
+def list_import_folders() -> list[str]:
+    """Return the import folders of the Python on PATH, without those in the current work tree."""
     try:
         folders = json.loads(ask_python(_ASK_FOLDERS))
     except ValueError:
-        return
+        return []
     # the Python that is asked ignores PYTHONPATH, as it runs in isolated mode
     listed = [
         folder
@@ -49,11 +53,8 @@ def find_installed(packages: tuple[str, ...] = PACKAGES) -> Iterator[Source]:
         if os.path.isabs(folder)
     ]
     top = find_repository_top(os.curdir)
-    for folder in dict.fromkeys(
-        [*(entry for entry in listed if not (top and is_below(entry, top))), *folders]
-    ):
-        if any(os.path.isdir(os.path.join(folder, name)) for name in packages):
-            yield _list_folder(folder, packages, only_packages=True)
+    own = (entry for entry in listed if not (top and is_below(entry, top)))
+    return [*dict.fromkeys([*own, *folders])]
 
 
 def open_source(path: str, packages: tuple[str, ...] = PACKAGES) -> Source:

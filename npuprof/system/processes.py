@@ -349,17 +349,28 @@ class Replies:
         return piece
 
 
+def find_python() -> str | None:
+    """Return the absolute path of the Python on PATH, None if there is none."""
+    return find_program("python3") or find_program("python")
+
+
 def ask_python(code: str) -> bytes:
     """Return the output of some code in the Python on PATH, empty if there is none or it fails.
 
     It runs isolated from the current folder and the environment: nothing of a clone is imported.
     """
-    program = find_program("python3") or find_program("python")
+    return ask_program(find_python() or "python", "-I", "-c", code)
+
+
+def ask_program(name: str, *arguments: str) -> bytes:
+    """Return the output of a program, empty if there is none on PATH or it fails."""
+    program = find_program(name)
     if program is None:
         return b""
-    command = [program, "-I", "-c", code]
     try:
-        process = _start(command, cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+        process = _start(
+            [program, *arguments], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+        )
         output, _ = finish(process)
     except OSError:
         return b""
