@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable
 from email import message_from_string
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import npuprof
 from npuprof.commands import first_report
 from npuprof.system import processes
 from support.running import Run, Store
@@ -255,6 +257,15 @@ def test_what_fails_without_an_npu_is_said(
     found = report()["self_test"]["torch_npu"]
     assert (found["exit"], found["steps"], found["settings"]) == (1, ["start"], {})
     assert found["signs"] == signs
+
+
+@pytest.mark.parametrize("package", first_report._TESTS)
+def test_what_a_self_test_runs_is_python_with_the_function_that_it_calls(package: str) -> None:
+    preset, target, script = first_report._TESTS[package]
+    code = npuprof.render(npuprof.loads(preset), target)
+    compile(f"{first_report._SCRIPT}{code}{script}", package, "exec")
+    made = re.findall(r"(?m)^def (\w+)", code)
+    assert any(f"{function}()" in script for function in made)
 
 
 def test_a_self_test_that_hangs_is_ended(
