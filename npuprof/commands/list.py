@@ -20,7 +20,7 @@ from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.outputs import Outputs
 from npuprof.store.problems import lacks_source
-from npuprof.system import group_pairs
+from npuprof.system import find_folder, group_pairs
 
 if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
@@ -178,7 +178,10 @@ def _build_table(
     absent: str = "-",
     join_parents: Callable[[list[str]], str] = ", ".join,
 ) -> Table:
-    """Return rows as a table; ``absent`` is the cell of a missing value."""
+    """Return rows as a table, those of a folder together.
+
+    ``absent`` is the cell of a missing value.
+    """
     cells = [
         (
             Code(row["name"]),
@@ -187,7 +190,7 @@ def _build_table(
             join_parents(row["extends"]) or absent,
             Code(row["description"] or absent),
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: find_folder(row["name"]))
     ]
     return Table(cells, header=_COLUMNS, below=True)
 

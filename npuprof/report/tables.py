@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof.model import Record
 from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
 from npuprof.report.wrapping import find_width, wrap_lines
-from npuprof.system import join_lines, lazy_pattern
+from npuprof.system import find_folder, join_lines, lazy_pattern
 
 _BOLD = "1"
 _DIM = "2"
@@ -27,7 +27,8 @@ class Table(Record):
     ``named``. ``after`` is a text that follows the rows. ``gaps`` are the blanks after each column
     of plain text, two by default. On a terminal the first column is ``highlighted``; the last
     columns, as many as ``wrapping`` says, are wrapped if it is too narrow. With ``below`` the last
-    cell is printed below its row, and columns without a value are left out.
+    cell is printed below its row, columns without a value are left out, and each folder of the
+    first cells has a heading.
     """
 
     rows: Sequence[Sequence[str]]
@@ -109,7 +110,12 @@ class Table(Record):
         widths = [max(map(measure_width, column)) for column in columns]
         lines = []
         is_header = bool(self.header)
+        above = ""
         for row, cells in zip(rows, zip(*columns, strict=True), strict=True):
+            folder = find_folder(row[0])
+            if folder != above:
+                lines += ["", paint_text(f"{folder}/", _DIM, coloured)]
+                above = folder
             line = self._join_cells(cells, widths, coloured, code=_DIM if is_header else "")
             lines += wrap_lines(line, width).split("\n")
             if row[-1] not in _EMPTY and not is_header:

@@ -31,7 +31,7 @@ from npuprof.site.markup import (
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.setting_rows import format_value
-from npuprof.system import group_pairs
+from npuprof.system import find_folder, group_pairs
 
 #: The content security policy: only the site's own style and script files, also for pages opened as
 #: files; nothing inline.
@@ -241,7 +241,14 @@ def _find_kind(preset: Preset) -> str:
         return "Cannot be resolved"
     if head["abstract"]:
         return "Bases" if head["scenario"] else "Mix-ins"
-    return "Debugging" if _DEBUGGING.search(preset.name) else "Models"
+    if _DEBUGGING.search(preset.name):
+        return "Debugging"
+    folder = find_folder(preset.name)
+    return f"Models in {folder}" if folder else "Models"
+
+
+def _rank_kind(kind: str) -> tuple[int, str]:
+    return _KINDS.index(kind.partition(" in ")[0]), kind
 
 
 def _list_kinds(rows: Sequence[Fields]) -> Fields:
@@ -258,7 +265,9 @@ def _list_kinds(rows: Sequence[Fields]) -> Fields:
         if any(any(values[filter_name]) for filter_name in filters):
             columns[name] = 1 if name in ("owner", "found") else 2
     return {
-        "kinds": {kind: [row for row in rows if row["kind"] == kind] for kind in _KINDS},
+        "kinds": group_pairs(
+            sorted(((row["kind"], row) for row in rows), key=lambda pair: _rank_kind(pair[0]))
+        ),
         "columns": list(columns),
         "widths": list(columns.values()),
         "choices": {name: sorted(filter(None, texts)) for name, texts in values.items()},

@@ -74,6 +74,11 @@ def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     return groups
 
 
+def find_folder(name: str) -> str:
+    """Return the folder in the name of a preset, or in the first of a spec; empty at the top."""
+    return os.path.dirname(name.partition("+")[0])
+
+
 def count_common(left: Sequence[object], right: Sequence[object]) -> int:
     """Return the length of the common beginning of two sequences."""
     pairs = zip(left, right, strict=False)

@@ -44,8 +44,15 @@ def test_tables_have_headers_on_a_terminal_and_descriptions_below(folder: Path) 
     lines = strip_colours(shown).splitlines()
     assert lines[0].split() == ["PRESET", "FOR", "EXTENDS"]  # none has a version
     assert "\033[1mbert-large-cluster-training\033[0m" in shown
-    assert lines[3].strip() == LONG[:76].rpartition(" ")[0]
-    assert lines[4].strip() == LONG[len(lines[3].strip()) :].strip()
+    assert lines[2].strip() == LONG[:76].rpartition(" ")[0]
+    assert lines[3].strip() == LONG[len(lines[2].strip()) :].strip()
+
+
+def test_presets_in_a_folder_have_a_heading_on_a_terminal(folder: Path) -> None:
+    lines = strip_colours(capture(["list"], 80, folder)).splitlines()
+    assert lines[-4].split()[0] == "x"
+    assert lines[-3:-1] == ["", "base/"]
+    assert lines[-1].split()[0] == "base/training"
 
 
 def test_labels_of_an_explanation_are_dim_and_findings_have_a_blank_line_between_them(

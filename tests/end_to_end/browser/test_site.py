@@ -485,6 +485,7 @@ def test_kinds_and_frameworks_of_the_own_presets_are_badges(
     shared_page.goto(f"file://{own_site}/index.html")
     assert shared_page.locator("#presets h2").all_inner_texts() == [
         "Models",
+        "Models in serving",
         "Debugging",
         "Bases",
         "Mix-ins",
