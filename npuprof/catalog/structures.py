@@ -265,6 +265,8 @@ def parse_argument(text: str) -> Any:
 
     Such a text is invalid, has a key twice, or a value that TOML cannot express.
     """
+    if not text.lstrip().startswith("{"):
+        return None
     import json
 
     def build_table(pairs: list[tuple[str, Any]]) -> TomlTable:
@@ -272,8 +274,6 @@ def parse_argument(text: str) -> Any:
             raise ValueError
         return dict(pairs)
 
-    if not text.lstrip().startswith("{"):
-        return None
     try:
         value = json.loads(text, object_pairs_hook=build_table)
         json.dumps(value, ensure_ascii=False).encode()  # no half of a surrogate pair
