@@ -210,7 +210,7 @@ def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
     assert done.stdout == plain
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
 def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
     arguments = [
         "mpirun",

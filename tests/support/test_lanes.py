@@ -154,6 +154,32 @@ def test_a_skip_without_a_listed_reason_fails_in_ci(ci: str, ended: str, tmp_pat
     assert ("MAY_BE_SKIPPED" in printed) == bool(ci)
 
 
+@pytest.mark.parametrize(
+    ("without", "reasons", "ended"),
+    [
+        ("", ("zsh is not installed",), "1 failed"),
+        ("fish zsh", ("zsh is not installed", "no mksh"), "1 failed, 1 skipped"),
+        ("mksh", ("sh is not installed", "no mksh"), "1 failed, 1 skipped"),
+        ("munged munge", ("not here: munged, srun",), "1 skipped"),
+        ("chromium npm", ("no Chromium on this machine", "no axe-core from npm"), "2 skipped"),
+    ],
+)
+def test_in_ci_only_what_cannot_be_had_may_be_missing(
+    without: str,
+    reasons: tuple[str, ...],
+    ended: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TESTS_WITHOUT", without)
+    for number, reason in enumerate(reasons):
+        (tmp_path / f"test_{number}.py").write_text(
+            f"import pytest\n\ndef test_x():\n    pytest.skip({reason!r})\n"
+        )
+    printed = run_pytest(tmp_path, "1", "-n", "0")
+    assert f"{ended} in " in printed, printed
+
+
 #: Two tests without zsh, one without a module, and one that root cannot run.
 LEFT_OUT = """
 import pytest
@@ -194,7 +220,7 @@ def test_a_run_in_ci_does_not_list_what_it_left_out(tmp_path: Path) -> None:
     [
         ("no Chromium on this machine", "no Chromium; `.ci/run` installs them"),
         ("not here: munged, srun", "no munged, srun; `.ci/run` installs them"),
-        ("Open MPI is not here", "no Open MPI; `.ci/run` installs them"),
+        ("mpirun is not installed", "no mpirun; `.ci/run` installs them"),
         ("no package index in reach: x", "no package index in reach: x"),
         ("only root can give a folder away", "only root can give a folder away"),
     ],

@@ -123,7 +123,7 @@ def test_a_shell_gets_its_own_variables_back_and_keeps_what_was_changed_since(
     shell: str, program: str, tmp_path: Path, store: Store
 ) -> None:
     if not shutil.which(program):
-        pytest.skip(f"{shell} is not installed")
+        pytest.skip(f"{program} is not installed")
     store({"leaf": "env.T_LOCAL = 1\nenv.T_OLD = 1\nenv.T_NEW = 1\nenv.T_LATER = 1\n"})
     command = tmp_path / "npuprof"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m npuprof "$@"\n')
