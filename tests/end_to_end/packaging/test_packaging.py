@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -22,8 +23,10 @@ WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
 HOME = "https://git.example.org/team/npuprof"
 
 
-def build(folder: Path, *arguments: str, **environment: str) -> dict[str, Path]:
-    """Build the package from this checkout; return the files by their ends."""
+def build(
+    folder: Path, *arguments: str, source: Path = REPOSITORY, **environment: str
+) -> dict[str, Path]:
+    """Build the package from a checkout; return the files by their ends."""
     pytest.importorskip("build")
     pytest.importorskip("hatchling")
     command = [
@@ -34,7 +37,7 @@ def build(folder: Path, *arguments: str, **environment: str) -> dict[str, Path]:
         "--outdir",
         folder,
         *arguments,
-        REPOSITORY,
+        source,
     ]
     done = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "TERM": "dumb", **environment}
@@ -186,6 +189,29 @@ def test_every_python_that_is_promised_is_tried() -> None:
     assert promised == set(matrix) == {"3.11", *(f"3.{minor}" for minor in listed[1].split())}
 
 
+def test_every_system_that_is_promised_is_tried() -> None:
+    matrix = yaml.safe_load((REPOSITORY / ".github/workflows/ci.yml").read_text())["jobs"]["all"][
+        "strategy"
+    ]["matrix"]
+    systems = {row["system"] for row in matrix["include"] if "system" in row} | {*matrix["system"]}
+    assert systems == {"ubuntu-latest", "macos-latest"}
+    assert "on Linux or macOS" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_image_has_no_files_that_a_checkout_only_caches(tmp_path: Path) -> None:
+    """Without ``.gitignore``, which no image is made from, the package is built as well."""
+    (tmp_path / "src").mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".ci", "profiles", "npuprof"):
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
+        copy(REPOSITORY / name, tmp_path / "src" / name)
+    cache = tmp_path / "src/npuprof/catalog/_built"
+    cache.mkdir(exist_ok=True)
+    (cache / "options.marshal").write_bytes(b"old")
+    wheel = build(tmp_path / "dist", "--wheel", source=tmp_path / "src")[".whl"]
+    with zipfile.ZipFile(wheel) as file:
+        assert len(file.read("npuprof/catalog/_built/options.marshal")) > 100
+
+
 # -- who publishes --------------------------------------------------------------------------------
 
 
@@ -220,13 +246,43 @@ def test_what_others_wrote_is_pinned_by_its_commit(workflow: Path) -> None:
     ] == []
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_job_ends_and_leaves_no_token_behind(workflow: Path) -> None:
+    jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
+    assert [job for job in jobs if "uses" not in job and "timeout-minutes" not in job] == []
+    checkouts = [
+        step
+        for step in list_steps(workflow)
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
+    assert checkouts
+    assert [step for step in checkouts if step["with"].get("persist-credentials")] == []
+    assert all("persist-credentials" in step["with"] for step in checkouts)
+
+
+def test_every_folder_with_pinned_actions_gets_newer_ones() -> None:
+    pytest.importorskip("check_jsonschema")
+    path = REPOSITORY / ".github/dependabot.yml"
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.dependabot"]
+    done = subprocess.run([*command, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    (update,) = yaml.safe_load(path.read_text())["updates"]
+    actions = sorted((REPOSITORY / ".github/actions").glob("*/action.yml"))
+    folders = [f"/{action.parent.relative_to(REPOSITORY)}" for action in actions]
+    assert update["directories"] == ["/", *folders]
+
+
 def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publish() -> None:
     workflow = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())
     assert workflow[True] == {
         "push": {"tags": ["npuprof-v*"]}
     }  # vX.Y.Z are versions of the presets of this repository
     assert workflow["permissions"] == {"contents": "read"}
-    assert workflow["jobs"]["build"]["if"] == "vars.NPUPROF_RELEASE == 'on'"
+    first = workflow["jobs"]["ci"]  # what is not green is not built, and not published
+    assert first == {"if": "vars.NPUPROF_RELEASE == 'on'", "uses": "./.github/workflows/ci.yml"}
+    assert "workflow_call" in yaml.safe_load((REPOSITORY / first["uses"]).read_text())[True]
+    assert workflow["jobs"]["build"]["needs"] == "ci"
+    assert "if" not in workflow["jobs"]["build"]
     assert "permissions" not in workflow["jobs"]["build"]
     publish = workflow["jobs"]["publish"]
     assert publish["needs"] == "build"
