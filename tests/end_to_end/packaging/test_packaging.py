@@ -20,6 +20,7 @@ from support.building import REPOSITORY
 yaml = pytest.importorskip("yaml")
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
+DEPENDABOT = REPOSITORY / ".github/dependabot.yml"
 HOME = "https://git.example.org/team/npuprof"
 
 
@@ -222,16 +223,10 @@ def list_steps(workflow: Path) -> list[dict[str, Any]]:
 
 def test_workflows_follow_the_published_schema() -> None:
     pytest.importorskip("check_jsonschema")
-    command = [
-        sys.executable,
-        "-m",
-        "check_jsonschema",
-        "--builtin-schema",
-        "vendor.github-workflows",
-        *WORKFLOWS,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    for schema, files in (("github-workflows", WORKFLOWS), ("dependabot", [DEPENDABOT])):
+        command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+        done = subprocess.run([*command, *files], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
@@ -261,12 +256,7 @@ def test_a_job_ends_and_leaves_no_token_behind(workflow: Path) -> None:
 
 
 def test_every_folder_with_pinned_actions_gets_newer_ones() -> None:
-    pytest.importorskip("check_jsonschema")
-    path = REPOSITORY / ".github/dependabot.yml"
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.dependabot"]
-    done = subprocess.run([*command, path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    (update,) = yaml.safe_load(path.read_text())["updates"]
+    (update,) = yaml.safe_load(DEPENDABOT.read_text())["updates"]
     actions = sorted((REPOSITORY / ".github/actions").glob("*/action.yml"))
     folders = [f"/{action.parent.relative_to(REPOSITORY)}" for action in actions]
     assert update["directories"] == ["/", *folders]
