@@ -162,14 +162,15 @@ def test_what_is_no_file_is_told_and_never_waited_for(
 
 def test_files_whose_names_no_preset_can_have_are_told(store: Store, run: Run) -> None:
     folder = store({"good": GOOD})
-    for name in ("-rf.toml", "a b.toml", "\u00e4.toml", "x\x1b[31m.toml", "a\nb.toml"):
+    names = ["-rf.toml", "a b.toml", "\u00e4.toml", "x\x1b[31m.toml", "a\nb.toml"]
+    if sys.platform != "darwin":  # there, names are text
+        names.append(os.fsdecode(b"\xff.toml"))
+    for name in names:
         (folder / name).write_text(GOOD)
-    with open(os.fsencode(folder) + b"/\xff.toml", "wb") as file:
-        file.write(GOOD.encode())
     (folder / ".hidden.toml").write_text("not toml")
     result = run("check")
     assert result.code == 2
-    assert result.out.count("error NP004") == 6
+    assert result.out.count("error NP004") == len(names)
     assert "\x1b" not in result.out
     assert run("list").out.startswith("good")
 

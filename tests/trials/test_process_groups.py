@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,18 @@ def test_a_command_that_starts_as_the_user_interrupts_is_ended_too(
 
 
 def test_a_process_that_leaves_the_group_does_not_hold_a_command_up(tmp_path: Path) -> None:
+    (tmp_path / "leave.py").write_text(
+        "import os, time\nos.setsid()\n"
+        "with open('pid', 'w') as file:\n    file.write(str(os.getpid()))\n"
+        "time.sleep(100)\n"
+    )
     pool, log = Pool(), os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
     pool.start(
         "one",
         [
             "sh",
             "-c",
-            f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 100' & wait_for={tmp_path}/pid; "
+            f"{sys.executable} leave.py & wait_for={tmp_path}/pid; "
             "while [ ! -s $wait_for ]; do sleep 0.01; done; echo done",
         ],
         os.environ,
