@@ -13,6 +13,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -101,10 +102,11 @@ class Leaf(Derived):
         self.settings = drafts[0].settings  #: by full key, without the scenario
         #: every configuration of a script that equals this one
         self.sources = [source for draft in drafts for source in draft.sources]
-        self.kind = self._find_kind()
+        self.files = sorted({draft.file for draft in drafts})
 
-    def _find_kind(self) -> str:
-        """Return the purpose of the settings, a key of ``_BASES``."""
+    @cached_property
+    def kind(self) -> str:
+        """The purpose of the settings, a key of ``_BASES``."""
         sections = {key.partition(".")[0] for key in self.settings}
         if programs := sections.intersection(_PROGRAMS):
             return min(programs)
@@ -112,19 +114,14 @@ class Leaf(Derived):
             return "conversion"
         return "environment" if sections == {"env"} else "session"
 
-    def list_files(self) -> set[str]:
-        """Return the files of its scripts."""
-        return {draft.file for draft in self.drafts}
 
-
-class Family:
+class Family(Record):
     """The files of the presets by name, the leaves, the bases, and the conditional settings."""
 
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.leaves: list[Leaf] = []
-        self.bases: dict[str, Derived] = {}
-        self.switches: dict[str, Switch] = {}
+    files: dict[str, str]
+    leaves: list[Leaf]
+    bases: dict[str, Derived]
+    switches: dict[str, Switch]
 
 
 def build_family(
@@ -135,35 +132,28 @@ def build_family(
     ``folder`` is the prefix of their names (``zoo/``), ``known`` the existing presets by settings:
     equal mix-ins are not created again, and bases get other names.
     """
-    result, drafts, known = Family(), list(drafts), dict(known or {})
-    result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
-    used_names = [name.removeprefix(folder) for name in known.values()]
-    result.bases = _share_settings(result.leaves, used_names)
-    _name_leaves(result.leaves, result.bases)
-    result.leaves.sort(key=attrgetter("name"))
+    drafts, mixin_of = list(drafts), dict(known or {})  # the name of a mix-in, by its settings
+    leaves = _find_distinct(draft for draft in drafts if draft.settings)
+    bases = _share_settings(leaves, [name.removeprefix(folder) for name in mixin_of.values()])
+    _name_leaves(leaves, bases)
+    leaves.sort(key=attrgetter("name"))
     switches = collect_switches(drafts)
-    new = [switch for switch in switches if list_pairs(switch.facts) not in known]
+    new = [switch for switch in switches if list_pairs(switch.facts) not in mixin_of]
     names = number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new])
-    result.switches = dict(zip(names, new, strict=True))
-
-    mixin_of = dict(known)  # the name of a mix-in, by its settings
-    for name, switch in result.switches.items():
-        mixin_of[list_pairs(switch.facts)] = f"{folder}{name}"
+    mixins = dict(zip(names, new, strict=True))
+    mixin_of |= {list_pairs(switch.facts): f"{folder}{name}" for name, switch in mixins.items()}
     mixin_of_note = {
         id(note): mixin_of[list_pairs(switch.facts)] for switch in switches for note in switch.notes
     }
 
-    cite = _build_citation(result.leaves)
-    for name, base in result.bases.items():
-        result.files[name] = base.format(folder, {"abstract": True})
-    for name, switch in result.switches.items():
-        result.files[name] = _format_mixin(switch, cite)
-    for leaf in result.leaves:
-        result.files[leaf.name] = _format_leaf(leaf, folder, cite, mixin_of_note)
-    _verify_leaves(
-        result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder
-    )
-    return result
+    cite = _build_citation(leaves)
+    files = {
+        **{name: base.format(folder, {"abstract": True}) for name, base in bases.items()},
+        **{name: _format_mixin(switch, cite) for name, switch in mixins.items()},
+        **{leaf.name: _format_leaf(leaf, folder, cite, mixin_of_note) for leaf in leaves},
+    }
+    _verify_leaves(leaves, {f"{folder}{name}": text for name, text in files.items()}, folder)
+    return Family(files, leaves, bases, mixins)
 
 
 def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
@@ -200,7 +190,7 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, Derived]:
         members = [leaf for leaf in leaves if leaf.kind == kind]
         top = add_base(name, members, Derived({}))
         if kind in _PROGRAMS:
-            groups = group_by(members, lambda leaf: os.path.dirname(min(leaf.list_files())))
+            groups = group_by(members, lambda leaf: os.path.dirname(leaf.files[0]))
             for folder, group in sorted(groups.items()):
                 add_base(name_for_folder(name, folder), group, top)
     return bases
@@ -212,14 +202,13 @@ def _build_base(leaves: list[Leaf], above: Derived) -> Derived:
     It has the settings of all leaves, for a program of more than half of them. Others are those of
     the base above, without those that most leaves lack.
     """
-    is_program = bool(leaves) and leaves[0].kind in _PROGRAMS
     having = Counter(key for leaf in leaves for key in leaf.facts)
     counts = Counter(pair for leaf in leaves for pair in leaf.pairs)
     facts = {key: value for key, value in above.facts.items() if 2 * having[key] >= len(leaves)}
     for leaf in leaves:
         for pair in leaf.pairs:
             key, _ = pair
-            is_most = is_program and 2 * counts[pair] > len(leaves)
+            is_most = leaf.kind in _PROGRAMS and 2 * counts[pair] > len(leaves)
             # others unset or replace it; a table would be merged
             is_plain = _PLAIN_KEY.fullmatch(key) and not isinstance(leaf.facts[key], dict)
             if counts[pair] == len(leaves) or (is_most and is_plain and key != _SCENARIO):
@@ -235,21 +224,18 @@ def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
     A leaf of one script has that script's name. A leaf of several is named after a folder with
     exactly these scripts, else after the topic of its settings.
     """
-    single = [leaf for leaf in leaves if len(leaf.list_files()) == 1]
-    several = [leaf for leaf in leaves if len(leaf.list_files()) > 1]
-    leaves_of_file = Counter(file for leaf in leaves for file in leaf.list_files())
-    name_all_drafts([leaf.drafts[0] for leaf in single])
-    for leaf in single:
-        leaf.name = leaf.drafts[0].name
-    for leaf in several:
-        files = sorted(leaf.list_files())
+    order = sorted(leaves, key=lambda leaf: len(leaf.files) > 1)  # the names of scripts go first
+    leaves_of_file = Counter(file for leaf in leaves for file in leaf.files)
+    name_all_drafts([leaf.drafts[0] for leaf in leaves if len(leaf.files) == 1])
+    for leaf in order:
+        if len(leaf.files) == 1:
+            leaf.name = leaf.drafts[0].name
         # a folder is no name for a leaf if one of its scripts has another leaf, too
-        if all(leaves_of_file[file] == 1 for file in files):
-            leaf.name = name_covering_folder(files, leaves_of_file)
+        elif all(leaves_of_file[file] == 1 for file in leaf.files):
+            leaf.name = name_covering_folder(leaf.files, leaves_of_file)
         if not leaf.name:
             own = sorted({key for key, _ in leaf.own} or leaf.facts)
             leaf.name = join_topics([(key, leaf.facts[key]) for key in own])
-    order = [*single, *several]  # the names of scripts go first
     reserved = (*_BASES.values(), *taken, "mixins")
     names = number_names([leaf.name for leaf in order], reserved)
     for leaf, name in zip(order, names, strict=True):
@@ -302,7 +288,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[in
     omitted = [note for note in notes if not note.condition]
     most = _MOST_NOTES if is_shared else None
     comments += describe_notes(omitted, list(other_variables), most, cite)
-    cann = find_needed_releases(leaf.settings, sorted(surfaces))
+    cann = find_needed_releases(leaf.settings, surfaces)
     return leaf.format(folder, {"cann": cann} if cann else {}, comments)
 
 
@@ -393,31 +379,23 @@ def describe_family(family: Family) -> str:
 
 def build_family_fields(family: Family) -> TomlTable:
     """Return the fields of the JSON form: the file of each preset, and for leaves all scripts."""
-    leaves = {leaf.name: leaf for leaf in family.leaves}
-    presets = []
-    for name, text in family.files.items():
-        sources = []
-        conditions = []
-        if name in leaves:
-            kind = "leaf"
-            for source in leaves[name].sources:
-                fields = source._asdict().items()
-                sources.append({field: value or None for field, value in fields})
-        elif name in family.bases:
-            kind = "base"
-        else:
-            kind = "mix-in"
-            conditions = [note.condition for note in family.switches[name].notes]
-        presets.append(
+    sources = {leaf.name: leaf.sources for leaf in family.leaves}
+    notes = {name: switch.notes for name, switch in family.switches.items()}
+    return {
+        "presets": [
             {
                 "name": name,
-                "kind": kind,
-                "conditions": conditions,
-                "sources": sources,
+                "kind": "base" if name in family.bases else "mix-in" if name in notes else "leaf",
+                "conditions": [note.condition for note in notes.get(name, ())],
+                "sources": [
+                    {field: value or None for field, value in source._asdict().items()}
+                    for source in sources.get(name, ())
+                ],
                 "text": text,
             }
-        )
-    return {"presets": presets}
+            for name, text in family.files.items()
+        ]
+    }
 
 
 class Switch(Record):
@@ -432,20 +410,18 @@ class Switch(Record):
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     """Return the groups of settings under a common condition, most places first."""
-    facts_of: dict[frozenset[Pair], TomlTable] = {}
-    notes_of: dict[frozenset[Pair], list[Note]] = {}
-    for draft in drafts:
-        for notes in group_switched(draft.notes):
-            facts = {note.setting.key: note.value for note in notes}
-            pairs = list_pairs(facts)
-            facts_of.setdefault(pairs, facts)
-            notes_of.setdefault(pairs, []).append(notes[0])
-    order = sorted(notes_of, key=lambda pairs: (-len(notes_of[pairs]), sorted(pairs)))
-    switches = []
-    for pairs in order:
-        by_line = sorted(notes_of[pairs], key=attrgetter("setting.file", "setting.line"))
-        switches.append(Switch(facts_of[pairs], tuple(by_line)))
-    return switches
+    switched = (
+        Switch({note.setting.key: note.value for note in notes}, (notes[0],))
+        for draft in drafts
+        for notes in group_switched(draft.notes)
+    )
+    groups = group_by(switched, lambda switch: list_pairs(switch.facts))
+    order = sorted(groups.items(), key=lambda group: (-len(group[1]), sorted(group[0])))
+    by_line = attrgetter("setting.file", "setting.line")
+    return [
+        Switch(same[0].facts, tuple(sorted((each.notes[0] for each in same), key=by_line)))
+        for _, same in order
+    ]
 
 
 def group_switched(notes: Sequence[Note]) -> Collection[list[Note]]:
@@ -508,12 +484,6 @@ def find_needed_releases(settings: TomlTable, surfaces: Iterable[str] = ()) -> s
 def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:
     """Return, for each release, whether it accepts a value, if the value has a history."""
     text = str(value)
-    since = (
-        releases.release_index(option.choices_since[text]) if text in option.choices_since else 0
-    )
-    until = (
-        releases.release_index(option.choices_until[text])
-        if text in option.choices_until
-        else len(known)
-    )
+    since = known.index(option.choices_since.get(text, known[0]))
+    until = (*known, "").index(option.choices_until.get(text, ""))
     return "." * since + "Y" * (until - since) + "." * (len(known) - until)
