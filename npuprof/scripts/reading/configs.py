@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter, itemgetter
 
 from npuprof import catalog
@@ -115,10 +115,13 @@ def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | No
     faults: list[Finding] = []
     tree = parse_json(path, text, faults)
     # a template is filled in before a program reads it
-    may_be_config = (
-        tree is None and "{{" not in text and mentions_config_file(text.encode(errors="replace"))
-    )
-    if may_be_config and (fault := find_json_fault(path, text)) and (where := fault.where):
+    if (
+        tree is None
+        and "{{" not in text
+        and mentions_config_file(text.encode(errors="replace"))
+        and (fault := find_json_fault(path, text))
+        and (where := fault.where)
+    ):
         at = text.split("\n")[where.line - 1][where.column - 1 :][:1]
         broken = read_json_tree(text)
         if at not in ("$", "<") and any(map(find_config_section, iterate_tables([broken]))):
@@ -137,33 +140,26 @@ def import_yaml(path: str, text: str) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     pairs = [pair for table in iterate_tables(documents) for pair in table.pairs or ()]
     for key, node in pairs:
-        if (
-            node.is_text
-            and "{" in node.value
-            and mentions_config_file(node.value.encode(errors="replace"))
-        ):
-            source, (line, column) = _find_source(node, text)
-            if line == node.line:  # its line ends are escapes
-                source = " " * column + source.replace("\n", " ")
-            count_steps(line)
-            tree = _parse_json_text(path, "\n" * (line - 1) + source, problems)
-            documents += [tree] if tree else []
-            continue
+        data = node.value.encode(errors="replace") if node.is_text else b""
+        is_json = b"{" in data and mentions_config_file(data)
         is_certain = key.value == "runtimeEnvYAML"  # in a job or service of KubeRay
-        if not node.is_text or not (is_certain or _may_be_arguments(node.value)):
+        # a text with several lines may be a file of arguments, such as one in a ConfigMap
+        may_be_arguments = b"\n" in data and program_arguments.mentions_arguments(data)
+        if not node.is_text or not (is_json or is_certain or may_be_arguments):
             continue
         # a block of YAML begins on the line below its key, with an indentation that its text lacks
-        source, (line, _) = _find_source(node, text)
+        source, (line, column) = _find_source(node, text)
         count_steps(line)
-        placed = "\n" * (line - 1) + source
-        documents += parse_yaml(path, placed, problems if is_certain else []) or []
+        above = "\n" * (line - 1)
+        if is_json:
+            if line == node.line:  # its line ends are escapes
+                source = " " * column + source.replace("\n", " ")
+            tree = _parse_json_text(path, above + source, problems)
+            documents += [tree] if tree else []
+        else:
+            documents += parse_yaml(path, above + source, problems if is_certain else []) or []
     imported = _import_documents(path, text, documents)
     return imported._replace(problems=(*problems, *imported.problems))
-
-
-def _may_be_arguments(text: str) -> bool:
-    """Return whether a text may be a file of arguments, such as one in a ConfigMap."""
-    return "\n" in text and program_arguments.mentions_arguments(text.encode(errors="replace"))
 
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
@@ -250,8 +246,8 @@ class _LaunchReader:
         found = find_table_program(place, node, is_file) if may_be_table else None
         if found:  # a table of arguments
             settings = [*program_arguments.read_file_table(self.path, *found)]
-            lists = [value for _, value in node.pairs or () if begins_with_flag(value)]
-            words = [word for value in lists for word in _list_words(value.items or ())]
+            lists = (value.items or () for _, value in node.pairs or () if begins_with_flag(value))
+            words = _list_words(chain.from_iterable(lists))
             for setting in program_arguments.read_arguments(self.path, found[0], words, ""):
                 settings.append(setting._replace(scope=settings[0].scope))
             self._add(place, settings)
@@ -266,12 +262,12 @@ class _LaunchReader:
 
     def _add(self, place: str, settings: Iterable[ScriptSetting]) -> None:
         for setting in settings:
-            scope = setting.scope
+            scope, program = setting.scope, find_program(setting.surface)
             if setting.surface in ("env", OTHER):
                 scope = f"<process>:{place}"
-            elif find_program(setting.surface):
+            elif program:
                 scope = f"{scope} {place}"
-            is_text = isinstance(setting.value, str) or find_program(setting.surface)
+            is_text = isinstance(setting.value, str) or program
             found = _VARIABLE.search(str(setting.value)) if is_text else None
             if found and not setting.reason and setting.surface in FRAMEWORK_SECTIONS:
                 setting = setting.with_value(value=None, reason=f"depends on {found[0]}")
@@ -350,11 +346,7 @@ def _list_flag_words(table: Node) -> list[Word]:
 def _list_words(items: Iterable[Node]) -> list[Word]:
     """Return the items of a list as words: one with a flag and its value as two."""
     return [
-        Word(
-            item.line,
-            item.column,
-            tuple(split_references(part, _VARIABLE)),
-        )
+        Word(*item.position, tuple(split_references(part, _VARIABLE)))
         for item in items
         if not item.is_null
         for part in _FLAG_AND_VALUE.sub(r"\1\0\2", str(item.value)).split("\0")
@@ -450,7 +442,7 @@ def _read_export(path: str, document: Node) -> list[ScriptSetting]:
 
 
 def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the options in a table, if it certainly contains options.
+    """Return the options in a table, without their values, if it certainly contains options.
 
     Two names that only options have are enough, or one of them with a value that fits.
     """
@@ -460,20 +452,14 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
         name = key.value if isinstance(key.value, str) else ""
         option = catalog.find_option(name) if value.pairs is None else None
         if option is not None:
-            named.append((name, key, value))
+            reason = "the script that reads it decides"
+            if value.is_plain and value.value is not None:
+                reason = f"the file says {format_short_value(value.value)}; {reason}"
+            location = ScriptLocation(path, *key.position)
+            scope = f"config:{table.line}:{table.column}"
+            unknown = ScriptValue(None, reason)
+            named.append(ScriptSetting(location, "config", name, name, unknown, scope=scope))
             if name in _certain_names():
                 is_choice = isinstance(value.value, str) and value.value in option.choices
                 certainty += 2 if is_choice else 1
-    return [_build_named(path, table, *row) for row in named] if certainty > 1 else []
-
-
-def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> ScriptSetting:
-    """Return an option of a table without a value: only the script that reads it decides."""
-    reason = "the script that reads it decides"
-    if value.is_plain and value.value is not None:
-        reason = f"the file says {format_short_value(value.value)}; {reason}"
-    location = ScriptLocation(path, *key.position)
-    scope = f"config:{table.line}:{table.column}"
-    return ScriptSetting(
-        location, "config", name, str(key.value), ScriptValue(None, reason), scope=scope
-    )
+    return named if certainty > 1 else []
