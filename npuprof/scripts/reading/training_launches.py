@@ -15,6 +15,7 @@ from npuprof.document.keys import format_key_segment
 from npuprof.model import Finding, Record
 from npuprof.scripts.reading.program_arguments import NO_FILE, NO_TABLE
 from npuprof.scripts.reading.shells.expansion import split_words
+from npuprof.scripts.reading.shells.sourcing import CURRENT_FOLDER
 from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.script_records import (
     HERE,
@@ -53,17 +54,15 @@ _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:
 #: What ends a command, and what the second reading of a text changes.
 _OPERATOR = re.compile(r"\d*[<>]|[|&;]")
 _QUOTE = re.compile(r"['\"\\]")
-#: The current folder, which is that of the script or one above it.
-_HERE = re.compile(r"\A(?:`pwd`|\$\(pwd\)|\$PWD|\$\{PWD\})/")
-_YAML = (".yaml", ".yml")
+YAML_ENDINGS = (".yaml", ".yml")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?\d){0,17})")
 _DECIMAL = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*|(?=[eE]))|\.\d+)(?:[eE][+-]?\d{1,2})?")
 _OVERRIDE = re.compile(r"(?:(?:\+\+?|~)?[A-Za-z_][\w./@-]*(?==)|~[A-Za-z_][\w./@-]*\Z)")
 #: A plain value of Hydra, in quotes or not, and a list of such.
 _ITEM = r"""'[^'\\]*'|"[^"\\]*"|(?![+-]?(?:inf|nan)\b)(?:\$\{[a-z_.]*\}|[A-Za-z0-9_/+.$%*@?|:-])+"""
 _ITEMS = re.compile(rf"\[(?:(?:{_ITEM})(?:, *(?:{_ITEM}))*)?\]")
-#: As many of its marks make a program Megatron's.
-_MOST_MARKS = 3
+#: As many of its marks make a program the one of a section.
+MOST_MARKS = 3
 
 
 #: The word of an argument, its name and value, and why the value is unknown.
@@ -108,21 +107,24 @@ def read_start(
     scope = f"{section}@{first.line}"
     read = _read_overrides if section == "verl" else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
-    script = _HERE.sub("", script)
     before = takewhile(lambda word: word is not start.program, words)
     lines = {word.line for word in before if not word.origin}
     lines -= {word.line for word in start.arguments}
-    location = _locate(path, start.program)
-    record = StartedProgram(scope, script, start.module, location, frozenset(lines))
-    settings = [_build(path, scope, *row) for row in read(section, [*start.arguments])]
-    broken = _find_broken_json(path, section, words, expand)
-    settings += (each._replace(scope=scope) for each in broken)
+    record = StartedProgram(
+        scope,
+        CURRENT_FOLDER.sub("", script),
+        start.module,
+        _locate(path, start.program),
+        frozenset(lines),
+    )
+    rows = [*read(section, start.arguments), *_find_broken_json(path, words, expand)]
+    settings = [_build(path, scope, *row) for row in rows]
     return record, settings, start.is_launched or section != "args"
 
 
 def _find_broken_json(
-    path: str, section: str, words: Sequence[Word], expand: Callable[[Word], Sequence[Word]]
-) -> Iterator[ScriptSetting]:
+    path: str, words: Sequence[Word], expand: Callable[[Word], Sequence[Word]]
+) -> Iterator[Argument]:
     """Yield the runtime environment of a job of Ray if it is no JSON."""
     for word, following in pairwise(words):
         name, equals, _ = word.text.partition("=")
@@ -137,28 +139,28 @@ def _find_broken_json(
         texts = ["".join(p if isinstance(p, str) else each for p in parts) for each in ("", "0")]
         if not any(parse_json(path, text, problems) for text in texts):
             reason = f"{NO_TABLE}: {problems[0].message.partition(': ')[2]}"
-            yield ScriptSetting(_locate(path, word), section, "", name, ScriptValue(None, reason))
+            yield word.with_parts(name), "", None, reason
 
 
 def read_flags(path: str, words: Sequence[Word]) -> list[ScriptSetting]:
     """Return the settings of the flags of a program that is not named beside them."""
     section = _find_section(words)
     scope = f"{section}@{words[0].line}"
-    return [_build(path, scope, *row) for row in _read_flags(section, [*words])]
+    return [_build(path, scope, *row) for row in _read_flags(section, words)]
 
 
 def _find_section(words: Sequence[Word]) -> str:
     """Return the section of a program's arguments, by their flags."""
     marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
     flags = {word.text.partition("=")[0] for word in words}
-    return "megatron" if len(marks & flags) >= _MOST_MARKS else "args"
+    return "megatron" if len(marks & flags) >= MOST_MARKS else "args"
 
 
 def find_file_program(path: str, table: Node) -> StartedProgram | None:
     """Return the start of the program in Python of which a file has the arguments as keys."""
     names = {str(key.value) for key, _ in table.pairs or ()}
     for module, marks in catalog.load_built_part("launchers")["files"].items():
-        if len(names.intersection(marks)) >= _MOST_MARKS:
+        if len(names.intersection(marks)) >= MOST_MARKS:
             location = ScriptLocation(path, *table.position)
             section = "verl" if module.startswith("verl.") else "args"
             return StartedProgram(f"{section}@{table.line}", "", module, location)
@@ -166,8 +168,7 @@ def find_file_program(path: str, table: Node) -> StartedProgram | None:
 
 
 def _name_program(word: Word) -> str:
-    name = word.text.rpartition("/")[2]
-    return _PYTHON.sub("python", name)
+    return _PYTHON.sub("python", word.text.rpartition("/")[2])
 
 
 def _find_program(words: Sequence[Word], source: str) -> Start | None:
@@ -216,7 +217,7 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
     return None
 
 
-def _read_flags(section: str, words: list[Word]) -> Iterator[Argument]:
+def _read_flags(section: str, words: Sequence[Word]) -> Iterator[Argument]:
     """Yield the flags and their values."""
     remaining = [*takewhile(lambda word: word.text != "--", words)][::-1]
     while remaining:
@@ -225,7 +226,7 @@ def _read_flags(section: str, words: list[Word]) -> Iterator[Argument]:
         if not _FLAG.fullmatch(name):
             if word.open_part and word.text[0] in "-$`":
                 yield word, "", None, ""
-            elif word is words[0] and word.text.endswith(_YAML) and section == "args":
+            elif word is words[0] and word.text.endswith(YAML_ENDINGS) and section == "args":
                 yield word, "", word.text, NO_FILE
             continue
         name = name if section == "verl" else name.removeprefix("--")
@@ -241,7 +242,7 @@ def _read_flags(section: str, words: list[Word]) -> Iterator[Argument]:
         yield word, name, value, reason
         # a variable behind a value may bring more flags
         last = values[-1] if len(values) > 1 else word
-        is_whole = bool(last.open_part) and last.text == last.open_part and not last.quoted
+        is_whole = last.open_part and last.text == last.open_part and not last.quoted
         if is_whole and not (record and record.kind in ("any", "list")):
             yield last, "", None, ""
 
@@ -278,7 +279,7 @@ def _convert(text: str) -> Any:
     return float(text) if _DECIMAL.fullmatch(text) else text
 
 
-def _read_overrides(section: str, words: list[Word]) -> Iterator[Argument]:
+def _read_overrides(section: str, words: Sequence[Word]) -> Iterator[Argument]:
     """Yield Hydra's overrides and flags."""
     for at, word in enumerate(words):
         match = _OVERRIDE.match(word.text)
@@ -287,9 +288,7 @@ def _read_overrides(section: str, words: list[Word]) -> Iterator[Argument]:
             is_alone = "=" in word.text or not following or "=" in following[0].text
             yield from _read_flags(section, words[at : at + 2 - is_alone])
         elif match:
-            value, reason = True, ""
-            if match[0] != word.text:
-                value, reason = _read_values([word.value])
+            value, reason = _read_values([word.value] if match[0] != word.text else [])
             if isinstance(value, str):
                 value, reason = _read_hydra_value(word.value.text)
             yield word, match[0], value, reason

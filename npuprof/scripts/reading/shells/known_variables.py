@@ -90,9 +90,7 @@ def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
         if command.files:
             continue
         for word in (*command, *command.redirected):
-            if not word.open_part and not word.items:
-                continue
-            written = command.text[slice(*word.span)]
+            written = command.text[slice(*word.span)] if word.open_part or word.items else ""
             for match in _READ.finditer(written):
                 name = match["name"]
                 if name not in reads and name not in sourced:
@@ -106,25 +104,30 @@ def fill_word(word: Word, known: Mapping[str, str]) -> Word:
     """Return a word with known variables and the script's folder expanded."""
     if not word.open_part:
         return word
-    return word.with_parts(
-        *[part if isinstance(part, str) else _fill(part, known) for part in word.parts]
-    )
-
-
-def _fill(part: tuple[str], known: Mapping[str, str]) -> Part:
-    value = find_expansion(part[0], known)
-    return part if value is None else value
+    parts: list[Part] = []
+    for part in word.parts:
+        value = None if isinstance(part, str) else find_expansion(part[0], known)
+        parts.append(part if value is None else value)
+    return word.with_parts(*parts)
 
 
 def find_expansion(text: str, known: Mapping[str, str]) -> str | None:
-    """Return the text of an expansion, None if it is unknown."""
+    """Return the text of an expansion, None if it is unknown.
+
+    That of the script's folder is relative to the script.
+    """
     if match := VARIABLE.fullmatch(text):
         value = known.get(match["plain"] or match["braced"])
         count_steps(len(value or "") // 10)
         return value
     if match := _PRODUCT.fullmatch(text):
         return _multiply(f"*{match[1].strip()}", known)
-    return _read_folder(text, known) or None
+    if _FOLDER.fullmatch(text):
+        return f"{HERE}."
+    if match := _CHANGED.fullmatch(text):
+        folder = f"{HERE}." if match["folder"] else known.get(match["long"] or match["short"], "")
+        return f"{folder}{match['rest']}" if folder.startswith(HERE) else None
+    return None
 
 
 def _multiply(text: str, known: Mapping[str, str]) -> str | None:
@@ -138,14 +141,3 @@ def _multiply(text: str, known: Mapping[str, str]) -> str | None:
     is_whole = not _FACTOR.sub("", text)
     # a shell has no larger numbers
     return str(value) if is_whole and value < 2**63 else None
-
-
-def _read_folder(text: str, known: Mapping[str, str]) -> str:
-    """Return the folder of an expansion relative to the script, empty for any other expansion."""
-    if _FOLDER.fullmatch(text):
-        return f"{HERE}."
-    match = _CHANGED.fullmatch(text)
-    if match is None:
-        return ""
-    folder = f"{HERE}." if match["folder"] else known.get(match["long"] or match["short"], "")
-    return f"{folder}{match['rest']}" if folder.startswith(HERE) else ""

@@ -20,7 +20,8 @@ _DEEPEST = 6
 #: faster.
 MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s;&|=]")
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
-_CURRENT_FOLDER = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
+#: The current folder, which is that of the script or one above it.
+CURRENT_FOLDER = re.compile(r"\A(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
 #: Environment scripts of CANN, or of a Python installation, which contain no settings of the user.
 VENDORS = re.compile(
     r"(?:^|/)(?:set_?env(?:\.bash|\.sh)|setvars\.sh|env_npu\.sh|bin/activate|conda\.sh"
@@ -46,9 +47,8 @@ class Sourcing:
         expanded = list(commands)
         for _ in range(_DEEPEST):  # a file may define the variable that names the next one
             self.unread.clear()
-            before = len(expanded)
-            expanded = list(self._iterate_expanded(expanded))
-            if len(expanded) == before:
+            before, expanded = expanded, list(self._iterate_expanded(expanded))
+            if len(expanded) == len(before):
                 break
         return expanded
 
@@ -99,9 +99,8 @@ class Sourcing:
 
     def _find_file(self, argument: Word, has_moved: bool) -> tuple[str, str]:
         """Return the file named by an argument, or why it is uncertain."""
-        text = argument.text
-        if folder := _CURRENT_FOLDER.match(text):
-            text = text[folder.end() :]
+        text = CURRENT_FOLDER.sub("", argument.text)
+
         if "$" in text or "`" in text:
             return "", f"depends on {argument.open_part}"
         if text.startswith("~"):
