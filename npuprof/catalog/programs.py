@@ -64,9 +64,10 @@ class Program(Record):
             return self.flags[written]
         found = self.list_starting(written)
         if len(found) > 1:  # others may be of later releases
-            records = {name: find_setting(self.section, name) for name in found}
             found = {
-                name: found[name] for name, of in records.items() if of and "." not in of.states
+                name: on
+                for name, on in found.items()
+                if (record := find_setting(self.section, name)) and "." not in record.states
             }
         return found.popitem() if len(found) == 1 else None
 
@@ -88,10 +89,10 @@ def read_size(text: str) -> Any:
 
 @cache
 def _index_programs() -> dict[str, Program]:
-    started = (section for section in load_sections().values() if section.launch)
     return {
         section.name: Program(section.name, section.title, tables=section.tables, **section.launch)
-        for section in started
+        for section in load_sections().values()
+        if section.launch
     }
 
 

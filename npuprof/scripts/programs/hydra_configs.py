@@ -28,7 +28,7 @@ class HydraKey(Record):
     """
 
     where: str
-    is_plain: bool
+    is_plain: bool = True
     is_list: bool = False
 
 
@@ -56,16 +56,16 @@ def read_hydra_config(
 
     ``overrides`` are those of the command line with plain values, by name with prefix.
     """
-    if b"hydra.main" not in modules.read(path):
+    module = modules.load(path) if b"hydra.main" in modules.read(path) else None
+    if module is None:
         return None
-    module = modules.load(path)
     calls = [
         each
-        for function in (module.index.list_of(ast.FunctionDef) if module else ())
+        for function in module.index.list_of(ast.FunctionDef)
         for each in function.decorator_list
         if isinstance(each, ast.Call) and write_source(each.func) == "hydra.main"
     ]
-    if module is None or len(calls) != 1:
+    if len(calls) != 1:
         return None
     options: dict[str, Any] = {}
     for keyword in calls[0].keywords:
@@ -79,7 +79,6 @@ def read_hydra_config(
         return None
     folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
     composer = _Composer(folder, modules.read, overrides)
-    texts = map(modules.read, (path, *modules.list_imported(path)))
     added = (
         f"{folder}/{key.lstrip('+').partition('@')[0]}/{value}.yaml"
         for key, value in overrides.items()
@@ -88,7 +87,9 @@ def read_hydra_config(
     if (
         "--config-dir" in overrides
         or any(map(modules.read, added))
-        or any(b"ConfigStore" in text for text in texts)
+        or any(
+            b"ConfigStore" in modules.read(each) for each in (path, *modules.list_imported(path))
+        )
     ):
         composer.gaps["there are other configurations"] = None
     composer.compose(name.removesuffix(".yaml"), "")
@@ -130,11 +131,8 @@ class _Composer:
             prefix += f"{part}."
         self._add_keys(documents[0], prefix, path)
         defaults = documents[0].find("defaults")
-        entries = [
-            each
-            for item in (defaults.items if defaults else None) or ()
-            for each in _list_default(item)
-        ]
+        items = (defaults.items if defaults else None) or ()
+        entries = [each for item in items for each in _list_default(item)]
         for written, names in entries:
             if written.startswith("override ") and names:
                 self._overrides.setdefault(written.removeprefix("override ").strip(), names[0])
@@ -146,9 +144,9 @@ class _Composer:
             count_steps(10)
             name = f"{prefix}{key.value}"
             is_open = value.value is None or "${" in str(value.value) or value.value == "???"
-            before = self.keys.get(name)
-            is_plain = value.is_plain and not is_open and (before is None or before.is_plain)
-            is_list = value.items is not None or (before is not None and before.is_list)
+            before = self.keys.get(name, HydraKey(""))
+            is_plain = value.is_plain and not is_open and before.is_plain
+            is_list = value.items is not None or before.is_list
             self.keys[name] = HydraKey(f"{path}:{key.line}", is_plain, is_list)
             self._add_keys(value, f"{name}.", path)
 
@@ -178,11 +176,7 @@ class _Composer:
 
     def _fill_in(self, name: Any) -> str:
         """Return the name of an option, in which the names of other groups' options may be."""
-
-        def find(match: re.Match[str]) -> str:
-            return self.groups.get(match[1], match[0])
-
-        return _REFERENCE.sub(find, str(name))
+        return _REFERENCE.sub(lambda match: self.groups.get(match[1], match[0]), str(name))
 
 
 def _join(base: str, target: str) -> str:
@@ -195,5 +189,5 @@ def _list_default(item: Node) -> Iterator[tuple[str, list[Any] | None]]:
     if item.is_plain:
         yield str(item.value), None
     for key, value in item.pairs or ():
-        names = [each.value for each in value.items] if value.items is not None else [value.value]
-        yield str(key.value), [name for name in names if name is not None]
+        names = [value] if value.items is None else value.items
+        yield str(key.value), [each.value for each in names if each.value is not None]
