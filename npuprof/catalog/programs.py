@@ -121,3 +121,8 @@ def find_named_key(key: str) -> str:
 def find_program(section: str) -> Program | None:
     """Return the program whose arguments are in a section, or None."""
     return _index_programs().get(section)
+
+
+def spell_flag(name: str) -> str:
+    """Return the flag of an argument whose name may lack its two dashes."""
+    return name if name.startswith("-") else f"--{name}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from npuprof import catalog
+from npuprof.catalog.programs import spell_flag
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, TYPE_CHECKING, NpuprofError, Path, is_utf8, raise_any
 from npuprof.renderers import (
@@ -117,7 +118,7 @@ def list_argument_words(section: str, path: Path, value: Any) -> list[list[str]]
 
 def _list_flags(section: str, name: str, value: Any) -> list[list[str]]:
     """Return flags with their values, as argparse reads them. Raises ValueError."""
-    flag = name if name.startswith("-") else f"--{name}"
+    flag = spell_flag(name)
     if value is True:
         return [[flag]]
     if value is False:

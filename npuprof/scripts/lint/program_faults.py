@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.programs import find_program
+from npuprof.catalog.programs import find_program, spell_flag
 from npuprof.checks.program_values import find_program_value_faults, list_occurrences
 from npuprof.checks.store import StoreReport
 from npuprof.checks.unknown_settings import build_unknown_fault
@@ -37,6 +37,7 @@ from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
 from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
+from npuprof.scripts.reading.training_launches import MOST_MARKS, YAML_ENDINGS
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
 from npuprof.store.checked import CheckedStore
 
@@ -44,8 +45,7 @@ from npuprof.store.checked import CheckedStore
 _ALIKE = 0.85
 #: That of one of a program that is not found.
 _VERY_ALIKE = 0.95
-#: As many of its marks make a program the one of a section.
-_MOST_MARKS = 3
+
 #: Findings by the names of other releases, which the parser of the program knows better.
 _BY_CATALOGUE = (
     *("NP202", "NP203", "NP212", "NP216", "NP217", "NP404", "NP405", "NP502"),
@@ -53,7 +53,7 @@ _BY_CATALOGUE = (
 )
 #: Findings by the checks of Megatron-LM and MindSpeed.
 _RULES = ("NP33", "NP34")
-_YAML = (".yaml", ".yml")
+
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
@@ -64,9 +64,9 @@ def judge_programs(
 ) -> list[Finding]:
     """Return findings about a script; those about arguments are by the parsers of its programs."""
     for started in imported.list_records(StartedProgram):
-        path = programs.find(imported.file, started.script, started.module)
         given = [each for each in imported.settings if each.scope == started.scope and each.key]
         if given:
+            path = programs.find(imported.file, started.script, started.module)
             findings = _judge_program(given, findings, path, programs)
     return findings
 
@@ -91,21 +91,19 @@ def _judge_program(
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
     is_own = False
-    if program is not None and program.syntax == "hydra":
+    if program and program.syntax == "hydra":
         config = programs.read_config(path, values) if path else None
-        if config is not None and config.complete:
+        if config and config.complete:
             judged = {each: _find_override_faults(config, each.name, values) for each in given}
     elif path:
-        unread = Parser(path, (), ("no parser was found",))
-        parser = programs.read_parser(path) or unread
+        parser = programs.read_parser(path) or Parser(path, (), ("no parser was found",))
         marks = {f"--{name}" for name in program.marks} if program else set()
         is_own = parser.complete and not marks <= parser.flags.keys()
-        # of a program with arguments that have no flag, a file may be one
-        is_file = any(not each.flags[0].startswith("-") for each in parser.arguments)
         for each in given:
-            if is_file and each.file.endswith(_YAML):
+            # of a program with arguments that have no flag, a file may be one
+            if each.file.endswith(YAML_ENDINGS) and parser.has_positional:
                 continue
-            flag = _spell_flag(each.name)
+            flag = spell_flag(each.name)
             faults: list[Fault] = []
             is_known = catalog.find_setting(each.surface, each.name) is not None
             if flag in parser.flags or not is_known:  # MindSpeed changes parsers
@@ -171,8 +169,9 @@ def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, l
     sections = config.sections()
     for program in filter(None, map(find_program, ("megatron", "args"))):
         marks = {f"--{name}" for name in program.marks}
-        own = [each for each in parsers if len(marks & each.flags.keys()) >= _MOST_MARKS]
-        own = own if marks else [each for each in parsers if each not in own]
+        own = [
+            each for each in parsers if not marks or len(marks & each.flags.keys()) >= MOST_MARKS
+        ]
         for name, value in sections.get(program.section, {}).items() if own else ():
             found = [
                 [
@@ -210,11 +209,7 @@ def _iterate_flags(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         for inner, item in value.items():
             yield from _iterate_flags(f"{name}.{inner}", item)
     elif value is not False:  # no flag, or that of the negation
-        yield _spell_flag(name), value
-
-
-def _spell_flag(name: str) -> str:
-    return name if name.startswith("-") else f"--{name}"
+        yield spell_flag(name), value
 
 
 def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs) -> list[Fault]:
@@ -225,8 +220,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     flags = parser.flags
     how = {} if parser.complete else LIKELY
     if flag in flags:
-        given = list_occurrences(value)
-        faults = [_find_value_fault(parser, flags[flag], flag, each) for each in given]
+        occurrences = list_occurrences(value)
+        faults = [_find_value_fault(parser, flags[flag], flag, each) for each in occurrences]
         return [fault._replace(**how) for fault in faults if fault][:1]
     # any class of the tree may be one of its arguments
     if not (parser.complete or "." in flag):
@@ -234,12 +229,12 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     # in a file, a table may be the value of an argument
     is_inner = "." in flag and any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
-    files = parser.files if parser.complete else None
     if not flag.startswith("--") or is_inner or is_short:
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
     may_miss = parser.gaps not in ((), (NO_RELEASE,)) and not is_alike
+    files = parser.files if parser.complete else None
     if may_miss or programs.is_quoted(flag, parser.path, files):
         return []
     what = f"{parser.path} has no argument {flag}"
@@ -264,7 +259,7 @@ def _find_value_fault(
         return Fault("NP203", takes, why, f"write {flag} VALUE")._replace(**LIKELY)
     if len(values) > most and value is not False:
         # words after the last one may be for an argument without flag
-        if any(not each.flags[0].startswith("-") for each in parser.arguments):
+        if parser.has_positional:
             return None
         extra = format_short_value(values[int(most)])
         return Fault("NP203", f"{takes}, and nothing takes {extra}", why, "remove it")
@@ -287,18 +282,17 @@ def _find_override_faults(
         return []
     # an override before it may have made the key
     others = [each.lstrip("+~") for each in overrides if each != name]
-    if any(key == each or key.startswith(f"{each}.") for each in others):
+    if any(f"{key}.".startswith(f"{each}.") for each in others):
         return []
     known = config.keys.get(key)
     if prefix == "+":
         value = overrides.get(name)
-        if known is None or not known.is_plain or value is ... or isinstance(value, (dict, list)):
+        if not (known and known.is_plain) or value is ... or isinstance(value, (dict, list)):
             return []
         why = f"Hydra stops at it. {key} is defined in {known.where}."
         return [Fault("NP203", f"+{key} is there already", why, f"write {key}, or ++{key}")]
-    above = (key[: dot.start()] for dot in re.finditer(r"\.", key))
-    if known is not None or any(
-        each in config.keys and config.keys[each].is_list for each in above
+    if known or any(
+        each.is_list and key.startswith(f"{above}.") for above, each in config.keys.items()
     ):
         return []
     hint = did_you_mean(key, config.keys)

@@ -45,6 +45,11 @@ class Parser(Record):
         """Whether it has all arguments of the program."""
         return not self.gaps
 
+    @property
+    def has_positional(self) -> bool:
+        """Whether it has an argument without flag."""
+        return any(not each.flags[0].startswith("-") for each in self.arguments)
+
     @cached_property
     def flags(self) -> dict[str, ParserArgument]:
         """The arguments by flag; values of several definitions that differ are not judged."""
