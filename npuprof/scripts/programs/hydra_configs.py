@@ -156,14 +156,16 @@ class _Composer:
         target, _, given = written.removeprefix("optional ").strip().partition("@")
         if target == "_self_" or target.startswith("override ") or "hydra/" in target:
             return
-        group = target if names is not None else posixpath.dirname(target)
+        group = target
         if given.startswith("_") or (not given and ".." in target):
             self.gaps[f"{written} has no package"] = None
-        if names is not None:
+        if names is None:
+            group, *names = posixpath.split(target)
+        else:
             key = f"{_join(base, target)}{'@' if given else ''}{given}"
             names = [self._overrides[key]] if key in self._overrides else names
             self.groups[key] = str(names[0] if names else "")
-        for name in names if names is not None else [posixpath.basename(target)]:
+        for name in names:
             config = _join(base, posixpath.join(group, self._fill_in(name)))
             text = self._read(self._locate(config)).decode(errors="replace")
             header = _HEADER.search(text)
