@@ -44,8 +44,10 @@ _CHANGING = re.compile(
 #: Methods of parsers: those that return a part of one, that reject unknown arguments, and others.
 _PARTS = ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser")
 _STRICT = (
-    *("parse_args", "parse_intermixed_args"),
-    *("parse_args_into_dataclasses", "parse_args_and_config"),
+    "parse_args",
+    "parse_intermixed_args",
+    "parse_args_into_dataclasses",
+    "parse_args_and_config",
 )
 _PARSING_METHODS = (*_STRICT, "parse_known_args", "parse_known_intermixed_args")
 _METHODS = (*_PARTS, *_PARSING_METHODS, "add_argument")
@@ -58,8 +60,11 @@ _HARMLESS = re.compile(
 _BUILTINS = ("isinstance", "print", "type", "str", "build_group", "add_config_arguments")
 #: What add_config_arguments() of DeepSpeed adds to a parser.
 _OF_DEEPSPEED = (
-    *("--deepspeed", "--deepspeed_config", "--deepspeed_mpi"),
-    *("--deepscale", "--deepscale_config"),
+    "--deepspeed",
+    "--deepspeed_config",
+    "--deepspeed_mpi",
+    "--deepscale",
+    "--deepscale_config",
 )
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
 
@@ -106,9 +111,9 @@ class _Reader:
             if match := _CHANGING.search(data):
                 self._gaps[f"{file} has {match[0].decode(errors='replace').strip()!r}"] = None
             if file != main.path and _can_parse(data, data):
-                module = self._modules.load(file)
-                modules += [module] if module is not None else []
-                if module is None:
+                if module := self._modules.load(file):
+                    modules.append(module)
+                else:
                     self._gaps[f"{file} is not read"] = None
             imported = self._modules.list_imported(file)
             self._files += [each for each in imported if each not in self._files]
@@ -149,13 +154,10 @@ class _Reader:
 
     def _makes_parser(self, node: ast.expr, scope: Scope) -> bool:
         """Return whether a call returns a parser that the files make, or a part of one."""
-        return (
+        return isinstance(node, ast.Call) and (
             _creates_parser(node, scope)
             or self._find_entered(node, scope) is not None
-            or (
-                isinstance(node, ast.Call)
-                and any(self._is_parser(each, scope) for each in node.args)
-            )
+            or any(self._is_parser(each, scope) for each in node.args)
         )
 
     def _is_parser(self, node: ast.AST, scope: Scope) -> bool:
@@ -180,8 +182,12 @@ class _Reader:
         for statement in iterate_statements(scope.node.body):
             for node in _list_expressions(statement):
                 entered = self._find_entered(node, scope)
-                if entered is not None and entered.function not in self._reached:
+                if entered and entered.function not in self._reached:
                     self._reach(Scope(entered.function, entered.scope))
+
+    def _is_run(self, scope: Scope) -> bool:
+        """Return whether the program runs what is in a scope; the top of any module is run."""
+        return scope.node in self._reached or isinstance(scope.node, ast.Module)
 
     def _find_entered(self, node: ast.AST, scope: Scope) -> Entered | None:
         """Return the called function, if it is in the files and has to do with a parser."""
@@ -217,15 +223,10 @@ class _Reader:
                 case ast.Assign(targets, value) if any(
                     self._is_parser(each, scope) for each in targets
                 ):
-                    parts = (
-                        list_parts(value) if isinstance(value, (ast.BoolOp, ast.IfExp)) else [value]
-                    )
-                    if not all(
-                        self._makes_parser(each, scope)
-                        for each in parts
-                        if isinstance(each, ast.Call)
-                    ):
-                        self._add_gap("the parser is not followed", statement, scope)
+                    is_choice = isinstance(value, (ast.BoolOp, ast.IfExp))
+                    for part in list_parts(value) if is_choice else [value]:
+                        if isinstance(part, ast.Call) and not self._makes_parser(part, scope):
+                            self._add_gap("the parser is not followed", statement, scope)
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     inside = [Scope(statement, scope)]
                 case ast.For(target, iterated):
@@ -246,7 +247,7 @@ class _Reader:
                         self._read_call(node, scope)
                     case ast.Attribute(owner, name) if self._is_parser(owner, scope):
                         is_method = node in followed and name in _METHODS
-                        if not is_method and not _HARMLESS.match(name):
+                        if not (is_method or _HARMLESS.match(name)):
                             self._add_gap(f"{name} of the parser is not followed", node, scope)
                     case ast.List() | ast.Tuple() | ast.Dict() if node not in followed:
                         if any(self._is_parser(part, scope) for part in list_parts(node)):
@@ -256,8 +257,7 @@ class _Reader:
         name = get_last_name(node.func)
         values = [*node.args, *(each.value for each in node.keywords)]
         if library := LIBRARIES.get(resolve_function_name(node.func, scope) or name, ""):
-            is_plain = len(values) == 1 or library == "megatron"
-            self._read_class(values[:1], scope, library, is_plain)
+            self._read_class(values, scope, library)
         if name == "add_config_arguments":
             where = f"{scope.file}:{node.lineno}"
             self._arguments += [ParserArgument((flag,), where) for flag in _OF_DEEPSPEED]
@@ -271,16 +271,13 @@ class _Reader:
             self._read_parsing(name, node, node.func.value, scope)
         elif any(self._is_parser(each, scope) for each in values) and name not in _BUILTINS:
             defined = frozenset(("None",)).union(*map(self._modules.list_defined, self._files))
-            is_followed = self._find_entered(node, scope) is not None
-            if not (is_followed or self._is_given(node.func, scope, defined)):
+            if not (self._find_entered(node, scope) or self._is_given(node.func, scope, defined)):
                 self._add_gap(f"{name}() gets the parser", node, scope)
 
-    def _read_class(
-        self, values: Sequence[ast.expr | None], scope: Scope, library: str, is_plain: bool
-    ) -> None:
+    def _read_class(self, values: Sequence[ast.expr], scope: Scope, library: str) -> None:
         """Read the arguments that a library makes of a class, or of several."""
         reader = ClassReader(library)
-        for value in filter(None, values):
+        for value in values[:1]:
             listed, home = follow_name(value, scope)
             if isinstance(listed, (ast.Tuple, ast.List)):
                 for each in listed.elts:
@@ -289,7 +286,7 @@ class _Reader:
                 reader.read(value, scope)
         if library in ("tyro", "draccus") and scope.node in self._reached:
             self._is_parsed = self._is_strict = True
-        if not values or not is_plain:
+        if not values or (len(values) > 1 and library != "megatron"):
             reader.gaps.append(f"{library} may have other options")
         self._arguments += reader.arguments
         self._gaps.update(dict.fromkeys(reader.gaps))
@@ -306,27 +303,24 @@ class _Reader:
                 self._is_parser(each, scope) for each in list_parts(keyword.value)
             ):
                 self._add_gap("a parent of the parser is not followed", node, scope)
-        if scope.node in self._reached or isinstance(scope.node, ast.Module):
-            self._abbreviated |= abbreviated
+        self._abbreviated |= abbreviated and self._is_run(scope)
 
     def _read_parsing(self, name: str, node: ast.Call, owner: ast.expr, scope: Scope) -> None:
         """Note how a parser reads the command line."""
-        is_module = isinstance(scope.node, ast.Module)
-        if scope.node not in self._reached and not is_module:
+        if not self._is_run(scope):
             return
         self._is_parsed = True
         if name == "parse_args_and_config":
             self._arguments.append(ParserArgument(("--config",), f"{scope.file}:{node.lineno}"))
-        given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "args")]
-        returns_rest = any(each.arg == "return_remaining_strings" for each in node.keywords)
-        if name not in _STRICT or returns_rest:
+        options = {each.arg: each.value for each in node.keywords}
+        given = options.get("args", *node.args[:1])
+        if name not in _STRICT or "return_remaining_strings" in options:
             if not self._is_off(node, scope):
                 self._add_gap("the parser may ignore unknown arguments", node, scope)
         elif not self._is_made(owner, scope):
             self._add_gap("the parser is not followed", node, scope)
-        elif not all(
-            write_source(each) == "sys.argv[1:]" or self._is_given(each, scope, ["None"])
-            for each in given
+        elif given and not (
+            write_source(given) == "sys.argv[1:]" or self._is_given(given, scope, ["None"])
         ):
             self._add_gap("other arguments than the program's are parsed", node, scope)
         else:

@@ -50,7 +50,7 @@ class ClassReader:
         for item in cls.node.body:
             if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
                 inner = find_class(item.annotation, cls) if self._is_nested else None
-                if inner is not None and "Enum" not in write_source(inner.node).partition(":")[0]:
+                if inner and "Enum" not in write_source(inner.node).partition(":")[0]:
                     self.read(item.annotation, cls, f"{prefix}{item.target.id}.", depth + 1)
                 else:
                     self._read_field(item, f"{prefix}{item.target.id}", cls)
@@ -71,9 +71,9 @@ class ClassReader:
             return
         self.gaps.append(NO_RELEASE)
         for name in names:
-            bases, fields = known[name]["bases"], known[name]["fields"]
+            bases = known[name]["bases"]
             names += [base for base in bases if base in known and base not in names]
-            for field, kind in fields.items():
+            for field, kind in known[name]["fields"].items():
                 self._add(field, kind, (), [], f"{library}.{name}")
 
     def _read_field(self, item: ast.AnnAssign, name: str, cls: Scope) -> None:
@@ -81,7 +81,7 @@ class ClassReader:
         if self._is_nested and not kind:
             self.gaps.append(f"the type of {name} is not read")
         own = []  # of metadata, which may also change what the argument takes
-        for node in list_nodes(item.value) if item.value is not None else ():
+        for node in list_nodes(item.value) if item.value else ():
             match node:
                 case ast.Constant(str() as text) if text.startswith("-"):
                     own.append(text)
@@ -120,6 +120,6 @@ def read_type(node: ast.expr) -> tuple[str, tuple[Any, ...]]:
                 return "list", ()
             items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             choices = tuple(item.value for item in items if isinstance(item, ast.Constant))
-            if origin == "Literal" and {type(each) for each in choices} == {str}:
+            if origin == "Literal" and set(map(type, choices)) == {str}:
                 return "str", choices
     return "", ()

@@ -48,10 +48,8 @@ class Programs:
             return self._find_module(file, module)
         locate = self._modules.locate_file
         found = locate(file, script, False) if locate and not os.path.isabs(script) else ()
-        if len(found) == 1:
-            return found[0]
         if found:
-            return ""
+            return found[0] if len(found) == 1 else ""
         names = (script, os.path.basename(script))
         below = [os.path.join(top, name) for top in self._programs for name in names]
         below += [each for each in self._programs if os.path.basename(each) in names]
