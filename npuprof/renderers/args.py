@@ -57,10 +57,10 @@ def render_yaml(config: Config, inline: bool) -> Rendered:
     lines = []
     above: Path = ()
     for path, text in list_rows(config, _list_yaml_rows, ("args", "verl"), "args-yaml"):
-        for depth, name in enumerate(path):
-            if path[: depth + 1] != above[: depth + 1]:
-                value = f" {text}" if depth == len(path) - 1 else ""
-                lines.append(f"{'  ' * depth}{format_yaml_key(name)}:{value}\n")
+        for depth, name in enumerate(path, 1):
+            if path[:depth] != above[:depth]:
+                value = f" {text}" if depth == len(path) else ""
+                lines.append(f"{'  ' * (depth - 1)}{format_yaml_key(name)}:{value}\n")
         above = path
     # an empty YAML file is null, not a table
     body = "".join(lines) or "{}\n"

@@ -70,9 +70,9 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         return
     visitor.launches |= launches
     visitor.launch = call
-    command = f"line {call.lineno}"
-    own = [setting._replace(command=command) for setting in visitor.settings[first:]]
-    visitor.settings[first:] = own
+    visitor.settings[first:] = [
+        setting._replace(command=f"line {call.lineno}") for setting in visitor.settings[first:]
+    ]
 
 
 def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope) -> Launches:
@@ -168,11 +168,10 @@ def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
                     return True
             case ast.Name(name) if depth < _DEEPEST:
                 home, bindings = scope.resolve_name(name) or (scope, [])
-                values = [
-                    binding.node for binding in bindings if binding.kind in ("assign", "change")
-                ]
-                if any(_names_atc(value, home, depth + 1) for value in values):
-                    return True
+                for binding in bindings:
+                    is_value = binding.kind in ("assign", "change")
+                    if is_value and _names_atc(binding.node, home, depth + 1):
+                        return True
     return False
 
 
@@ -188,15 +187,11 @@ def _list_items(
         return None
     match node:
         case ast.List(parts) | ast.Tuple(parts):
-            items = []
-            for part in parts[:_MOST_ITEMS]:
-                items += _list_part(visitor, part, scope, depth)
-            return items
+            listed = parts[:_MOST_ITEMS]
+            return [item for part in listed for item in _list_part(visitor, part, scope, depth)]
         case ast.BinOp(left, ast.Add(), right):
             first = _list_items(visitor, left, scope, depth + 1)
-            if first is None:
-                return None
-            return [*first, *_list_part(visitor, right, scope, depth)]
+            return None if first is None else first + _list_part(visitor, right, scope, depth)
         case ast.Starred(inner):
             return _list_items(visitor, inner, scope, depth + 1)
         case ast.Call(ast.Attribute(ast.Constant(" "), "join"), [inner]):
@@ -306,8 +301,8 @@ def _read_text(visitor: Visitor, word: Word) -> Launches:
         words = [inner.with_position(*place) for inner in command]
         for inner in words:
             if match := _ASSIGNMENT.match(inner.text):
-                parts = inner.value.parts
-                visitor.add_read(build_variable_setting(path, place, match[1], parts))
+                variable = build_variable_setting(path, place, match[1], inner.value.parts)
+                visitor.add_read(variable)
         if started := find_start(words):
             for setting in read_arguments(path, *started, ""):
                 visitor.add_read(setting)
