@@ -102,7 +102,7 @@ class _Script:
     """The steps of a script, with those that start programs."""
 
     def __init__(self, text: str, steps: Sequence[Step]) -> None:
-        self.text = _COMMENT.sub("", text)
+
         self.steps = steps
         #: numbers of the steps that may pass the environment on
         self.runs = [
@@ -116,9 +116,9 @@ class _Script:
             if _LAUNCH.match(" ".join(word.text for word in _strip(step.words)[:20]))
         ]
         self.reads = frozenset(_READ.findall(text))
-        self.uses = frozenset(_USED.findall(self.text))
+        self.uses = frozenset(_USED.findall(_COMMENT.sub("", text)))
         # a sourced file may export variables
-        self.is_sourcing = any(step.words and _sources(step.words) for step in steps)
+        self.is_sourcing = any(_sources(step.words) for step in steps)
         #: whether a command is named by a variable, which may be any function
         self.is_open = any(step.words and step.words[0].open_part for step in steps)
 
@@ -178,7 +178,7 @@ def explain_cut(text: str, argument: Word, rest: Sequence[Word], after: Sequence
 
 def _sources(words: Sequence[Word]) -> bool:
     """Return whether a command sources an unread file, except those of CANN."""
-    files = words[1:2] if words[0].text in ("source", ".") else []
+    files = words[1:2] if words and words[0].text in ("source", ".") else []
     return any(not VENDORS.search(file.text) for file in files)
 
 
@@ -192,7 +192,7 @@ def _starts_program(command: Command, words: Sequence[Word]) -> bool:
                 return True
     words = _strip(words)
     if not words or words[0].text in ("source", "."):
-        return bool(words) and _sources(words)
+        return _sources(words)
     return not _INERT.fullmatch(words[0].text)
 
 

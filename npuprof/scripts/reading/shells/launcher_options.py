@@ -51,20 +51,20 @@ def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[P
 
 def find_passed_variables(launcher: str, arguments: Sequence[Word]) -> Iterator[PassedVariable]:
     """Yield the variables in a launcher's arguments."""
-    if launcher == "ssh":
-        yield from _find_remote(arguments)
+    # ssh HOST X=Y CMD; the value of -o is no variable
+    for before, argument in pairwise(arguments) if launcher == "ssh" else ():
+        if before.text != "-o" and not re.search(r"\s", argument.text):
+            yield from split_assignment(argument)
     if launcher in ("kubectl", "oc") and [word.text for word in arguments[:2]] == ["set", "env"]:
         for argument in arguments[2:]:
             yield from split_assignment(argument)
     for index, argument in enumerate(arguments):
         flag = next((flag for flag in LAUNCHERS[launcher] if _has_flag(argument.text, flag)), "")
-        if not flag:
-            continue
         following = arguments[index + 1 : index + 3]
-        if flag in _PAIRED:  # such a flag is always an argument of its own
-            if len(following) == 2:
-                name, value = following
-                yield PassedVariable(name.text, name, value)
+        if flag in _PAIRED and len(following) == 2:
+            name, value = following
+            yield PassedVariable(name.text, name, value)
+        if not flag or flag in _PAIRED:  # one of these is always an argument of its own
             continue
         if argument.text != flag:  # the rest of the argument is the value
             start = len(flag) + argument.text.startswith(f"{flag}=")
@@ -87,16 +87,6 @@ def _has_flag(text: str, flag: str) -> bool:
     if text == flag:
         return True
     return flag not in _PAIRED and text.startswith(flag if len(flag) == 2 else f"{flag}=")
-
-
-def _find_remote(arguments: Sequence[Word]) -> Iterator[PassedVariable]:
-    """Yield the variables in an ssh command line: ``ssh HOST X=Y CMD``.
-
-    The value of ``-o`` is not one.
-    """
-    for before, argument in pairwise(arguments):
-        if before.text != "-o" and not re.search(r"\s", argument.text):
-            yield from split_assignment(argument)
 
 
 def split_assignment(argument: Word) -> Iterator[PassedVariable]:
