@@ -100,9 +100,8 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     """Return the launches of a file; what is commented out belongs to none."""
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_records(AddedEntry) if entry.site}
-    live = sorted(
-        (setting for setting in imported.settings if not setting.commented), key=attrgetter("order")
-    )
+    live = [setting for setting in imported.settings if not setting.commented]
+    live.sort(key=attrgetter("order"))
     groups = group_by(live, attrgetter("scope"))
     reaching = _find_environments(live, groups, imported.declarative)
     return [
@@ -158,20 +157,20 @@ def _find_environments(
 
 def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[str, Launch]:
     """Return, for the scope of each NPURunConfig, the session configuration passed to it."""
-    sessions = [launch for launch in launches if launch.surface == "session"]
     passed = {}
     for record in imported.list_records(GivenSession):
         named = [
-            (session, session.entry.scope)
-            for session in sessions
-            if session.entry is not None and session.entry.config == record.expression
+            (launch, launch.entry.scope)
+            for launch in launches
+            if launch.surface == "session"
+            and launch.entry
+            and launch.entry.config == record.expression
         ]
         own = [session for session, scope in named if scope == record.seen]
         candidates = own or [session for session, _ in named]
-        if not candidates:
-            continue
         of_config = (launch.line for launch in launches if launch.scope == record.scope)
         line = next(of_config, record.line)
         above = [session for session in candidates if session.line <= line]
-        passed[record.scope] = above[-1] if above else candidates[0]
+        if candidates:
+            passed[record.scope] = above[-1] if above else candidates[0]
     return passed

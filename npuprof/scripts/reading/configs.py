@@ -181,7 +181,8 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         unread = reader.unread.difference(setting.line for setting in settings)
         records = [*reader.started, UnreadLines(frozenset(unread))]
         for table in iterate_tables(documents):
-            settings += _find_named_options(path, table) if id(table) not in handled else []
+            if id(table) not in handled:
+                settings += _find_named_options(path, table)
     settings.sort(key=attrgetter("line", "column"))
     return ImportedFile(
         path,

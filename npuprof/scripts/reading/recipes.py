@@ -136,8 +136,9 @@ def _select_fields(program: Program, table: Node) -> Node:
     for key, value in table.pairs or ():
         name = program.spell_field(str(key.value))
         record = find_setting(program.section, name) if f"--{name}" in program.flags else None
-        may_be_table = name in program.tables or (record is not None and record.kind == "json")
-        if record is not None and not value.is_null and (value.pairs is None or may_be_table):
+        if not record or value.is_null:
+            continue
+        if value.pairs is None or name in program.tables or record.kind == "json":
             fields.pairs.append((Node(*key.position, name), value))
     return fields
 
