@@ -369,11 +369,9 @@ def describe_family(family: Family) -> str:
     count = len(family.leaves)
     leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
     bases = format_count(len(family.bases), "base") if family.bases else "no base"
-    mixins = (
-        f", {format_count(len(family.switches), 'mix-in')} for conditional settings"
-        if family.switches
-        else ""
-    )
+    mixins = ""
+    if family.switches:
+        mixins = f", {format_count(len(family.switches), 'mix-in')} for conditional settings"
     return f"{leaves}, {bases}{mixins}; every leaf resolves to the settings of its scripts"
 
 

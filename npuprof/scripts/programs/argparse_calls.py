@@ -206,8 +206,9 @@ class _Reader:
         if not any(each.kind == "parameter" for each in _list_bindings(node, scope)):
             return False
         given = re.compile(rf"[(,]\s*{name}\s*=\s*(?:\w+\.)*(\w+)".encode())
-        found = {each for file in self._files for each in given.findall(self._modules.read(file))}
-        return {each.decode() for each in found} <= {name, *words}
+        texts = map(self._modules.read, self._files)
+        found = {each.decode() for text in texts for each in given.findall(text)}
+        return found <= {name, *words}
 
     # arguments
 

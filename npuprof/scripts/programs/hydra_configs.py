@@ -143,9 +143,10 @@ class _Composer:
         for key, value in table.pairs or ():
             count_steps(10)
             name = f"{prefix}{key.value}"
+            # a table or list has no value, either
             is_open = value.value is None or "${" in str(value.value) or value.value == "???"
             before = self.keys.get(name, HydraKey(""))
-            is_plain = value.is_plain and not is_open and before.is_plain
+            is_plain = not is_open and before.is_plain
             is_list = value.items is not None or before.is_list
             self.keys[name] = HydraKey(f"{path}:{key.line}", is_plain, is_list)
             self._add_keys(value, f"{name}.", path)

@@ -106,8 +106,7 @@ def import_json(path: str, text: str) -> ImportedFile:
     tree = _parse_json_text(path, text, problems)
     if tree is None:
         return ImportedFile(path, problems=tuple(problems))
-    imported = _import_documents(path, text, [tree])
-    return imported._replace(problems=(*problems, *imported.problems))
+    return _import_documents(path, text, [tree], problems)
 
 
 def _parse_json_text(path: str, text: str, problems: list[Finding]) -> Node | None:
@@ -158,11 +157,12 @@ def import_yaml(path: str, text: str) -> ImportedFile:
             documents += [tree] if tree else []
         else:
             documents += parse_yaml(path, above + source, problems if is_certain else []) or []
-    imported = _import_documents(path, text, documents)
-    return imported._replace(problems=(*problems, *imported.problems))
+    return _import_documents(path, text, documents, problems)
 
 
-def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
+def _import_documents(
+    path: str, text: str, documents: list[Node], problems: list[Finding]
+) -> ImportedFile:
     records: list[Record] = []
     reader = _LaunchReader(path, text)
     if documents and documents[0].text("schema").startswith("npuprof."):
@@ -188,7 +188,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         path,
         tuple(settings),
         tuple(reader.sites),
-        tuple(reader.problems),
+        (*problems, *reader.problems),
         text,
         tuple(records),
         declarative=True,
@@ -361,7 +361,7 @@ def read_command_list(
 
     ``text`` is the file. ``reason`` is why variables are omitted, which end with the command.
     """
-    words = [node for node in nodes if node.is_plain and node.value is not None]
+    words = [node for node in nodes if node.value is not None]
     settings = []
     for before, node in pairwise([Node(0, 0), *words]):
         if not isinstance(node.value, str):
@@ -454,7 +454,7 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
         option = catalog.find_option(name) if value.pairs is None else None
         if option is not None:
             reason = "the script that reads it decides"
-            if value.is_plain and value.value is not None:
+            if value.value is not None:
                 reason = f"the file says {format_short_value(value.value)}; {reason}"
             location = ScriptLocation(path, *key.position)
             scope = f"config:{table.line}:{table.column}"

@@ -202,12 +202,12 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
             # a value may be attached to a flag of one letter
             is_value = not (equals or is_switch or re.match("-[^-].", flag))
             continue
+        arguments = words[at + 1 :]
         # arguments of the launcher in a variable, before a script
         is_unknown = word.text == word.open_part and not is_module
-        if is_value or (is_unknown and any(each.text.endswith(".py") for each in words[at + 1 :])):
+        if is_value or (is_unknown and any(each.text.endswith(".py") for each in arguments)):
             is_value = False
             continue
-        arguments = words[at + 1 :]
         if not is_module:
             is_script = word.text.endswith(".py") or (is_launched and word.open_part)
             return Start(word, "", arguments, is_launched) if is_script else None

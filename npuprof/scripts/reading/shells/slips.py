@@ -72,8 +72,7 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             why = "The shell reports an error and goes on."
             yield build_finding("NP813", what, why, f"write {first.text}={value[1:]}", where=where)
         document = command.document
-        before_end = command.text[: document.span[1]] if document and not document.quoted else ""
-        if before_end.endswith("\\\n"):
+        if document and not document.quoted and command.text.endswith("\\\n", 0, document.span[1]):
             what = "the text for this command has no end: a backslash joins its last lines"
             why = "The shell takes all lines that follow for it."
             yield build_finding("NP844", what, why, "remove that backslash", where=where)
