@@ -132,7 +132,8 @@ def build_family(
     ``folder`` is the prefix of their names (``zoo/``), ``known`` the existing presets by settings:
     equal mix-ins are not created again, and bases get other names.
     """
-    drafts, mixin_of = list(drafts), dict(known or {})  # the name of a mix-in, by its settings
+    drafts = list(drafts)
+    mixin_of = dict(known or {})  # the name of a mix-in, by its settings
     leaves = _find_distinct(draft for draft in drafts if draft.settings)
     bases = _share_settings(leaves, [name.removeprefix(folder) for name in mixin_of.values()])
     _name_leaves(leaves, bases)
