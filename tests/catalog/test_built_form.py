@@ -71,7 +71,7 @@ def test_an_installed_package_needs_no_records(checkout: Checkout) -> None:
     for package in PACKAGES:
         write_parts(package, str(checkout.package / package / "_built"))
     assert "hccl_timeout" in checkout.run("options")
-    assert "Validate presets" in checkout.run("--help")
+    assert "check presets" in checkout.run("--help")
     assert "hccl_timeout" in checkout.run(
         "render", "-", "--to", "json", stdin="[options]\nhccl_timeout = 600\n"
     )
