@@ -217,7 +217,7 @@ def _list_facts(section: str, record: Any, text: Fields) -> list[tuple[str, str]
         ("values", [*map(format_toml_value, fields.get("choices", ()))]),
         ("range", f"{low} to {high}".strip() if (low, high) != ("", "") else ""),
         ("unit", fields.get("unit")),
-        ("default", _describe_default(record._asdict(), text)),
+        ("default", _describe_default(record._asdict(), text, releases.find_axis(section, record))),
         ("also written", form.shape if form else ""),
         ("pattern", fields.get("pattern")),
         ("example", format_toml_value(text["example"]) if "example" in text else ""),
@@ -309,7 +309,7 @@ def _list_usage_facts(section: str, record: Any, fields: Fields) -> Iterator[tup
     yield "conflicts", fields.get("conflicts")
 
 
-def _describe_default(fields: Fields, text: Fields) -> str:
+def _describe_default(fields: Fields, text: Fields, axis: str) -> str:
     parts = [format_toml_value(fields["default"])] if fields.get("default") is not None else []
     by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
     parts += [
@@ -322,8 +322,9 @@ def _describe_default(fields: Fields, text: Fields) -> str:
         for product, value in fields.get("default_by_product", {}).items()
     ]
     if len(fields.get("default_since", ())) > 1:
+        title = "CANN" if axis == releases.CANN else axis
         parts += [
-            f"{format_toml_value(value)} from CANN {release} on"
+            f"{format_toml_value(value)} from {title} {release} on"
             for release, value in fields["default_since"].items()
         ]
     if text.get("default_note"):
