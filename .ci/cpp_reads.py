@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from python_reads import Read
+from python_reads import COMPUTED, Read
 
 #: Functions and macros that read the variable that their first argument names.
 _READERS = (
@@ -26,6 +26,9 @@ _HEADER = re.compile(
     r"(?:char|string|string_view)\b[^(){};]*)\)\s*(?:const|noexcept|override|\s)*\{)"
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LITERAL = re.compile(r'"[^"]*"|-?[\d.]+|true|false')
+#: Readers whose second argument is the default.
+_WITH_DEFAULT = re.compile("Cvar|FromEnvVar|GetBoolType")
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,11 @@ def find_reads(files: dict[str, str]) -> set[Read]:
                 if call.name == "REGISTER_OPTION_INIT_BY_ENV":
                     names = {call.arguments[0].upper()}
                 default = call.arguments[index + 1] if len(call.arguments) > index + 1 else ""
-                reads |= {Read("env", name, path, *_describe(call.name, default)) for name in names}
+                kind, known = _describe(call.name, default)
+                literal = _write_literal(known or _find_alternative(text, call))
+                if default and not known and re.search(_WITH_DEFAULT, call.name):
+                    literal = COMPUTED
+                reads |= {Read("env", name, path, kind, known, (), literal) for name in names}
                 if not names:
                     wrappers |= _find_wrapper(text, call, index)
         if wrappers == readers:
@@ -119,12 +126,29 @@ def _name_variables(
     return local.get(name) or constants.get(name, set())
 
 
-def _describe(reader: str, default: str) -> list[str]:
+def _describe(reader: str, default: str) -> tuple[str, str]:
     """Return the kind that a reader gives, and a default if it is a literal."""
     kind = {"Bool": "bool", "Int": "int"}.get((re.search("Bool|Int", reader) or [""])[0], "")
-    literal = re.fullmatch(r'"[^"]*"|-?[\d.]+|true|false', default)
-    known = literal and re.search("Cvar|FromEnvVar|GetBoolType", reader)
-    return [kind, default.strip('"') if known else ""]
+    literal = re.fullmatch(_LITERAL, default)
+    known = literal and re.search(_WITH_DEFAULT, reader)
+    return kind, default.strip('"') if known else ""
+
+
+def _find_alternative(text: str, call: Call) -> str:
+    """Return the constant in ``name != nullptr ? … : constant`` after ``name = getenv(…)``."""
+    before = re.search(r"(\w+)\s*=\s*(?:std::)?$", text[max(0, call.start - 80) : call.start])
+    after = text[call.start : call.start + 400]
+    if before is None or not (
+        found := re.search(
+            rf"\b{before[1]}\s*!=\s*(?:nullptr|NULL)\s*\)?\s*\?[^;]*?[^:]:\s*([^:;]+);", after
+        )
+    ):
+        return ""
+    return found[1].strip() if re.fullmatch(_LITERAL, found[1].strip()) else COMPUTED
+
+
+def _write_literal(default: str) -> str:
+    return default if default in ("", COMPUTED) else repr(default.strip('"'))
 
 
 def _find_wrapper(text: str, call: Call, index: int) -> dict[str, int]:

@@ -23,9 +23,17 @@ _MOST_STEPS = 12
 _MOST_DEFINITIONS = 4
 
 
+#: The ``literal`` of a default that is no constant.
+COMPUTED = "?"
+
+
 @dataclass(frozen=True)
 class Read:
-    """One read of a variable (section ``env``) or of a key of the settings."""
+    """One read of a variable (section ``env``) or of a key of the settings.
+
+    ``literal`` is the default as Python writes it, ``COMPUTED`` for any other expression, empty
+    without one. ``default`` is the same as text.
+    """
 
     section: str
     name: str
@@ -33,6 +41,7 @@ class Read:
     kind: str = ""
     default: str = ""
     choices: tuple[str, ...] = ()
+    literal: str = ""
 
 
 @dataclass(frozen=True)
@@ -233,7 +242,8 @@ def _describe(section: str, name: str, file: str, default: ast.expr | None, kind
     """Return a read with its kind and its default, as far as the source has them."""
     text, choices = "", tuple[str, ...]()
     if isinstance(default, ast.Call) and _unparse(default.func).endswith("ield"):
-        default = next((k.value for k in default.keywords if k.arg == "default"), None)
+        given = {each.arg: each.value for each in default.keywords}
+        default = given.get("default", given.get("default_factory"))
     if isinstance(default, ast.Constant | ast.UnaryOp | ast.List | ast.Dict | ast.Tuple):
         value = default.value if isinstance(default, ast.Constant) else _unparse(default)
         text = "" if value is None else str(value)
@@ -245,9 +255,16 @@ def _describe(section: str, name: str, file: str, default: ast.expr | None, kind
         kind = "str" if values[0][:1] in "'\"" else "int"
     kind = kind.removesuffix(" | None").removeprefix("Optional[").removesuffix("]")
     kind = {"list": "list", "dict": "json", "tuple": "list"}.get(re.split(r"\W", kind)[0], kind)
-    return Read(
-        section, name, file, kind if kind in _KINDS | {"list", "json"} else "", text, choices
-    )
+    kind = kind if kind in _KINDS | {"list", "json"} else ""
+    return Read(section, name, file, kind, text, choices, _write_literal(default))
+
+
+def _write_literal(default: ast.expr | None) -> str:
+    try:
+        value = None if default is None else ast.literal_eval(default)
+    except ValueError:
+        return COMPUTED
+    return "" if value is None else repr(value)
 
 
 class _Scope:
@@ -535,7 +552,7 @@ class _Scope:
         if isinstance(name, str) and "\0" not in name:
             if isinstance(default, ast.Name):
                 given = [v for v in self.names.get(default.id, set()) if isinstance(v, str)]
-                default = ast.Constant(given[0]) if len(given) == 1 else None
+                default = ast.Constant(given[0]) if len(given) == 1 else default
             self.project.add(_describe("env", name, self.module.path, default, kind))
         elif isinstance(name, Parameter) and name.function not in (
             "get",

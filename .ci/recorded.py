@@ -53,6 +53,32 @@ def write_record(path: Path, record: Row) -> None:
     )
 
 
+def normalize(value: Any) -> str:
+    """Return a default as comparable text: switches and numbers in one form."""
+    text = str(value).strip("\"'").lower()
+    text = {"true": "1", "false": "0"}.get(text, text)
+    try:
+        return str(float(text))
+    except ValueError:
+        return text
+
+
+def find_changes(defaults: dict[str, Any]) -> Row:
+    """Return the default by the release from which on it holds, if releases have several.
+
+    ``defaults`` are by release, oldest first. A release without one (None) ends what the ones
+    before it say. Texts differ if they mean different values: ``"1"`` is ``True``.
+    """
+    changes: Row = {}
+    last = None
+    for release, value in defaults.items():
+        if value is None:
+            changes, last = {}, None
+        elif (meant := normalize(value)) != last:
+            changes[release], last = value, meant
+    return changes if len(changes) > 1 else {}
+
+
 def list_forms(record: Row) -> Iterator[tuple[str, Row]]:
     """Yield the rows of a release by key: arguments, the fields of their JSON, variables."""
     for name, row in record["arguments"].items():
@@ -94,13 +120,19 @@ def make_rows(records: dict[str, Row], write_ranges: Ranges, unknown: str) -> di
 
 
 def _describe_variable(forms: dict[str, Row], write_ranges: Ranges) -> Row:
-    """Return the row of a variable: kind, all choices with their reader, and the newest default."""
+    """Return the row of a variable: kind, all choices with their reader, and its defaults."""
     newest = list(forms.values())[-1]
     row = {name: newest[name] for name in ("kind", "parsed_as", "default") if name in newest}
     if choices := _describe_choices(forms, write_ranges).get("choices"):
         is_folded = newest.get("any_case", False)
         reader = "env_with_choices in any case" if is_folded else "env_with_choices"
         row |= {"choices": choices, "reader": reader}
+    defaults = {
+        release: None if form.get("computed") else form.get("default")
+        for release, form in forms.items()
+    }
+    if changes := find_changes(defaults):
+        row["default_since"] = changes
     return row
 
 

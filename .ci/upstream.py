@@ -16,6 +16,7 @@ and with 3 if a name with a row by hand is no longer read.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import re
 import sys
@@ -31,7 +32,7 @@ import cpp_reads
 import recorded
 import training_parser
 from git import Git, GitCommandError
-from python_reads import Project, Read
+from python_reads import COMPUTED, Project, Read
 
 CATALOGUE = Path(__file__).resolve().parent.parent / "npuprof" / "catalog"
 IGNORED = Path(__file__).resolve().parent / "upstream"
@@ -313,6 +314,20 @@ def write_ranges(releases: list[str], read: set[str], reading: set[str], open_st
     return ", ".join(texts)
 
 
+def find_constant(reads: list[Read]) -> Any:
+    """Return the default that all reads of a name in one release share; None if it is no constant.
+
+    Variables are texts. Empty tables and lists say nothing.
+    """
+    literals = {read.literal for read in reads if read.literal}
+    if COMPUTED in literals:
+        return None
+    values = [ast.literal_eval(literal) for literal in sorted(literals)]
+    if reads[0].section == "env":
+        values = list(dict.fromkeys(map(str, values)))
+    return values[0] if len(values) == 1 and values[0] not in ({}, [], ()) else None
+
+
 def make_rows(
     upstream: Upstream, found: dict[str, Found], skipped: set[str]
 ) -> dict[str, dict[str, Any]]:
@@ -336,6 +351,9 @@ def make_rows(
             row["kind"] = kind
         if len({read.default for read in reads if read.default}) == 1:
             row["default"] = reads[0].default
+        defaults = {at: find_constant(found[at].reads[key]) for at in releases if at in reading}
+        if changes := recorded.find_changes(defaults):
+            row["default_since"] = changes
         if choices := next((read.choices for read in reads if read.choices), ()):
             row["choices"] = list(choices)
         if warned := {release for release in reading if name in found[release].deprecated}:

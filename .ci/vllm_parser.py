@@ -416,14 +416,33 @@ def describe_variable(name: str, read: Callable[[], Any], ways: dict[str, Any]) 
     return row
 
 
+def find_computed(text: str) -> set[str]:
+    """Return the variables that ``envs.py`` reads with a default that is no constant."""
+    computed = set()
+    for call in ast.walk(ast.parse(text)):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        defaults = [
+            *call.args[1:2],
+            *(each.value for each in call.keywords if each.arg == "default"),
+        ]
+        match call.args[0]:
+            case ast.Constant(value=str(name)) if name.startswith("VLLM_"):
+                if any(not isinstance(default, ast.Constant) for default in defaults):
+                    computed.add(name)
+    return computed
+
+
 def record_variables(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the variables that ``envs.py`` describes, by running their readers."""
-    names = runpy.run_path(str(folder / "vllm/envs.py"))
+    path = folder / "vllm/envs.py"
+    names, computed = runpy.run_path(str(path)), find_computed(path.read_text("utf-8"))
     text = (CATALOGUE / "reads.toml").read_text("utf-8")
     ways = {name: row for name, row in tomllib.loads(text).items() if "others" in row}
     with patch.dict(os.environ, {"HOME": "/home", "XDG_CACHE_HOME": "/home"}, clear=True):
         return {
             name: describe_variable(name, read, ways)
+            | ({"computed": True} if name in computed else {})
             for name, read in sorted(names["environment_variables"].items())
             if name.startswith("VLLM_")
         }

@@ -352,12 +352,13 @@ def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
 
 
 def _find_generated(files: TomlTable, kind: str, name: str) -> TomlTable:
-    """Return which releases read a setting, by the sources of its framework (``upstream.toml``).
+    """Return who reads a setting, and with which defaults, by the sources (``upstream.toml``).
 
     The other fields of that file are only compared with the rows by hand.
     """
     found: TomlTable = files.get("upstream", {}).get(f"{kind}.{name}", {})
-    return {field: found[field] for field in ("reads", "deprecated") if field in found}
+    fields = ("reads", "deprecated", "default_since")
+    return {field: found[field] for field in fields if field in found}
 
 
 def _index_framework(record: TomlTable) -> TomlTable:

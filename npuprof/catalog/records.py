@@ -34,9 +34,11 @@ class Entry(Record):
 
     ``states`` has one letter for each release of the axis, oldest first (``Y`` read, ``.`` not
     read, ``?`` unknown), and is empty if all releases read the setting as far as known.
+    ``default_since`` has each default by the first release with it.
     ``deprecated`` has ``Y`` for the releases in which it is deprecated, ``no_effect`` for those
     that read the value and do nothing with it. ``replaced_by`` is the key of its successor,
-    ``successor_states`` are the ``states`` of that.
+    ``successor_states`` are the ``states`` of that; ``successor_values`` are its values for those
+    here, None if equal ones agree.
 
     ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value, ``product_range`` and
     ``product_pattern`` more narrowly on a family. ``tolerated`` are values of old scripts or old
@@ -58,6 +60,7 @@ class Entry(Record):
     minimum: float | None = None
     maximum: float | None = None
     default: Any = None
+    default_since: TomlTable = {}
     unit: str = ""
     pattern: str = ""
     structure: str = ""
@@ -77,6 +80,7 @@ class Entry(Record):
     no_effect: str = ""
     replaced_by: str = ""
     successor_states: str = ""
+    successor_values: TomlTable | None = None
     path_characters: str = ""
     risk: tuple[str, ...] = ()
     numbered: bool = False
@@ -121,7 +125,6 @@ class Option(Entry):
     default_training: Any = None
     default_inference: Any = None
     default_by_product: TomlTable = {}
-    default_since: TomlTable = {}
     scenarios: tuple[str, ...] = ()
     choices_until: dict[str, str] = {}
     on_bad_value: str = ""
@@ -359,7 +362,6 @@ class Setting(Entry):
     above: float | None = None
     below: float | None = None
     parsed_as: str = ""
-    default_since: TomlTable = {}
     npu_resets: Any = None
     always_set: str = ""
     call: str = ""

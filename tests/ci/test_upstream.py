@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -240,6 +241,82 @@ def test_a_warning_of_the_source_dates_a_deprecated_name(world: World) -> None:
         world.tag(release, env_py=text)
         world.know(release)
     assert world.write()["env.DEMO_OLD"]["deprecated"] == "1.1.."
+
+
+def read_env(default: str) -> str:
+    return f'import os\nif os.getenv("DEMO_X", {default}):\n    pass\n'
+
+
+def read_native(default: str) -> str:
+    return (
+        'auto Find() {\n  char* text = std::getenv("DEMO_X");\n'
+        f"  int64_t value = (text != nullptr) ? strtol(text, nullptr, 10) : {default};\n}}\n"
+    )
+
+
+def read_key(default: str) -> str:
+    return f'def start(settings):\n    return settings.get("x", {default})\n'
+
+
+def read_field(default: str) -> str:
+    return CONFIG.replace("size: int = 4", f"size: int = {default}")
+
+
+@pytest.mark.parametrize(
+    ("file", "write", "key", "defaults", "changes"),
+    [
+        ("a_py", read_env, "env.DEMO_X", ['"0"', '"0"', '"1"'], {"1.0": "0", "1.2": "1"}),
+        (
+            "a_py",
+            read_env,
+            "env.DEMO_X",
+            ['"1"', "64", '"1"'],
+            {"1.0": "1", "1.1": "64", "1.2": "1"},
+        ),
+        ("a_py", read_env, "env.DEMO_X", ["True", '"1"', '"true"'], None),
+        ("a_py", read_env, "env.DEMO_X", ['"1"', 'find("y")', '"0"'], None),
+        ("a_py", read_env, "env.DEMO_X", ['"1"', '"0" if A else "1"', '"0"'], None),
+        ("a_py", read_env, "env.DEMO_X", ['"1"', "None", '"0"'], None),
+        ("a_py", read_env, "env.DEMO_X", ["f()", '"0"', '"1"'], {"1.1": "0", "1.2": "1"}),
+        ("a_cpp", read_native, "env.DEMO_X", ["8", "32", "32"], {"1.0": "8", "1.1": "32"}),
+        ("a_cpp", read_native, "env.DEMO_X", ["8", "kMost", "32"], None),
+        ("a_py", read_key, "settings.x", ["False", "False", "True"], {"1.0": False, "1.2": True}),
+        ("a_py", read_key, "settings.x", ["0.8", "1.0", "1"], {"1.0": 0.8, "1.1": 1.0}),
+        ("a_py", read_key, "settings.x", ["{}", "[]", "{}"], None),
+        (
+            "a_py",
+            read_key,
+            "settings.x",
+            ["-1", "[8, 16]", "-1"],
+            {"1.0": -1, "1.1": [8, 16], "1.2": -1},
+        ),
+        ("a_py", read_field, "settings.cache.size", ["4", "4", "8"], {"1.0": 4, "1.2": 8}),
+        ("a_py", read_field, "settings.cache.size", ["4", "field(default_factory=f)", "8"], None),
+    ],
+)
+def test_a_default_that_releases_changed_is_dated_if_it_is_a_constant(
+    world: World,
+    file: str,
+    write: Callable[[str], str],
+    key: str,
+    defaults: list[str],
+    changes: dict[str, Any] | None,
+) -> None:
+    for number, default in enumerate(defaults):
+        world.tag(f"1.{number}", **{file: write(default)})
+        world.know(f"1.{number}")
+    row = world.write()[key]
+    assert row["reads"] == "1.0.."
+    assert row.get("default_since") == changes
+
+
+def test_a_default_that_differs_within_a_release_is_no_change(world: World) -> None:
+    world.tag("1.0", env_py=read_env('"0"'))
+    world.tag("1.1", env_py=read_env('"0"'), b_py=read_env('"1"'))
+    world.tag("1.2", env_py=read_env('"1"'), b_py='import os\nos.getenv("DEMO_X")\n')
+    for release in ("1.0", "1.1", "1.2"):
+        world.know(release)
+    assert "default_since" not in world.write()["env.DEMO_X"]
 
 
 def test_ignored_names_need_a_reason(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -111,13 +112,38 @@ def test_the_rows_are_those_of_the_records() -> None:
         ),
         pytest.param(
             "env.VLLM_ENABLE_PREGRAD_PASSES",
-            {"kind": "bool", "parsed_as": "strtol 0 or 1", "default": "1"},
+            {
+                "kind": "bool",
+                "parsed_as": "strtol 0 or 1",
+                "default": "1",
+                "default_since": {"0.18.0": "0", "0.21.0": "1"},
+            },
             id="switch, by what its reader does",
+        ),
+        pytest.param(
+            "env.VLLM_USE_AOT_COMPILE",
+            {"default": "0", "default_since": None},
+            id="default that depends on what is installed",
         ),
     ],
 )
 def test_a_row_has_what_the_parser_and_the_classes_say(key: str, expected: dict[str, Any]) -> None:
     assert {name: ROWS[key].get(name) for name in expected} == expected
+
+
+def test_a_default_of_a_variable_is_computed_unless_it_is_written_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / ".ci")
+    parser = importlib.import_module("vllm_parser")
+    text = (
+        'a = lambda: int(os.getenv("VLLM_A", "1"))\n'
+        'b = env_with_choices("VLLM_B", "auto", ["auto", "off"])\n'
+        'c = lambda: os.environ.get("VLLM_C") or "1"\n'
+        'd = lambda: os.getenv("VLLM_D", "64" if is_rocm() else "20")\n'
+        'e = lambda: os.environ.get("VLLM_E", default=find_root())\n'
+    )
+    assert parser.find_computed(text) == {"VLLM_D", "VLLM_E"}
 
 
 def test_each_release_that_vllm_ascend_runs_on_has_a_record() -> None:
