@@ -135,16 +135,24 @@ def _describe(reader: str, default: str) -> tuple[str, str]:
 
 
 def _find_alternative(text: str, call: Call) -> str:
-    """Return the constant in ``name != nullptr ? … : constant`` after ``name = getenv(…)``."""
+    """Return the constant in ``name != nullptr ? … : constant`` after ``name = getenv(…)``.
+
+    ``COMPUTED`` for any other expression, and for several ones behind a condition.
+    """
     before = re.search(r"(\w+)\s*=\s*(?:std::)?$", text[max(0, call.start - 80) : call.start])
-    after = text[call.start : call.start + 400]
-    if before is None or not (
-        found := re.search(
-            rf"\b{before[1]}\s*!=\s*(?:nullptr|NULL)\s*\)?\s*\?[^;]*?[^:]:\s*([^:;]+);", after
-        )
-    ):
+    if before is None:
         return ""
-    return found[1].strip() if re.fullmatch(_LITERAL, found[1].strip()) else COMPUTED
+    name = before[1]
+    # up to where the name is that of another variable
+    after = re.split(rf"\b{name}\s*=[^=]", text[call.start : call.start + 1500], maxsplit=1)[0]
+    found = re.findall(
+        rf"\b{name}\s*!=\s*(?:nullptr|NULL)\s*\)?\s*\?[^;]*?[^:]:\s*([^:;]+);", after
+    )
+    alternatives = {each.strip() for each in found}
+    if not alternatives:
+        return ""
+    constant = alternatives.pop()
+    return constant if not alternatives and re.fullmatch(_LITERAL, constant) else COMPUTED
 
 
 def _write_literal(default: str) -> str:

@@ -310,6 +310,20 @@ def test_a_default_that_releases_changed_is_dated_if_it_is_a_constant(
     assert row.get("default_since") == changes
 
 
+def test_a_default_of_c_plus_plus_is_that_of_the_variable_and_of_no_condition(
+    world: World,
+) -> None:
+    other = 'char* text = getenv("DEMO_Y");\nif (text != nullptr) {}\n'
+    world.tag("1.0", a_cpp=other + read_native("0"))
+    world.tag("1.1", a_cpp=other + read_native("1"))
+    world.tag("1.2", a_cpp=other + read_native("1; if (A) value = text != nullptr ? 2 : 3"))
+    for release in ("1.0", "1.1", "1.2"):
+        world.know(release)
+    rows = world.write()
+    assert "default_since" not in rows["env.DEMO_X"]
+    assert "default_since" not in rows["env.DEMO_Y"]
+
+
 def test_a_default_that_differs_within_a_release_is_no_change(world: World) -> None:
     world.tag("1.0", env_py=read_env('"0"'))
     world.tag("1.1", env_py=read_env('"0"'), b_py=read_env('"1"'))
