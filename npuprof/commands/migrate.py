@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from npuprof.commands.framework import Verb, arguments, flag, required_option
+from npuprof.catalog import releases
+from npuprof.commands.framework import Verb, arguments, flag, many, option
 from npuprof.commands.framework.parameters import (
     AXES,
     COLOR,
     DRY_RUN,
     FORMAT,
-    FRAMEWORKS,
     FROM,
     PRODUCT,
     STORE,
@@ -30,7 +30,8 @@ from npuprof.edit.migration_plan import (
     migrate_store,
     require_matching_dependents,
 )
-from npuprof.edit.migration_steps import find_earlier_release
+from npuprof.edit.migration_steps import find_earlier_releases
+from npuprof.edit.moves import Upgrade
 from npuprof.edit.preset_file import (
     PresetFile,
     describe_write,
@@ -48,15 +49,15 @@ from npuprof.system.locks import lock_folders
 
 
 class Migrate(Verb):
-    """Migrate presets to a CANN release.
+    """Migrate presets to other releases of CANN and of frameworks.
 
     Applies the lossless steps and reports the rest as findings. Exits with 1 if a finding needs a
-    decision. Scripts are not changed: npuprof scan --cann reports what a release breaks in them.
+    decision. Scripts are not changed: npuprof scan reports what a release breaks in them.
     """
 
     usage_hint = (
         "npuprof migrate bert-training --cann 9.0.0, or "
-        "npuprof migrate --all --cann 9.0.0 for the whole store"
+        "npuprof migrate --all --framework vllm_ascend=0.23.0 for the whole store"
     )
     group = "presets"
     prose = True
@@ -65,19 +66,31 @@ class Migrate(Verb):
         "SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin", "spec"
     )
     everything = flag("--all", text="Migrate all presets of the store, writing all files or none")
-    cann = required_option(
+    cann = option(
         "--cann", metavar="RELEASE", text="Migrate to this CANN release", complete="release"
     )
+    frameworks = many(
+        "--framework",
+        metavar="NAME=RELEASE",
+        text="Migrate to this release of a framework; repeatable. vllm follows vllm_ascend",
+        complete="framework",
+    )
     since = FROM
+    widen = flag(
+        "--widen",
+        text="Keep older releases in the ranges of presets, and report what only those read",
+    )
+    keep_defaults = flag(
+        "--keep-defaults", text="Write down the defaults that change, as they were before"
+    )
     product = PRODUCT
-    frameworks = FRAMEWORKS
     axes = AXES
     format = FORMAT
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY
     store = STORE
     color = COLOR
-    _since = ""
+    _upgrade = Upgrade({})
 
     def run(self) -> Answer:
         """Return the changes and the remaining decisions; write the changes unless it is a dry run.
@@ -95,7 +108,9 @@ class Migrate(Verb):
             self.cann, self.product, versions=self.frameworks, axes=self.axes, store=self.store
         )
         # before any file is opened: it rejects releases in the wrong order
-        self._since = find_earlier_release(self.since, str(context.cann))
+        since = find_earlier_releases(self.since, context)
+        moved = releases.list_covered(context)
+        self._upgrade = Upgrade(moved, since, self.widen, self.keep_defaults)
         if not self.specs:
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
@@ -118,7 +133,7 @@ class Migrate(Verb):
 
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
         with open_for_edit(name, workspace) as file:
-            outcome = migrate_file(file, context, self._since)
+            outcome = migrate_file(file, context, self._upgrade)
             # standard input cannot be written
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
@@ -142,7 +157,7 @@ class Migrate(Verb):
     def _migrate_all(self, context: Context) -> Answer:
         home = spec.Workspace(self.store, context).store
         with lock_folders([home.root]):
-            plan = migrate_store(home, context, self._since)
+            plan = migrate_store(home, context, self._upgrade)
             notes = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
             writes = [file.build_wanted(text) for file, text in plan.files]
             if writes and not self.dry_run:

@@ -14,7 +14,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.migration_steps import Step, does_step_fit
-from npuprof.edit.paths import find_at_path
+from npuprof.edit.paths import MISSING, find_at_path, find_key_path
 from npuprof.model import LIST_OPS, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.system import group_pairs
@@ -77,16 +77,14 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
         ("override", number): block for number, block in enumerate(data.get("override", []))
     }
     mentions = []
-    if profile.touches(option):
+    path = find_key_path(option)
+    if len(path) > 2 or profile.touches(option):
         no_base: Path = ()
         for base, block in {no_base: data, **overrides}.items():
-            options = block.get("options")
-            if isinstance(options, dict) and option in options:
-                mentions.append(Mention("set", base, (*base, "options", option)))
-            for op in LIST_OPS:
-                changed = block.get(op)
-                if isinstance(changed, dict) and option in (changed.get("options") or {}):
-                    mentions.append(Mention("append", base, (*base, op, "options", option)))
+            for inner in (path, *((op, *path) for op in LIST_OPS)):
+                if find_at_path(block, inner) is not MISSING:
+                    kind = "set" if inner is path else "append"
+                    mentions.append(Mention(kind, base, (*base, *inner)))
     for name, key in PROFILE_KEYS.items():
         if key.names_settings:
             listed = Mention(name, (), ("profile", name))

@@ -26,33 +26,17 @@ from npuprof.document.profile import Profile
 from npuprof.edit.families import Plan, list_mentions, plan_renames
 from npuprof.edit.fixing import find_respellings
 from npuprof.edit.migration_steps import (
+    MadeStep,
     Step,
     build_setting_lookup,
     is_step_certain,
     is_step_due,
     load_migration_steps,
 )
+from npuprof.edit.moves import Upgrade, plan_moves
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import Finding, Origin, Path, Record, TomlTable
 from npuprof.resolve.config import Config
-
-
-class MadeStep(Record):
-    """An applied step, the path of the old value, and both values; ``after`` may be None."""
-
-    step: Step
-    path: Path
-    before: Any
-    after: Any
-
-    def __str__(self) -> str:
-        old = f"{self.path[-1]} = {format_short_value(self.before)}"
-        if self.step.action == "drop":
-            return f"{self.step.rule}: {old} is taken out"
-        return (
-            f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = "
-            f"{format_short_value(self.after)}"
-        )
 
 
 class CarriedName(Record):
@@ -78,16 +62,15 @@ class Migration(Record):
 
 
 def migrate_profile(
-    profile: Profile, config: Config, release: str, since: str, plan: Plan | None = None
+    profile: Profile, config: Config, upgrade: Upgrade, plan: Plan | None = None
 ) -> Migration:
-    """Return the text of a profile migrated to a release.
+    """Return the text of a profile migrated to the releases of an upgrade.
 
-    ``config`` is the profile resolved; ``since`` is its release if it sets none.
-
-    ``plan`` lists the keys that are renamed in all related presets; without it, the profile is
+    ``config`` is the profile resolved. ``plan`` lists the keys that are renamed in all related presets; without it, the profile is
     migrated alone. Raises NpuprofError.
     """
     data = profile.document.data
+    release = upgrade.releases.get(releases.CANN, "")
     steps = load_migration_steps(release)
     if plan is None:
         plan = plan_renames([config], steps, lambda member: member.document is profile.document)
@@ -125,8 +108,13 @@ def migrate_profile(
     movable = {option for option, hindrance in hindrances.items() if not hindrance}
     carried, list_changes = _carry_names(profile, steps, movable)
     changes += list_changes
-    findings += check_changed_defaults(config, release, since)
-    changes += _find_range_change(profile, release, made)
+    if release:
+        findings += check_changed_defaults(config, release, upgrade.since.get(releases.CANN, ""))
+        changes += _find_range_change(profile, release, made, upgrade.widen)
+    moves = plan_moves(profile, config, upgrade)
+    made += moves.made
+    findings += moves.findings
+    changes += moves.changes
     changes += find_respellings(profile, deepcopy(data))
     text = edit.apply_changes(profile.document.text, changes)
     return Migration(text, tuple(made), tuple(findings), tuple(carried))
@@ -203,14 +191,12 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
     return [build_finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
-def check_dependents(
-    made: tuple[MadeStep, ...], dependents: list[Profile], release: str
-) -> list[Finding]:
+def check_dependents(made: tuple[MadeStep, ...], dependents: list[Profile]) -> list[Finding]:
     """Return the places where dependents of the migrated preset still use a renamed key."""
     findings = []
     renames = {change.step.option: change.step for change in made if change.step.to}
     why = "It overrode, cleared or locked the value of this preset; now both keys are set."
-    hint = f"npuprof migrate --all --cann {release} carries it over"
+    hint = "npuprof migrate --all carries it over"
     for child in dependents:
         for option, step in renames.items():
             what = f"{step.rule}: {child.name} names {option}, and inherits {step.to} now"
@@ -308,7 +294,9 @@ def check_changed_defaults(config: Config, release: str, since: str = "") -> lis
     ]
 
 
-def _find_range_change(profile: Profile, release: str, made: list[MadeStep]) -> list[PathChange]:
+def _find_range_change(
+    profile: Profile, release: str, made: list[MadeStep], widen: bool
+) -> list[PathChange]:
     """Return the change that makes ``cann`` fit the migrated settings, if it is needed.
 
     The new range includes the release, and no release that lacks a renamed option.

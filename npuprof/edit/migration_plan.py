@@ -11,6 +11,7 @@ from npuprof.edit.dependents import find_dependents, require_valid_dependents
 from npuprof.edit.families import plan_renames
 from npuprof.edit.migration import Migration, check_rules
 from npuprof.edit.migration_steps import load_migration_steps
+from npuprof.edit.moves import Upgrade
 from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writable_store
 from npuprof.model import Context, Finding, NpuprofError, Record, raise_any
 from npuprof.report import output
@@ -30,22 +31,21 @@ class Outcome(Record):
     decisions: list[Finding]
 
 
-def migrate_file(file: PresetFile, context: Context, since: str) -> Outcome:
-    """Return a preset migrated to a release without writing it.
+def migrate_file(file: PresetFile, context: Context, upgrade: Upgrade) -> Outcome:
+    """Return a preset migrated to the releases of an upgrade without writing it.
 
-    ``since`` is its release if it sets none. Raises NpuprofError.
+    Raises NpuprofError.
     """
     profile = file.profile
-    release = str(context.cann)
     before = resolve_apart(profile, context)
-    moved = migration.migrate_profile(profile, before, release, since)
+    moved = migration.migrate_profile(profile, before, upgrade)
     after = resolve_apart(file.parse_changed(moved.text), context)
     findings = list(moved.findings)
     if isinstance(profile.home, Folder) and moved.made:
         dependents = [
             profile.home.profile(name) for name in find_dependents(profile.home, profile.name)
         ]
-        findings += migration.check_dependents(moved.made, dependents, release)
+        findings += migration.check_dependents(moved.made, dependents)
         findings += check_rules(Lookups().load_policy(profile.home), {profile.name: moved.made})
     moved = moved._replace(findings=tuple(findings))
     return Outcome(moved, before, after, _list_decisions(moved, after, before))
@@ -95,16 +95,14 @@ class StoreMigration(Record):
     open_migrated: Callable[[Context], Workspace]
 
 
-def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
-    """Return all presets of a store migrated to a release, without writing.
-
-    ``since`` is the release of presets that set none.
+def migrate_store(home: Folder, context: Context, upgrade: Upgrade) -> StoreMigration:
+    """Return all presets of a store migrated to the releases of an upgrade, without writing.
 
     Raises NpuprofError if a preset cannot be read or resolved, or causes an internal error.
     """
     require_writable_store(home)
     before = _require_all(build_opener(home)(context))
-    files, moved = _migrate_all(before, ChangedStore(home), context, since)
+    files, moved = _migrate_all(before, ChangedStore(home), context, upgrade)
     open_migrated = build_opener(
         home, {file.profile.name: (file.source, text) for file, text in files}
     )
@@ -126,7 +124,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
 
 
 def _migrate_all(
-    before: Mapping[str, Config], changed: ChangedStore, context: Context, since: str
+    before: Mapping[str, Config], changed: ChangedStore, context: Context, upgrade: Upgrade
 ) -> tuple[list[tuple[PresetFile, str]], dict[str, Migration]]:
     """Return the changed files with their new texts, and each preset's migration.
 
@@ -137,7 +135,7 @@ def _migrate_all(
     faults: list[Finding] = []
     plan = plan_renames(
         before.values(),
-        load_migration_steps(str(context.cann)),
+        load_migration_steps(context.cann or ""),
         lambda member: member.home is changed.below,
     )
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
@@ -145,7 +143,7 @@ def _migrate_all(
         with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
             # Its parents' new values decide what is left.
             moved[name] = migration.migrate_profile(
-                profile, resolve_apart(profile, context), str(context.cann), since, plan
+                profile, resolve_apart(profile, context), upgrade, plan
             )
             if moved[name].text != profile.document.text:
                 file = read_preset_file(changed.below, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import condition, load_built_part, releases
+from npuprof.document.keys import format_short_value
 from npuprof.edit.paths import find_at_path
 from npuprof.model import Path, Record, TomlTable, build_usage_error
 from npuprof.resolve.config import Config
@@ -31,8 +32,28 @@ class Step(Record):
     source: str
 
 
+class MadeStep(Record):
+    """An applied step, the path of the old value, and both values; ``after`` may be None."""
+
+    step: Step
+    path: Path
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        old = f"{self.path[-1]} = {format_short_value(self.before)}"
+        if self.step.action == "drop":
+            return f"{self.step.rule}: {old} is taken out"
+        return (
+            f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = "
+            f"{format_short_value(self.after)}"
+        )
+
+
 def load_migration_steps(release: str) -> list[Step]:
-    """Return the steps for a release, in catalogue order."""
+    """Return the steps for a release, in catalogue order; none without a release."""
+    if not release:
+        return []
     now = releases.release_index(release)
     steps = [Step(**row) for row in load_built_part("migrations")["steps"]]
     return [step for step in steps if releases.release_index(step.since) <= now]

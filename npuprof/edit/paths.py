@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
+from npuprof.document import keys
 from npuprof.model import LIST_OPS, Path, Record, TomlTable
 
 #: No value: the new value of a removed key, and the value of a missing one.
@@ -13,11 +14,15 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
 class PathChange(Record):
-    """A value to set at a path, or MISSING to remove it; ``name`` renames the key in place."""
+    """A value to set at a path, or MISSING to remove it; ``name`` renames the key in place.
+
+    The comments of the value at ``source``, which another change removes, are kept with it.
+    """
 
     path: Path
     value: Any
     name: str = ""
+    source: Path = ()
 
     def make(self, data: Any) -> None:
         """Apply the change to plain data."""
@@ -48,6 +53,12 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
         del data[last]
     else:
         data.pop(last, None)
+
+
+def find_key_path(key: str) -> tuple[str, ...]:
+    """Return the path of a full key in a block: its section, and the names below it."""
+    section, name = keys.split_section_and_name(key)
+    return section, *(name.split(".") if section in keys.FRAMEWORK_SECTIONS else [name])
 
 
 def find_at_path(data: Any, path: Path) -> Any:

@@ -37,6 +37,9 @@ class Draft:
             change.make(self.data)
             self._changes[change.path] = change
         self._newline = newline
+        self._targets = {each.source: each.path for each in self._changes.values() if each.source}
+        # the comments above and behind a value by its new path
+        self._carried: dict[Path, tuple[str, str]] = {}
         self._rows = Statements(text)
         self._missing: list[tuple[Path, Any]] = []
         self._fit_value((), data, self.data)
@@ -48,6 +51,10 @@ class Draft:
             self._index_statement(row)
         for path, value in self._missing:
             self._add_value(path, value)
+        for path in [*self._carried]:  # of values inside an existing one
+            ends = range(len(path), 0, -1)
+            row = next(filter(None, (self._rows.at.get(path[:end]) for end in ends)), self._rows.last)
+            self._take_comments(row, path)
 
     def __str__(self) -> str:
         return str(self._rows)
@@ -134,6 +141,10 @@ class Draft:
         If they are replaced, the comments after and inside them stay too.
         """
         gone = list(self._rows.find_statements(path, old))
+        if gone and path in self._targets:
+            row = gone[0]
+            self._carried[self._targets[path]] = row.comments, row.text[row.end :].strip()
+            row.lead = row.lead.removesuffix(row.comments)
         for row in gone:
             # comments after a value that is replaced still concern it
             if replaced:
@@ -142,6 +153,15 @@ class Draft:
                 row.lead = row.lead[: measure_schema_head(row.lead)]
         for row in gone:
             self._rows.remove(row)
+
+    def _take_comments(self, row: Statement, path: Path) -> None:
+        """Put the comments of a moved value where its new statement is."""
+        above, behind = self._carried.pop(path)
+        if behind and row.path == path:
+            row.text = f"{row.text.rstrip()} {behind}{self._newline}"
+        elif behind:
+            above += f"{behind}{self._newline}"
+        row.lead += above
 
     # -- new statements ---------------------------------------------------------------------------
 

@@ -1,0 +1,370 @@
+"""Moves of settings to other releases of frameworks, by the records of the catalogue.
+
+A setting that a release does not read, or calls deprecated, is moved to its successor. One that had
+no effect is taken out, and one whose effect is lost becomes a finding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import build_finding, releases
+from npuprof.checks.lifetimes import Lifetime, build_lifetime
+from npuprof.document import keys
+from npuprof.document.profile import PROFILE_KEYS, Profile
+from npuprof.edit.migration_steps import MadeStep, Step
+from npuprof.edit.paths import MISSING, PathChange, find_at_path, find_key_path
+from npuprof.model import LIST_OPS, Finding, Path, Record, TomlTable
+from npuprof.resolve.config import Config
+
+#: The texts of variables that are switches.
+_TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+
+
+class Upgrade(Record):
+    """The releases to move to, by axis, and those to move from, if they are known.
+
+    With ``widen``, ranges keep what they have, and nothing is moved; with ``keep``, defaults that
+    change are written down.
+    """
+
+    releases: dict[str, str]
+    since: dict[str, str] = {}
+    widen: bool = False
+    keep: bool = False
+
+    def find_since(self, axis: str, config: Config) -> str:
+        """Return the release from which a preset is moved, empty if it is not known."""
+        ranges = config.list_ranges()
+        named = {
+            other: (releases.find_releases_in_range(spec, other) or ())[:1]
+            for other, spec in ranges.items()
+        }
+        since = {other: (release,) for other, release in self.since.items()} | named
+        return next(iter(releases.find_covered(axis, since.items())), "")
+
+
+class Moves(Record):
+    """The changes of a text, their steps, and what is left to decide."""
+
+    changes: list[PathChange]
+    made: list[MadeStep]
+    findings: list[Finding]
+
+
+class _Setting(Record):
+    """A setting in a block of a text: its key, where it is, its value, and its record."""
+
+    key: str
+    path: Path
+    value: Any
+    lifetime: Lifetime
+    record: catalog.Entry
+
+
+def plan_moves(profile: Profile, config: Config, upgrade: Upgrade) -> Moves:
+    """Return how a profile is moved; ``config`` is the profile resolved."""
+    data = profile.document.data
+    moves = Moves([], [], [])
+    for setting in _list_settings(data, upgrade):
+        _move(setting, profile, config, upgrade, moves)
+    if not upgrade.widen:
+        moves.changes.extend(_rename_entries(profile, config, upgrade))
+    _settle_defaults(profile, config, upgrade, moves)
+    for axis, release in upgrade.releases.items():
+        moves.changes.extend(_fit_range(profile, axis, release, upgrade, moves.made))
+    return moves
+
+
+def _list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[_Setting]:
+    """Yield the settings of a text that belong to an axis of the upgrade."""
+    blocks: dict[Path, Any] = {(): data}
+    for number, block in enumerate(data.get("override", ())):
+        if _matches(block.get("match", {}), upgrade):
+            blocks["override", number] = block
+    for base, block in blocks.items():
+        for above in ((), *((op,) for op in LIST_OPS)):
+            for section in _list_sections():
+                inside = (*above, section)
+                seen = set()
+                for path, _ in keys.list_table_leaves(find_at_path(block, inside)):
+                    found = _find_record(section, path, upgrade)
+                    if found and found[0] not in seen:
+                        key, record, length = found
+                        seen.add(key)
+                        place = (*base, *inside, *path[:length])
+                        value = find_at_path(data, place)
+                        yield _Setting(key, place, value, build_lifetime(key, record), record)
+
+
+def _list_sections() -> list[str]:
+    """Return the sections of frameworks, and that of variables: the others have steps."""
+    return [each for each in catalog.load_sections() if each not in ("options", "estimator", "atc")]
+
+
+def _matches(match: Mapping[str, Any], upgrade: Upgrade) -> bool:
+    """Return whether an override can apply to the releases of an upgrade."""
+    for axis, release in upgrade.releases.items():
+        specs = match.get(axis, ())
+        listed = [specs] if isinstance(specs, str) else specs
+        within = [releases.find_releases_in_range(spec, axis) or () for spec in listed]
+        if listed and not any(release in each for each in within):
+            return False
+    return True
+
+
+def _find_record(
+    section: str, path: Path, upgrade: Upgrade
+) -> tuple[str, catalog.Entry, int] | None:
+    """Return the key and record of a setting, and how many names of a path lead to it."""
+    for end in range(len(path), 0, -1):
+        name = ".".join(map(str, path[:end]))
+        record = catalog.find_record(section, name)
+        if record is not None and not isinstance(record, catalog.Argument):
+            axis = releases.find_axis(section, record)
+            key = keys.format_full_key(section, name)
+            return (key, record, end) if axis in upgrade.releases else None
+    return None
+
+
+def _get_letter(letters: str, axis: str, release: str) -> str:
+    """Return the letter of a release, ``Y`` without letters."""
+    return dict(zip(releases.load_releases(axis), letters, strict=False)).get(release, "Y")
+
+
+def _is_read(lifetime: Lifetime, release: str) -> bool:
+    return _get_letter(lifetime.states, lifetime.axis, release) != "."
+
+
+def _is_outdated(lifetime: Lifetime, release: str) -> bool:
+    """Return whether a release does not read a setting, ignores it, or calls it deprecated."""
+    marks = filter(None, (lifetime.no_effect, lifetime.deprecated))
+    return not _is_read(lifetime, release) or any(
+        _get_letter(each, lifetime.axis, release) == "Y" for each in marks
+    )
+
+
+def _find_successor(lifetime: Lifetime, upgrade: Upgrade) -> tuple[str, catalog.Entry] | None:
+    """Return the key and record of what the release reads in place of a setting."""
+    seen = {lifetime.subject}
+    while (key := lifetime.replaced_by) and key not in seen:
+        seen.add(key)
+        key = f"env.{key}" if catalog.find_variable(key) else key
+        record = catalog.find_key_record(key)
+        if record is None or isinstance(record, catalog.Argument):
+            return None
+        lifetime = build_lifetime(key, record)
+        release = upgrade.releases.get(lifetime.axis)
+        if release is None:
+            return None
+        if not _is_outdated(lifetime, release):
+            return key, record
+    return None
+
+
+def _move(
+    setting: _Setting, profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
+) -> None:
+    """Add what becomes of a setting."""
+    axis, key = setting.lifetime.axis, setting.key
+    release, since = upgrade.releases[axis], upgrade.find_since(axis, config)
+    if not _is_outdated(setting.lifetime, release):
+        return
+    if since and not _is_read(setting.lifetime, since):
+        return  # it had no effect before: that is a finding of its own
+    successor = _find_successor(setting.lifetime, upgrade)
+    is_read = _is_read(setting.lifetime, release)
+    title = f"{axis} {release}"
+    why = f"{title} calls it deprecated." if is_read else f"{title} does not read it."
+    step = Step(
+        rule=title,
+        option=key,
+        when=None,
+        since=release,
+        loss="none",
+        action="drop",
+        to="",
+        values=(),
+        scenarios=(),
+        why=why,
+        decide=f"decide what {key} is for in {title}",
+        source="",
+    )
+    value, problem = MISSING, ""
+    if successor is not None:
+        new_key, record = successor
+        value = _convert(setting, record)
+        place = _find_place(setting.path, new_key, key)
+        there = find_at_path(profile.document.data, place)
+        step = step._replace(to=new_key, action="rename")
+        if value is MISSING:
+            problem = f"{new_key} has no word for {keys.format_short_value(setting.value)}"
+        elif there is not MISSING and there != value:
+            problem = f"{new_key} is set as well, to {keys.format_short_value(there)}"
+        elif upgrade.widen:
+            problem = f"older releases read it, and {title} reads {new_key}"
+        else:
+            moves.changes.append(PathChange(setting.path, MISSING))
+            moves.changes.append(PathChange(place, value, source=setting.path))
+    elif is_read:
+        return  # the check says that it is deprecated
+    elif setting.value == _get_default(setting.record, axis, since):
+        moves.changes.append(PathChange(setting.path, MISSING))
+    else:
+        summary = catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", "")
+        problem = f"its effect is lost: {summary}".removesuffix(".")
+    if problem:
+        what = f"{key} = {keys.format_short_value(setting.value)} is not carried over: {problem}"
+        hint = f"use {step.to}, or unset it for {title}" if step.to else f"unset it for {title}"
+        origin = profile.origin(*setting.path)
+        moves.findings.append(
+            build_finding("NP511", what, why, hint, origin, key, (profile.name,))
+        )
+    else:
+        after = None if value is MISSING else value
+        moves.made.append(MadeStep(step, setting.path, setting.value, after))
+
+
+def _find_place(path: Path, key: str, old: str) -> Path:
+    """Return the path of a key in the block that has another key at a path."""
+    depth = len(find_key_path(old))
+    return (*path[:-depth], *find_key_path(key))
+
+
+def _convert(setting: _Setting, record: catalog.Entry) -> Any:
+    """Return a value as the successor takes it, MISSING if it has no word for it."""
+    value, text = setting.value, str(setting.value)
+    known = getattr(setting.record, "successor_values", {})
+    if text in known:
+        return known[text]
+    if known or not setting.lifetime.variable:
+        return MISSING if known else value
+    kind = getattr(record, "kind", "str")
+    if isinstance(record, catalog.Variable):
+        return value
+    if kind == "bool":
+        return _TRUTHS.get(text.lower(), MISSING)
+    with suppress(ValueError):
+        if kind in ("int", "float"):
+            return int(text) if kind == "int" else float(text)
+        return json.loads(text) if kind in ("json", "list") else text
+    return MISSING
+
+
+def _rename_entries(profile: Profile, config: Config, upgrade: Upgrade) -> Iterator[PathChange]:
+    """Yield the lists of keys in which some are renamed, as no parent sets them any more."""
+    data = profile.document.data
+    paths: list[Path] = [("profile", name) for name, key in PROFILE_KEYS.items() if key.names_settings]
+    paths += [("override", number, "unset") for number, _ in enumerate(data.get("override", ()))]
+    for path in paths:
+        names = find_at_path(data, path)
+        if not isinstance(names, list):
+            continue
+        renamed = [_rename_entry(name, profile, config, upgrade) for name in names]
+        if renamed != names:
+            yield PathChange(path, list(dict.fromkeys(renamed)))
+
+
+def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade) -> str:
+    """Return an entry of a list of keys under its new name."""
+    section, *path = keys.split_dotted_key(name) or [""]
+    found = _find_record(section, tuple(path), upgrade)
+    if found is None or found[2] != len(path):
+        return name
+    key, record, _ = found
+    lifetime = build_lifetime(key, record)
+    if not _is_outdated(lifetime, upgrade.releases[lifetime.axis]):
+        return name
+    successor = _find_successor(lifetime, upgrade)
+    above = (each for each in config.lineage if each.key != profile.key)
+    is_set = any(find_at_path(each.document.data, find_key_path(key)) is not MISSING for each in above)
+    return name if successor is None or is_set else successor[0]
+
+
+def _get_default(record: catalog.Entry, axis: str, release: str) -> Any:
+    """Return the default of a setting in a release, None if it has none or it is not known."""
+    known = releases.load_releases(axis)
+    default = getattr(record, "default", None)
+    for first, value in getattr(record, "default_since", {}).items():
+        if release and known.index(first) <= known.index(release):
+            default = value
+    return default
+
+
+def list_changed_defaults(axis: str, since: str, release: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the keys of a framework whose default differs in two releases that read them."""
+    for section in _list_sections():
+        for name in catalog.record_names(section):
+            record = catalog.find_record(section, name)
+            if record is None or len(getattr(record, "default_since", ())) < 2:
+                continue
+            if releases.find_axis(section, record) != axis:
+                continue
+            letters = {_get_letter(record.states, axis, each) for each in (since, release)}
+            old, new = (_get_default(record, axis, each) for each in (since, release))
+            if letters == {"Y"} and old != new:
+                yield keys.format_full_key(section, name), old, new
+
+
+def _settle_defaults(
+    profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
+) -> None:
+    """Add the defaults that change and that a preset does not set; write them down if asked."""
+    for axis, release in upgrade.releases.items():
+        since = upgrade.find_since(axis, config)
+        if not since or not _is_used(axis, config):
+            continue
+        for key, old, new in list_changed_defaults(axis, since, release):
+            section, *names = path = find_key_path(key)
+            if find_at_path(config.sections()[section], tuple(names)) is not MISSING:
+                continue
+            line = f"{path[-1]} = {keys.format_toml_value(old)}"
+            if upgrade.keep and old is not None:
+                moves.changes.append(PathChange(path, old))
+                continue
+            what = (
+                f"{key} is not set, and its default changes with {axis} {release}: "
+                f"{keys.format_short_value(old)}, then {keys.format_short_value(new)}"
+            )
+            hint = f"write {line} in [{'.'.join(path[:-1])}] to keep it; --keep-defaults does so"
+            origin = config.find_profile_origin(axis) or config.profile.origin()
+            moves.findings.append(
+                build_finding(
+                    "NP512", what, "Omitting it now means something else.", hint, origin, key, (config.name,)
+                )
+            )
+
+
+def _is_used(axis: str, config: Config) -> bool:
+    """Return whether a preset is for a framework: it names releases of it, or sets something."""
+    sections = catalog.load_sections()
+    used = {*config.versions, *(sections[name].axis for name, table in config.sections().items() if table)}
+    return axis in used or any(
+        axis in bases for each in used for bases in releases.load_axis(each).runs_on.values()
+    )
+
+
+def _fit_range(
+    profile: Profile, axis: str, release: str, upgrade: Upgrade, made: Iterable[MadeStep]
+) -> Iterator[PathChange]:
+    """Yield the change of a range that does not have the release, or releases before the moves."""
+    path = profile.locate_range(axis)
+    spec = find_at_path(profile.document.data, path)
+    within = releases.find_releases_in_range(spec, axis) if isinstance(spec, str) else None
+    is_moved = any(step.step.rule == f"{axis} {release}" for step in made)
+    if within is None or (release in within and not is_moved):
+        return
+    clauses = [each.strip() for each in str(spec).split(",")]
+    if upgrade.widen:
+        kept = [each.replace("==", ">=") for each in clauses if each[0] in ">="]
+    else:
+        fitting = (each for each in clauses if each[0] == "<")
+        kept = [
+            f">={release}",
+            *(each for each in fitting if release in (releases.find_releases_in_range(each, axis) or ())),
+        ]
+    yield PathChange(path, ",".join(kept))
