@@ -431,6 +431,10 @@ class Context(Record):
             "target": self.target,
         }.get(axis)
 
+    def list_named(self) -> dict[str, str]:
+        """Return the requested releases by axis, CANN's first."""
+        return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
+
     def describe(self) -> str:
         """Return the context without its target, ``any`` if nothing is requested.
 

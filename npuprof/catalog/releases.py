@@ -7,7 +7,7 @@ numbering: a range over it selects the releases that have a package inside.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -191,6 +191,20 @@ def find_covered(axis: str, versions: Iterable[tuple[str, tuple[str, ...]]]) -> 
         for name in names
     }
     return tuple(name for name in load_releases(axis) if name in bases)
+
+
+def format_releases(named: Mapping[str, str]) -> str:
+    """Return releases by axis as text: ``CANN 9.0.0, vllm_ascend 0.23.0``."""
+    return ", ".join(
+        f"{'CANN' if axis == CANN else axis} {release}" for axis, release in named.items()
+    )
+
+
+def list_selected(named: Mapping[str, str]) -> dict[str, str]:
+    """Return the named releases by axis, with those of other frameworks that they run on."""
+    versions = {axis: (release,) for axis, release in named.items()}
+    found = {axis: find_covered(axis, versions.items()) for axis in (CANN, *list_frameworks())}
+    return {axis: names[-1] for axis, names in found.items() if names}
 
 
 def is_installed(section: str, name: str) -> bool:

@@ -91,6 +91,7 @@ class Migrate(Verb):
     store = STORE
     color = COLOR
     _upgrade = Upgrade({})
+    _title = ""
 
     def run(self) -> Answer:
         """Return the changes and the remaining decisions; write the changes unless it is a dry run.
@@ -109,18 +110,20 @@ class Migrate(Verb):
         )
         # before any file is opened: it rejects releases in the wrong order
         since = find_earlier_releases(self.since, context)
-        moved = releases.list_covered(context)
+        named = context.list_named()
+        if not named:
+            what = "which release is to be moved to?"
+            raise build_usage_error(what, "say --cann RELEASE, or --framework NAME=RELEASE")
+        moved = releases.list_selected(named)
         self._upgrade = Upgrade(moved, since, self.widen, self.keep_defaults)
+        self._title = releases.format_releases(named)
         if not self.specs:
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
         for name in self.specs:
             is_other_file = os.path.exists(name) and not name.endswith(".toml")
             if is_other_file and name not in workspace.store.names():
-                hint = (
-                    f"npuprof scan {shlex.quote(name)} --cann {self.cann} reports what breaks in "
-                    "scripts with that release"
-                )
+                hint = f"npuprof scan {shlex.quote(name)} reports what a release breaks in scripts"
                 raise build_usage_error(
                     f"{name} is not a preset", hint, "migrate rewrites presets, not scripts."
                 )
@@ -145,7 +148,8 @@ class Migrate(Verb):
         fields = {
             "schema": "npuprof.migrate/1",
             "preset": outcome.after.name,
-            "cann": str(context.cann),
+            "cann": context.cann,
+            "versions": dict(context.versions),
         }
         forms = {
             "text": lambda: _format_outcome(outcome, self.coloured),
@@ -168,7 +172,7 @@ class Migrate(Verb):
             summary = f"{done} {format_count(len(writes), 'file')}"
         forms = {
             "text": lambda: _format_plan(plan, self.coloured),
-            "json": lambda: _build_plan_fields(plan, str(context.cann)),
+            "json": lambda: _build_plan_fields(plan, context),
         }
         return self._build_answer(context, forms, plan.outcomes, plan.decisions, (summary, *notes))
 
@@ -187,8 +191,7 @@ class Migrate(Verb):
         steps = sum(len(outcome.moved.made) for outcome in outcomes)
         todo = sum(finding.severity != "info" for finding in left)
         summary = (
-            f"CANN {context.cann}: {format_count(steps, 'step')} "
-            f"made, {todo or 'nothing'} left to decide"
+            f"{self._title}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         )
         return Answer(forms, (summary, *notes) if self.format == "text" else notes, int(bool(todo)))
 
@@ -276,12 +279,13 @@ def _format_plan(plan: StoreMigration, coloured: bool) -> str:
     return "".join([*steps, *shown]) + format_findings(plan.decisions, coloured)
 
 
-def _build_plan_fields(plan: StoreMigration, release: str) -> Fields:
+def _build_plan_fields(plan: StoreMigration, context: Context) -> Fields:
     """Return the fields of the JSON form of a store."""
     presets = [_build_fields(outcome) for outcome in plan.outcomes]
     return {
         "schema": "npuprof.migrate-store/1",
-        "cann": release,
+        "cann": context.cann,
+        "versions": dict(context.versions),
         "files": [file.source for file, _ in plan.files],
         "presets": [
             fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof.catalog import build_finding
+from npuprof.catalog.releases import list_selected
 from npuprof.checks.lifetimes import build_newer_findings
 from npuprof.commands.finding_options import FORMATS, JudgingVerb, describe_accepted
 from npuprof.commands.framework import arguments, flag, option
@@ -21,7 +22,8 @@ from npuprof.commands.framework.parameters import (
     PrintingVerb,
     formats,
 )
-from npuprof.edit.migration_steps import find_earlier_release
+from npuprof.edit.migration_steps import find_earlier_releases
+from npuprof.edit.moves import Upgrade
 from npuprof.model import Context, Place, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.baselines import BaselineKey
@@ -117,6 +119,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             self.as_folder,
         )
         findings = [*build_newer_findings(context), *scanned.findings]
+        findings += survey.list_changed_defaults() if survey and not self.statistics else ()
         unread = scanned.unread
         accepted = scanned.accepted
         for path in self.paths:
@@ -135,7 +138,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         settled = self.apply_baseline(findings, unread, is_judged)
         findings = settled.findings
         code = self.decide_code(findings, unread)
-        if survey is not None:
+        if survey is not None and self.statistics:
             survey.findings = findings
             return self._answer_statistics(survey, accepted, code)
         shown = self.filter_by_severity(findings)
@@ -167,7 +170,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
         Raises NpuprofError for conflicting flags.
         """
-        statistics_only = {"--from": self.since, "--format html": self.format == "html"}
+        statistics_only = {"--format html": self.format == "html"}
         others = {
             f"--format {self.format}": self.format not in ("text", "json", "html"),
             "--severity": self.severity,
@@ -187,11 +190,9 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                 f"{flags} {'needs' if len(odd) == 1 else 'need'} --statistics",
                 f"add --statistics, or omit {flags}",
             )
-        return (
-            Survey(context, find_earlier_release(self.since, context.cann))
-            if self.statistics
-            else None
-        )
+        since = find_earlier_releases(self.since, context)
+        upgrade = Upgrade(list_selected(context.list_named()), since)
+        return Survey(context, upgrade) if self.statistics or since else None
 
     def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
         report = build_findings_report(survey, accepted)
@@ -199,7 +200,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             {
                 "text": lambda: format_report(report, self.coloured),
                 "json": lambda: build_report_fields(
-                    report, {"cann": survey.context.cann, "from": survey.since or None}
+                    report, {"cann": survey.context.cann, "from": survey.upgrade.since.get("cann")}
                 ),
                 "html": lambda: format_report_page(report),
             },

@@ -8,6 +8,7 @@ from npuprof.catalog import releases
 from npuprof.commands.framework import argument, many, option
 from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.commands.resolving import open_workspace
+from npuprof.edit.moves import Upgrade
 from npuprof.model import TYPE_CHECKING, Context, Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.text import format_count
@@ -99,7 +100,7 @@ def _list_touched(
     from npuprof.scripts.summary.setting_counts import Survey
 
     context = Context(cann=release)
-    survey = Survey(context)
+    survey = Survey(context, Upgrade({}))
     faults += scan_scripts(paths, context, store, survey).faults
     by_path = group_pairs(
         (name, touched) for touched, names in survey.touched.items() for name in names

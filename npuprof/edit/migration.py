@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
-from typing import Any
 
 from npuprof import catalog, edit
 from npuprof.catalog import (
@@ -33,7 +32,7 @@ from npuprof.edit.migration_steps import (
     is_step_due,
     load_migration_steps,
 )
-from npuprof.edit.moves import Upgrade, plan_moves
+from npuprof.edit.moves import Upgrade, fit_range, plan_moves
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import Finding, Origin, Path, Record, TomlTable
 from npuprof.resolve.config import Config
@@ -66,8 +65,8 @@ def migrate_profile(
 ) -> Migration:
     """Return the text of a profile migrated to the releases of an upgrade.
 
-    ``config`` is the profile resolved. ``plan`` lists the keys that are renamed in all related presets; without it, the profile is
-    migrated alone. Raises NpuprofError.
+    ``config`` is the profile resolved. ``plan`` lists the keys that are renamed in all related
+    presets; without it, the profile is migrated alone. Raises NpuprofError.
     """
     data = profile.document.data
     release = upgrade.releases.get(releases.CANN, "")
@@ -308,13 +307,9 @@ def _find_range_change(
     new_names = {change.step.to for change in made}
     if release in within and not any(_is_option_missing(name, within) for name in new_names):
         return []
-    # an upper bound that allows the release was set on purpose
-    upper_bounds = [
-        clause
-        for clause in map(str.strip, spec.split(","))
-        if clause.startswith("<") and release in (releases.find_releases_in_range(clause) or ())
+    return [
+        PathChange(profile.locate_range("cann"), fit_range(spec, releases.CANN, release, widen))
     ]
-    return [PathChange(profile.locate_range("cann"), ",".join([f">={release}", *upper_bounds]))]
 
 
 def _is_option_missing(name: str, within: Iterable[str]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof.catalog import condition, load_built_part, releases
 from npuprof.document.keys import format_short_value
 from npuprof.edit.paths import find_at_path
-from npuprof.model import Path, Record, TomlTable, build_usage_error
+from npuprof.model import Context, Path, Record, TomlTable, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store.spec import build_context
 
@@ -112,22 +113,31 @@ def does_step_fit(
     return step.action == "rename" or "optypelist_for_implmode" in table
 
 
-def find_earlier_release(earlier: str | None, release: str | None) -> str:
-    """Return the release of ``--from``, or an empty string if there is none.
+def find_earlier_releases(texts: Sequence[str], context: Context) -> dict[str, str]:
+    """Return the releases of ``--from`` by axis: RELEASE if one is named to move to, NAME=RELEASE.
 
-    Raises NpuprofError if that release is unknown or later than the target, or if there is no
-    target.
+    Those of other frameworks on which they run are included. Raises NpuprofError for a release that
+    is unknown, later than the target, or without one.
     """
-    if earlier is None:
-        return ""
-    since = str(build_context(earlier).cann)
-    if release is None:
-        raise build_usage_error(
-            "--from needs to know which release to move to", "say --cann RELEASE as well"
-        )
-    if releases.is_earlier(release, since):
-        what = f"--from {since} is later than --cann {release}"
-        raise build_usage_error(
-            what, "say it the other way round", "A move goes to a later release."
-        )
-    return since
+    targets = context.list_named()
+    since: dict[str, str] = {}
+    for text in texts:
+        name, _, release = text.rpartition("=")
+        if not name and len(targets) == 1:
+            name = next(iter(targets))
+        if name not in targets:
+            hint = f"say --cann RELEASE, or --framework {name or 'NAME'}=RELEASE, as well"
+            if targets and not name:
+                hint = f"say --from {next(iter(targets))}={text}"
+            raise build_usage_error("--from needs to know which release to move to", hint)
+        is_cann = name == releases.CANN
+        built = build_context(release) if is_cann else build_context(versions={name: release})
+        since[name] = str(built.cann if is_cann else dict(built.versions)[name])
+        known = releases.load_releases(name)
+        if known.index(since[name]) > known.index(targets[name]):
+            flag = "--cann " if is_cann else f"--framework {name}="
+            what = f"--from {text} is later than {flag}{targets[name]}"
+            raise build_usage_error(
+                what, "say it the other way round", "A move goes to a later release."
+            )
+    return releases.list_selected(since)

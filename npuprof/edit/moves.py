@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any
 
 from npuprof import catalog
@@ -56,7 +57,7 @@ class Moves(Record):
     findings: list[Finding]
 
 
-class _Setting(Record):
+class Setting(Record):
     """A setting in a block of a text: its key, where it is, its value, and its record."""
 
     key: str
@@ -70,17 +71,23 @@ def plan_moves(profile: Profile, config: Config, upgrade: Upgrade) -> Moves:
     """Return how a profile is moved; ``config`` is the profile resolved."""
     data = profile.document.data
     moves = Moves([], [], [])
-    for setting in _list_settings(data, upgrade):
+    for setting in list_settings(data, upgrade):
         _move(setting, profile, config, upgrade, moves)
     if not upgrade.widen:
         moves.changes.extend(_rename_entries(profile, config, upgrade))
     _settle_defaults(profile, config, upgrade, moves)
     for axis, release in upgrade.releases.items():
         moves.changes.extend(_fit_range(profile, axis, release, upgrade, moves.made))
+    after = deepcopy(data)
+    for change in moves.changes:
+        change.make(after)
+    for number, block in enumerate(after.get("override", ())):
+        empty = [name for name in _list_sections() if block.get(name) == {}]
+        moves.changes.extend(PathChange(("override", number, name), MISSING) for name in empty)
     return moves
 
 
-def _list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[_Setting]:
+def list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[Setting]:
     """Yield the settings of a text that belong to an axis of the upgrade."""
     blocks: dict[Path, Any] = {(): data}
     for number, block in enumerate(data.get("override", ())):
@@ -98,7 +105,7 @@ def _list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[_Setting]:
                         seen.add(key)
                         place = (*base, *inside, *path[:length])
                         value = find_at_path(data, place)
-                        yield _Setting(key, place, value, build_lifetime(key, record), record)
+                        yield Setting(key, place, value, build_lifetime(key, record), record)
 
 
 def _list_sections() -> list[str]:
@@ -167,7 +174,7 @@ def _find_successor(lifetime: Lifetime, upgrade: Upgrade) -> tuple[str, catalog.
 
 
 def _move(
-    setting: _Setting, profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
+    setting: Setting, profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
 ) -> None:
     """Add what becomes of a setting."""
     axis, key = setting.lifetime.axis, setting.key
@@ -178,6 +185,8 @@ def _move(
         return  # it had no effect before: that is a finding of its own
     successor = _find_successor(setting.lifetime, upgrade)
     is_read = _is_read(setting.lifetime, release)
+    if is_read and upgrade.widen:
+        return
     title = f"{axis} {release}"
     why = f"{title} calls it deprecated." if is_read else f"{title} does not read it."
     step = Step(
@@ -217,13 +226,12 @@ def _move(
     else:
         summary = catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", "")
         problem = f"its effect is lost: {summary}".removesuffix(".")
+    key = ".".join(find_key_path(key))
     if problem:
         what = f"{key} = {keys.format_short_value(setting.value)} is not carried over: {problem}"
         hint = f"use {step.to}, or unset it for {title}" if step.to else f"unset it for {title}"
         origin = profile.origin(*setting.path)
-        moves.findings.append(
-            build_finding("NP511", what, why, hint, origin, key, (profile.name,))
-        )
+        moves.findings.append(build_finding("NP511", what, why, hint, origin, key, (profile.name,)))
     else:
         after = None if value is MISSING else value
         moves.made.append(MadeStep(step, setting.path, setting.value, after))
@@ -235,7 +243,7 @@ def _find_place(path: Path, key: str, old: str) -> Path:
     return (*path[:-depth], *find_key_path(key))
 
 
-def _convert(setting: _Setting, record: catalog.Entry) -> Any:
+def _convert(setting: Setting, record: catalog.Entry) -> Any:
     """Return a value as the successor takes it, MISSING if it has no word for it."""
     value, text = setting.value, str(setting.value)
     known = getattr(setting.record, "successor_values", {})
@@ -258,15 +266,15 @@ def _convert(setting: _Setting, record: catalog.Entry) -> Any:
 def _rename_entries(profile: Profile, config: Config, upgrade: Upgrade) -> Iterator[PathChange]:
     """Yield the lists of keys in which some are renamed, as no parent sets them any more."""
     data = profile.document.data
-    paths: list[Path] = [("profile", name) for name, key in PROFILE_KEYS.items() if key.names_settings]
+    lists = [name for name, key in PROFILE_KEYS.items() if key.names_settings]
+    paths: list[Path] = [("profile", name) for name in lists]
     paths += [("override", number, "unset") for number, _ in enumerate(data.get("override", ()))]
     for path in paths:
         names = find_at_path(data, path)
-        if not isinstance(names, list):
-            continue
-        renamed = [_rename_entry(name, profile, config, upgrade) for name in names]
-        if renamed != names:
-            yield PathChange(path, list(dict.fromkeys(renamed)))
+        if isinstance(names, list):
+            renamed = [_rename_entry(name, profile, config, upgrade) for name in names]
+            if renamed != names:
+                yield PathChange(path, list(dict.fromkeys(renamed)))
 
 
 def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade) -> str:
@@ -277,12 +285,12 @@ def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade)
         return name
     key, record, _ = found
     lifetime = build_lifetime(key, record)
-    if not _is_outdated(lifetime, upgrade.releases[lifetime.axis]):
-        return name
     successor = _find_successor(lifetime, upgrade)
-    above = (each for each in config.lineage if each.key != profile.key)
-    is_set = any(find_at_path(each.document.data, find_key_path(key)) is not MISSING for each in above)
-    return name if successor is None or is_set else successor[0]
+    if successor is None or not _is_outdated(lifetime, upgrade.releases[lifetime.axis]):
+        return name
+    above = (each.document.data for each in config.lineage if each.key != profile.key)
+    is_set = any(find_at_path(data, find_key_path(key)) is not MISSING for data in above)
+    return name if is_set else ".".join(find_key_path(successor[0]))
 
 
 def _get_default(record: catalog.Entry, axis: str, release: str) -> Any:
@@ -295,8 +303,26 @@ def _get_default(record: catalog.Entry, axis: str, release: str) -> Any:
     return default
 
 
-def list_changed_defaults(axis: str, since: str, release: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the keys of a framework whose default differs in two releases that read them."""
+class ChangedDefault(Record):
+    """A setting whose default differs in two releases, its old default, and what to say of it."""
+
+    path: tuple[str, ...]
+    key: str
+    before: Any
+    message: str
+    hint: str
+
+    def concerns(self, sections: Mapping[str, Any]) -> bool:
+        """Return whether a configuration omits the setting, and has the group that it is in."""
+        data = {self.path[0]: sections.get(self.path[0], {})}
+        is_set, has_group = (
+            find_at_path(data, path) is not MISSING for path in (self.path, self.path[:-1])
+        )
+        return not is_set and (has_group or len(self.path) == 2)
+
+
+def list_changed_defaults(axis: str, since: str, release: str) -> Iterator[ChangedDefault]:
+    """Yield the settings of a framework whose default differs in two releases that read them."""
     for section in _list_sections():
         for name in catalog.record_names(section):
             record = catalog.find_record(section, name)
@@ -307,42 +333,41 @@ def list_changed_defaults(axis: str, since: str, release: str) -> Iterator[tuple
             letters = {_get_letter(record.states, axis, each) for each in (since, release)}
             old, new = (_get_default(record, axis, each) for each in (since, release))
             if letters == {"Y"} and old != new:
-                yield keys.format_full_key(section, name), old, new
+                key = keys.format_full_key(section, name)
+                path = find_key_path(key)
+                shown, before, now = ".".join(path), *map(keys.format_short_value, (old, new))
+                what = f"{shown} is not set, and {axis} {release} changes its default"
+                hint = f"set {shown} = {before} to keep it"
+                yield ChangedDefault(path, key, old, f"{what}: {before}, then {now}", hint)
 
 
-def _settle_defaults(
-    profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
-) -> None:
+def _settle_defaults(profile: Profile, config: Config, upgrade: Upgrade, moves: Moves) -> None:
     """Add the defaults that change and that a preset does not set; write them down if asked."""
     for axis, release in upgrade.releases.items():
         since = upgrade.find_since(axis, config)
         if not since or not _is_used(axis, config):
             continue
-        for key, old, new in list_changed_defaults(axis, since, release):
-            section, *names = path = find_key_path(key)
-            if find_at_path(config.sections()[section], tuple(names)) is not MISSING:
+        for change in list_changed_defaults(axis, since, release):
+            if not change.concerns(config.sections()):
                 continue
-            line = f"{path[-1]} = {keys.format_toml_value(old)}"
-            if upgrade.keep and old is not None:
-                moves.changes.append(PathChange(path, old))
+            if upgrade.keep and change.before is not None:
+                moves.changes.append(PathChange(change.path, change.before))
                 continue
-            what = (
-                f"{key} is not set, and its default changes with {axis} {release}: "
-                f"{keys.format_short_value(old)}, then {keys.format_short_value(new)}"
-            )
-            hint = f"write {line} in [{'.'.join(path[:-1])}] to keep it; --keep-defaults does so"
-            origin = config.find_profile_origin(axis) or config.profile.origin()
+            hint = f"{change.hint}; --keep-defaults does so"
+            why = "Omitting it now means something else."
+            named = (f"versions.{each}" for each in (axis, *config.versions))
+            origins = map(config.find_profile_origin, named)
+            origin = next(filter(None, origins), None) or config.profile.origin()
+            names = (config.name,)
             moves.findings.append(
-                build_finding(
-                    "NP512", what, "Omitting it now means something else.", hint, origin, key, (config.name,)
-                )
+                build_finding("NP512", change.message, why, hint, origin, change.key, names)
             )
 
 
 def _is_used(axis: str, config: Config) -> bool:
     """Return whether a preset is for a framework: it names releases of it, or sets something."""
-    sections = catalog.load_sections()
-    used = {*config.versions, *(sections[name].axis for name, table in config.sections().items() if table)}
+    named = [name for name, table in config.sections().items() if table]
+    used = {*config.versions, *(catalog.load_sections()[name].axis for name in named)}
     return axis in used or any(
         axis in bases for each in used for bases in releases.load_axis(each).runs_on.values()
     )
@@ -351,20 +376,22 @@ def _is_used(axis: str, config: Config) -> bool:
 def _fit_range(
     profile: Profile, axis: str, release: str, upgrade: Upgrade, made: Iterable[MadeStep]
 ) -> Iterator[PathChange]:
-    """Yield the change of a range that does not have the release, or releases before the moves."""
+    """Yield the change of a range that lacks the release, or has some before the moves."""
     path = profile.locate_range(axis)
     spec = find_at_path(profile.document.data, path)
     within = releases.find_releases_in_range(spec, axis) if isinstance(spec, str) else None
     is_moved = any(step.step.rule == f"{axis} {release}" for step in made)
-    if within is None or (release in within and not is_moved):
+    if within is None or axis == releases.CANN or (release in within and not is_moved):
         return
-    clauses = [each.strip() for each in str(spec).split(",")]
-    if upgrade.widen:
-        kept = [each.replace("==", ">=") for each in clauses if each[0] in ">="]
-    else:
-        fitting = (each for each in clauses if each[0] == "<")
-        kept = [
-            f">={release}",
-            *(each for each in fitting if release in (releases.find_releases_in_range(each, axis) or ())),
-        ]
-    yield PathChange(path, ",".join(kept))
+    yield PathChange(path, fit_range(str(spec), axis, release, upgrade.widen))
+
+
+def fit_range(spec: str, axis: str, release: str, widen: bool) -> str:
+    """Return a range with a release: its lower bound, else also that of the range with widen."""
+    clauses = [each.strip() for each in spec.split(",")]
+    if widen:
+        return ",".join(each.replace("==", ">=") for each in clauses if each[0] in ">=")
+    # an upper bound that allows the release was set on purpose
+    find = releases.find_releases_in_range
+    upper = [each for each in clauses if each[0] == "<" and release in (find(each, axis) or ())]
+    return ",".join([f">={release}", *upper])

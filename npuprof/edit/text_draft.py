@@ -53,7 +53,9 @@ class Draft:
             self._add_value(path, value)
         for path in [*self._carried]:  # of values inside an existing one
             ends = range(len(path), 0, -1)
-            row = next(filter(None, (self._rows.at.get(path[:end]) for end in ends)), self._rows.last)
+            row = next(
+                filter(None, (self._rows.at.get(path[:end]) for end in ends)), self._rows.last
+            )
             self._take_comments(row, path)
 
     def __str__(self) -> str:

@@ -45,10 +45,10 @@ CANN = option(
     text="Select the CANN release, such as 9.0.0 [default: any]",
     complete="release",
 )
-FROM = option(
+FROM = many(
     "--from",
-    metavar="RELEASE",
-    text="Upgrade from this CANN release if a preset or script names none",
+    metavar="[NAME=]RELEASE",
+    text="Upgrade from this release of CANN, or of NAME, if a preset or script names none",
     complete="release",
 )
 PRODUCT = option(

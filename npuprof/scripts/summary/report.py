@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from npuprof.catalog import code_pages, find_record, record_names
+from npuprof.catalog.releases import format_releases
 from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.checks.view import RELEASE_CODES
 from npuprof.document.keys import split_section_and_name
@@ -199,7 +200,7 @@ def list_worst_files(findings: Sequence[Finding]) -> Table:
 
 def _list_upgrade(survey: Survey) -> list[Table]:
     """Return the tables of what the requested release changes; empty without a release."""
-    if not survey.context.cann:
+    if not survey.upgrade.releases:
         return []
     order = sorted(
         survey.touched.items(),
@@ -214,8 +215,9 @@ def _list_upgrade(survey: Survey) -> list[Table]:
         f"It touches settings of {len(scripts)} of {format_count(survey.drafts, 'script')}; "
         "changed defaults are not counted"
     )
-    since = f", coming from {survey.since}" if survey.since else ""
-    title = f"What CANN {survey.context.cann} would touch{since}"
+    since = format_releases(survey.upgrade.since)
+    coming = f", coming from {since}" if since else ""
+    title = f"What {format_releases(survey.upgrade.releases)} would touch{coming}"
     columns = ("kind", "scripts", "what", "try", "names")
     return [Table("upgrade", title, columns, rows, most=20, note=note)]
 

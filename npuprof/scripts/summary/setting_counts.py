@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import condition
+from npuprof.catalog import build_finding, condition, releases
+from npuprof.checks.lifetimes import find_lifetime_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
 from npuprof.document.keys import format_short_value
-from npuprof.edit.migration import list_changed_defaults
+from npuprof.edit import migration
 from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
-from npuprof.model import Context, Finding, Record, TomlTable
+from npuprof.edit.moves import Upgrade, list_changed_defaults, list_settings
+from npuprof.edit.paths import assign_at_path, find_key_path
+from npuprof.model import Context, Finding, Place, Record, TomlTable
 from npuprof.scripts.pinned_releases import Pin
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.preset_draft import Draft
@@ -57,11 +60,11 @@ class Touched(Record):
 
 
 class Survey:
-    """The counts so far; an upgrade goes from release ``since`` to that of ``context``."""
+    """The counts so far, and what the releases of an upgrade change."""
 
-    def __init__(self, context: Context, since: str = "") -> None:
+    def __init__(self, context: Context, upgrade: Upgrade) -> None:
         self.context = context
-        self.since = since
+        self.upgrade = upgrade
         self.files = 0
         self.unread = 0
         self.with_settings: set[str] = set()
@@ -71,6 +74,16 @@ class Survey:
         self.folders: Sequence[str] = ()
         self.releases: Mapping[Pin, int] = {}
         self.touched: dict[Touched, dict[str, None]] = {}
+
+    def list_changed_defaults(self) -> Iterator[Finding]:
+        """Yield the defaults that change and that a script does not set, for each script."""
+        why = "Omitting it now means something else."
+        for touched, names in self.touched.items():
+            for name in names if touched.kind == "default" else ():
+                where = Place(name.partition(": ")[0])
+                yield build_finding(
+                    "NP512", touched.what, why, touched.hint, key=touched.key, where=where
+                )
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str]) -> None:
         """Count the settings of a script; files that it names may be below ``folders``."""
@@ -86,18 +99,14 @@ class Survey:
         self.with_settings.add(imported.file)
         for setting in live:
             self.surfaces.setdefault(setting.surface, Counter())[imported.file] += 1
-        if self.context.cann:
-            for draft in drafts:
-                name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
-                for touched in list_touched(draft, self.context.cann, self.since):
-                    self.touched.setdefault(touched, {})[name] = None
+        for draft in drafts:
+            name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
+            for touched in list_touched(draft, self.upgrade):
+                self.touched.setdefault(touched, {})[name] = None
 
 
-def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
-    """Yield the effects of a release on a draft's settings.
-
-    Changed defaults are listed from release ``since`` on.
-    """
+def list_touched(draft: Draft, upgrade: Upgrade) -> Iterator[Touched]:
+    """Yield the effects of the releases of an upgrade on a draft's settings."""
     # settings omitted from the preset count too
     left = {
         note.setting.key: note.setting.value
@@ -105,6 +114,11 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
         if note.setting.key and not note.setting.reason and not note.setting.dead
     }
     settings = {**left, **draft.settings}
+    yield from _list_moved(settings, upgrade)
+    release = upgrade.releases.get(releases.CANN, "")
+    since = upgrade.since.get(releases.CANN, "")
+    if not release:
+        return
     stepped = set()
     for step in load_migration_steps(release):
         if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
@@ -118,10 +132,29 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
             if fault.code in _KINDS:
                 yield Touched(_KINDS[fault.code], key, fault.message, fault.hint)
     if since and draft.surfaces - {"env", "atc"}:
-        for row in list_changed_defaults(since, release, draft.surfaces):
+        for row in migration.list_changed_defaults(since, release, draft.surfaces):
             if row.option not in settings and row.unless not in settings:
                 finding = row.build_finding()
                 yield Touched("default", row.option, finding.message, finding.hint)
+
+
+def _list_moved(settings: TomlTable, upgrade: Upgrade) -> Iterator[Touched]:
+    """Yield the effects of releases of frameworks."""
+    data: TomlTable = {}
+    for key, value in settings.items():
+        assign_at_path(data, find_key_path(key), value)
+    axes = set()
+    for setting in list_settings(data, upgrade):
+        axis = setting.lifetime.axis
+        axes.add(axis)
+        for fault in find_lifetime_faults(setting.lifetime, (upgrade.releases[axis],)):
+            if axis != releases.CANN and fault.code in _KINDS:
+                yield Touched(_KINDS[fault.code], setting.key, fault.message, fault.hint)
+    for axis in axes & upgrade.since.keys():
+        since, release = upgrade.since[axis], upgrade.releases[axis]
+        for change in list_changed_defaults(axis, since, release):
+            if change.concerns(data):
+                yield Touched("default", change.key, change.message, change.hint)
 
 
 def _is_step_due(step: Step, settings: TomlTable) -> bool:
