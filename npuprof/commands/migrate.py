@@ -115,7 +115,9 @@ class Migrate(Verb):
             what = "which release is to be moved to?"
             raise build_usage_error(what, "say --cann RELEASE, or --framework NAME=RELEASE")
         moved = releases.list_selected(named)
-        self._upgrade = Upgrade(moved, since, self.widen, self.keep_defaults)
+        flags = (f"--framework {axis}={name}" for axis, name in context.versions)
+        shown = " ".join([*([f"--cann {context.cann}"] if context.cann else []), *flags])
+        self._upgrade = Upgrade(moved, since, self.widen, self.keep_defaults, shown)
         self._title = releases.format_releases(named)
         if not self.specs:
             return self._migrate_all(context)
@@ -123,7 +125,10 @@ class Migrate(Verb):
         for name in self.specs:
             is_other_file = os.path.exists(name) and not name.endswith(".toml")
             if is_other_file and name not in workspace.store.names():
-                hint = f"npuprof scan {shlex.quote(name)} reports what a release breaks in scripts"
+                hint = (
+                    f"npuprof scan {shlex.quote(name)} {self._upgrade.flags} reports what breaks "
+                    "in scripts with that release"
+                )
                 raise build_usage_error(
                     f"{name} is not a preset", hint, "migrate rewrites presets, not scripts."
                 )

@@ -190,12 +190,14 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
     return [build_finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
-def check_dependents(made: tuple[MadeStep, ...], dependents: list[Profile]) -> list[Finding]:
+def check_dependents(
+    made: tuple[MadeStep, ...], dependents: list[Profile], flags: str
+) -> list[Finding]:
     """Return the places where dependents of the migrated preset still use a renamed key."""
     findings = []
     renames = {change.step.option: change.step for change in made if change.step.to}
     why = "It overrode, cleared or locked the value of this preset; now both keys are set."
-    hint = "npuprof migrate --all carries it over"
+    hint = f"npuprof migrate --all {flags} carries it over"
     for child in dependents:
         for option, step in renames.items():
             what = f"{step.rule}: {child.name} names {option}, and inherits {step.to} now"

@@ -45,7 +45,7 @@ def migrate_file(file: PresetFile, context: Context, upgrade: Upgrade) -> Outcom
         dependents = [
             profile.home.profile(name) for name in find_dependents(profile.home, profile.name)
         ]
-        findings += migration.check_dependents(moved.made, dependents)
+        findings += migration.check_dependents(moved.made, dependents, upgrade.flags)
         findings += check_rules(Lookups().load_policy(profile.home), {profile.name: moved.made})
     moved = moved._replace(findings=tuple(findings))
     return Outcome(moved, before, after, _list_decisions(moved, after, before))

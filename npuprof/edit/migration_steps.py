@@ -126,7 +126,7 @@ def find_earlier_releases(texts: Sequence[str], context: Context) -> dict[str, s
         if not name and len(targets) == 1:
             name = next(iter(targets))
         if name not in targets:
-            hint = f"say --cann RELEASE, or --framework {name or 'NAME'}=RELEASE, as well"
+            hint = f"say --cann RELEASE as well, or --framework {name or 'NAME'}=RELEASE"
             if targets and not name:
                 hint = f"say --from {next(iter(targets))}={text}"
             raise build_usage_error("--from needs to know which release to move to", hint)

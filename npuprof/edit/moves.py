@@ -30,13 +30,14 @@ class Upgrade(Record):
     """The releases to move to, by axis, and those to move from, if they are known.
 
     With ``widen``, ranges keep what they have, and nothing is moved; with ``keep``, defaults that
-    change are written down.
+    change are written down. ``flags`` are those of the command line with the releases.
     """
 
     releases: dict[str, str]
     since: dict[str, str] = {}
     widen: bool = False
     keep: bool = False
+    flags: str = ""
 
     def find_since(self, axis: str, config: Config) -> str:
         """Return the release from which a preset is moved, empty if it is not known."""
