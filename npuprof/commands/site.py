@@ -100,7 +100,7 @@ def _list_touched(
     from npuprof.scripts.summary.setting_counts import Survey
 
     context = Context(cann=release)
-    survey = Survey(context, Upgrade({}))
+    survey = Survey(context, Upgrade({releases.CANN: release}))
     faults += scan_scripts(paths, context, store, survey).faults
     by_path = group_pairs(
         (name, touched) for touched, names in survey.touched.items() for name in names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from npuprof import checks
+from npuprof.checks.changed_defaults import find_defaults_of_ranges
 from npuprof.checks.view import View
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
@@ -238,8 +239,9 @@ def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     # without the old side, nothing can be called new
     if lacks_source(before.faults):
         return pair
+    changed = find_defaults_of_ranges(pair.before, pair.after)
     return pair._replace(
-        broken=_list_faults_missing_in(before, after),
+        broken=(*_list_faults_missing_in(before, after), *changed),
         # The faults of a side that could not be judged are unknown, not fixed.
         fixed=_list_faults_missing_in(after, before) if after.judged else (),
         accepted=_list_newly_accepted(before, after),

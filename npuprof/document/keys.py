@@ -169,6 +169,12 @@ def split_section_and_name(key: str) -> tuple[str, str]:
     return first, ".".join(rest) if first in FRAMEWORK_SECTIONS else rest[0]
 
 
+def find_key_path(key: str) -> tuple[str, ...]:
+    """Return the path of a full key in a block: its section, and the names below it."""
+    section, name = split_section_and_name(key)
+    return section, *(name.split(".") if section in FRAMEWORK_SECTIONS else [name])
+
+
 def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
     """Return a key with the path below it, as users read it: ``black-list.to-add[0]``."""
     return key + "".join(

@@ -14,7 +14,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.migration_steps import Step, does_step_fit
-from npuprof.edit.paths import MISSING, find_at_path, find_key_path
+from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.model import LIST_OPS, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.system import group_pairs
@@ -77,7 +77,7 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
         ("override", number): block for number, block in enumerate(data.get("override", []))
     }
     mentions = []
-    path = find_key_path(option)
+    path = keys.find_key_path(option)
     if len(path) > 2 or profile.touches(option):
         no_base: Path = ()
         for base, block in {no_base: data, **overrides}.items():

@@ -14,11 +14,17 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, releases
+from npuprof.checks.changed_defaults import (
+    find_changed_defaults,
+    get_default,
+    get_letter,
+    list_framework_sections,
+)
 from npuprof.checks.lifetimes import Lifetime, build_lifetime
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.migration_steps import MadeStep, Step
-from npuprof.edit.paths import MISSING, PathChange, find_at_path, find_key_path
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import LIST_OPS, Finding, Path, Record, TomlTable
 from npuprof.resolve.config import Config
 
@@ -83,7 +89,7 @@ def plan_moves(profile: Profile, config: Config, upgrade: Upgrade) -> Moves:
     for change in moves.changes:
         change.make(after)
     for number, block in enumerate(after.get("override", ())):
-        empty = [name for name in _list_sections() if block.get(name) == {}]
+        empty = [name for name in list_framework_sections() if block.get(name) == {}]
         moves.changes.extend(PathChange(("override", number, name), MISSING) for name in empty)
     return moves
 
@@ -96,7 +102,7 @@ def list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[Setting]:
             blocks["override", number] = block
     for base, block in blocks.items():
         for above in ((), *((op,) for op in LIST_OPS)):
-            for section in _list_sections():
+            for section in list_framework_sections():
                 inside = (*above, section)
                 seen = set()
                 for path, _ in keys.list_table_leaves(find_at_path(block, inside)):
@@ -107,11 +113,6 @@ def list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[Setting]:
                         place = (*base, *inside, *path[:length])
                         value = find_at_path(data, place)
                         yield Setting(key, place, value, build_lifetime(key, record), record)
-
-
-def _list_sections() -> list[str]:
-    """Return the sections of frameworks, and that of variables: the others have steps."""
-    return [each for each in catalog.load_sections() if each not in ("options", "estimator", "atc")]
 
 
 def _matches(match: Mapping[str, Any], upgrade: Upgrade) -> bool:
@@ -139,20 +140,15 @@ def _find_record(
     return None
 
 
-def _get_letter(letters: str, axis: str, release: str) -> str:
-    """Return the letter of a release, ``Y`` without letters."""
-    return dict(zip(releases.load_releases(axis), letters, strict=False)).get(release, "Y")
-
-
 def _is_read(lifetime: Lifetime, release: str) -> bool:
-    return _get_letter(lifetime.states, lifetime.axis, release) != "."
+    return get_letter(lifetime.states, lifetime.axis, release) != "."
 
 
 def _is_outdated(lifetime: Lifetime, release: str) -> bool:
     """Return whether a release does not read a setting, ignores it, or calls it deprecated."""
     marks = filter(None, (lifetime.no_effect, lifetime.deprecated))
     return not _is_read(lifetime, release) or any(
-        _get_letter(each, lifetime.axis, release) == "Y" for each in marks
+        get_letter(each, lifetime.axis, release) == "Y" for each in marks
     )
 
 
@@ -222,12 +218,12 @@ def _move(
             moves.changes.append(PathChange(place, value, source=setting.path))
     elif is_read:
         return  # the check says that it is deprecated
-    elif setting.value == _get_default(setting.record, axis, since):
+    elif setting.value == get_default(setting.record, axis, since):
         moves.changes.append(PathChange(setting.path, MISSING))
     else:
         summary = catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", "")
         problem = f"its effect is lost: {summary}".removesuffix(".")
-    key = ".".join(find_key_path(key))
+    key = ".".join(keys.find_key_path(key))
     if problem:
         what = f"{key} = {keys.format_short_value(setting.value)} is not carried over: {problem}"
         hint = f"use {step.to}, or unset it for {title}" if step.to else f"unset it for {title}"
@@ -240,8 +236,8 @@ def _move(
 
 def _find_place(path: Path, key: str, old: str) -> Path:
     """Return the path of a key in the block that has another key at a path."""
-    depth = len(find_key_path(old))
-    return (*path[:-depth], *find_key_path(key))
+    depth = len(keys.find_key_path(old))
+    return (*path[:-depth], *keys.find_key_path(key))
 
 
 def _convert(setting: Setting, record: catalog.Entry) -> Any:
@@ -290,88 +286,19 @@ def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade)
     if successor is None or not _is_outdated(lifetime, upgrade.releases[lifetime.axis]):
         return name
     above = (each.document.data for each in config.lineage if each.key != profile.key)
-    is_set = any(find_at_path(data, find_key_path(key)) is not MISSING for data in above)
-    return name if is_set else ".".join(find_key_path(successor[0]))
-
-
-def _get_default(record: catalog.Entry, axis: str, release: str) -> Any:
-    """Return the default of a setting in a release, None if it has none or it is not known."""
-    known = releases.load_releases(axis)
-    default = getattr(record, "default", None)
-    for first, value in getattr(record, "default_since", {}).items():
-        if release and known.index(first) <= known.index(release):
-            default = value
-    return default
-
-
-class ChangedDefault(Record):
-    """A setting whose default differs in two releases, its old default, and what to say of it."""
-
-    path: tuple[str, ...]
-    key: str
-    before: Any
-    message: str
-    hint: str
-
-    def concerns(self, sections: Mapping[str, Any]) -> bool:
-        """Return whether a configuration omits the setting, and has the group that it is in."""
-        data = {self.path[0]: sections.get(self.path[0], {})}
-        is_set, has_group = (
-            find_at_path(data, path) is not MISSING for path in (self.path, self.path[:-1])
-        )
-        return not is_set and (has_group or len(self.path) == 2)
-
-
-def list_changed_defaults(axis: str, since: str, release: str) -> Iterator[ChangedDefault]:
-    """Yield the settings of a framework whose default differs in two releases that read them."""
-    for section in _list_sections():
-        for name in catalog.record_names(section):
-            record = catalog.find_record(section, name)
-            if record is None or len(getattr(record, "default_since", ())) < 2:
-                continue
-            if releases.find_axis(section, record) != axis:
-                continue
-            letters = {_get_letter(record.states, axis, each) for each in (since, release)}
-            old, new = (_get_default(record, axis, each) for each in (since, release))
-            if letters == {"Y"} and old != new:
-                key = keys.format_full_key(section, name)
-                path = find_key_path(key)
-                shown, before, now = ".".join(path), *map(keys.format_short_value, (old, new))
-                what = f"{shown} is not set, and {axis} {release} changes its default"
-                hint = f"set {shown} = {before} to keep it"
-                yield ChangedDefault(path, key, old, f"{what}: {before}, then {now}", hint)
+    is_set = any(find_at_path(data, keys.find_key_path(key)) is not MISSING for data in above)
+    return name if is_set else ".".join(keys.find_key_path(successor[0]))
 
 
 def _settle_defaults(profile: Profile, config: Config, upgrade: Upgrade, moves: Moves) -> None:
     """Add the defaults that change and that a preset does not set; write them down if asked."""
-    for axis, release in upgrade.releases.items():
-        since = upgrade.find_since(axis, config)
-        if not since or not _is_used(axis, config):
-            continue
-        for change in list_changed_defaults(axis, since, release):
-            if not change.concerns(config.sections()):
-                continue
-            if upgrade.keep and change.before is not None:
-                moves.changes.append(PathChange(change.path, change.before))
-                continue
-            hint = f"{change.hint}; --keep-defaults does so"
-            why = "Omitting it now means something else."
-            named = (f"versions.{each}" for each in (axis, *config.versions))
-            origins = map(config.find_profile_origin, named)
-            origin = next(filter(None, origins), None) or config.profile.origin()
-            names = (config.name,)
-            moves.findings.append(
-                build_finding("NP512", change.message, why, hint, origin, change.key, names)
-            )
-
-
-def _is_used(axis: str, config: Config) -> bool:
-    """Return whether a preset is for a framework: it names releases of it, or sets something."""
-    named = [name for name, table in config.sections().items() if table]
-    used = {*config.versions, *(catalog.load_sections()[name].axis for name in named)}
-    return axis in used or any(
-        axis in bases for each in used for bases in releases.load_axis(each).runs_on.values()
-    )
+    since = {axis: upgrade.find_since(axis, config) for axis in upgrade.releases}
+    for change, finding in find_changed_defaults(config, since, upgrade.releases):
+        if upgrade.keep and change.before is not None:
+            moves.changes.append(PathChange(change.path, change.before))
+        else:
+            hint = f"{finding.hint}; --keep-defaults does so"
+            moves.findings.append(finding._replace(hint=hint))
 
 
 def _fit_range(

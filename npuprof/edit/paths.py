@@ -6,8 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.document import keys
-from npuprof.model import FRAMEWORK_SECTIONS, LIST_OPS, Path, Record, TomlTable
+from npuprof.model import LIST_OPS, Path, Record, TomlTable
 
 #: No value: the new value of a removed key, and the value of a missing one.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -53,12 +52,6 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
         del data[last]
     else:
         data.pop(last, None)
-
-
-def find_key_path(key: str) -> tuple[str, ...]:
-    """Return the path of a full key in a block: its section, and the names below it."""
-    section, name = keys.split_section_and_name(key)
-    return section, *(name.split(".") if section in FRAMEWORK_SECTIONS else [name])
 
 
 def find_at_path(data: Any, path: Path) -> Any:

@@ -8,6 +8,7 @@ from importlib import resources
 from itertools import chain, pairwise
 from typing import Any
 
+from npuprof.catalog import releases
 from npuprof.catalog.code_pages import load_pages
 from npuprof.checks import fold_findings
 from npuprof.model import Fields, Finding, Record
@@ -103,10 +104,20 @@ class _Building:
         return self.files
 
     def _build_compatibility(self) -> Fields:
-        upgrades = build_upgrades(self.presets, self.requested.release, self.faults)
+        configs = [preset.config for preset in self.presets if preset.config]
+        named = sorted({axis for config in configs for axis in config.versions} - {releases.CANN})
+        moves = {releases.CANN: self.requested.release}
+        moves |= {axis: releases.find_stable_lines(axis)[0] for axis in named}
+        upgrades = {
+            releases.format_releases({axis: release}): build_upgrades(
+                self.presets, axis, release, self.faults
+            )
+            for axis, release in moves.items()
+        }
         changed = {
             column
-            for upgrade in upgrades
+            for rows in upgrades.values()
+            for upgrade in rows
             for column, effects in upgrade._asdict().items()
             if effects
         }
@@ -114,7 +125,6 @@ class _Building:
             "matrices": build_matrices(self.cells),
             "unresolved": [preset.name for preset in self.presets if preset.config is None],
             "upgrades": upgrades,
-            "release": self.requested.release,
             "scripts": self.requested.scripts,
             "changed": changed,
         }

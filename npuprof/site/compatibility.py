@@ -8,8 +8,10 @@ from functools import cache
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
+from npuprof.checks.changed_defaults import find_changed_defaults
 from npuprof.checks.scope import MEANT_CODES
 from npuprof.edit.migration import check_changed_defaults
+from npuprof.edit.moves import Upgrade as Move
 from npuprof.model import SEVERITIES, Context, Finding, Record
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
@@ -167,7 +169,9 @@ def _judge_there(config: Config, context: Context) -> Cell:
     return Cell(len(errors), len(warnings), codes)
 
 
-def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding]) -> list[Upgrade]:
+def build_upgrades(
+    presets: Iterable[Preset], axis: str, release: str, faults: list[Finding]
+) -> list[Upgrade]:
     """Return the effects of a release on presets, errors first; unaffected presets are omitted.
 
     Presets with an internal error are also omitted, and reported in ``faults``.
@@ -175,22 +179,25 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
     alike = defaultdict(list)
     for preset in presets:
         config = preset.config
-        if config is None:
+        if config is None or axis not in (releases.CANN, *config.versions):
             continue
         with isolate_faults(config.profile.document.source, faults, preset.name):
-            effects = _compare_with_release(config, preset.findings, release)
+            effects = _compare_with_release(config, preset.findings, axis, release)
             if any(effects):
                 alike[effects].append(preset.name)
     upgrades = [Upgrade(tuple(names), *effects) for effects, names in alike.items()]
     return sorted(upgrades, key=lambda upgrade: (not upgrade.breaks, upgrade.names))
 
 
-def _compare_with_release(now: Config, findings: Iterable[Finding], release: str) -> Effects:
+def _compare_with_release(
+    now: Config, findings: Iterable[Finding], axis: str, release: str
+) -> Effects:
     """Return a preset's errors, changed defaults and deprecations in a release.
 
     Empty if it cannot be resolved.
     """
-    there = Context(cann=release)
+    is_cann = axis == releases.CANN
+    there = Context(cann=release) if is_cann else Context(versions=((axis, release),))
     then = contexts.resolve_elsewhere(now, there) if not now.abstract else None
     if then is None:
         return (), (), ()
@@ -210,6 +217,16 @@ def _compare_with_release(now: Config, findings: Iterable[Finding], release: str
         and new.code not in MEANT_CODES
         and (new.code, new.message) not in known
     )
+    if not is_cann:
+        old = Move({}).find_since(axis, now)
+        since, later = (releases.list_selected({axis: each}) for each in (old, release))
+        changed = find_changed_defaults(now, since, later)
+        gone = [each for each in after if each.code in ("NP501", "NP502")]
+        return (
+            breaks,
+            tuple(finding.message for _, finding in changed),
+            tuple(sorted({each.key for each in gone})),
+        )
     defaults = tuple(change.message for change in check_changed_defaults(now, release))
     index = releases.release_index(release)
     deprecated = tuple(

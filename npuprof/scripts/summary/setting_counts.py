@@ -11,14 +11,15 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, condition, releases
+from npuprof.checks.changed_defaults import list_changed_defaults
 from npuprof.checks.lifetimes import find_lifetime_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import find_key_path, format_short_value
 from npuprof.edit import migration
 from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
-from npuprof.edit.moves import Upgrade, list_changed_defaults, list_settings
-from npuprof.edit.paths import assign_at_path, find_key_path
+from npuprof.edit.moves import Upgrade, list_settings
+from npuprof.edit.paths import assign_at_path
 from npuprof.model import Context, Finding, Place, Record, TomlTable
 from npuprof.scripts.pinned_releases import Pin
 from npuprof.scripts.preset import build_drafts
