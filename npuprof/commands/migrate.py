@@ -111,6 +111,9 @@ class Migrate(Verb):
         # before any file is opened: it rejects releases in the wrong order
         since = find_earlier_releases(self.since, context)
         named = context.list_named()
+        for axis, written in context.newer:
+            what = f"{axis} {written} is newer than all known releases"
+            raise build_usage_error(what, f"update npuprof, or name {named[axis]}")
         if not named:
             what = "which release is to be moved to?"
             raise build_usage_error(what, "say --cann RELEASE, or --framework NAME=RELEASE")

@@ -21,16 +21,16 @@ class Step(Record):
 
     rule: str
     option: str
-    when: Any
-    since: str
-    loss: str
-    action: str
-    to: str
-    values: tuple[tuple[str, Any], ...]
-    scenarios: tuple[str, ...]
     why: str
-    decide: str
-    source: str
+    since: str
+    action: str = "drop"
+    to: str = ""
+    when: Any = None
+    loss: str = "none"
+    values: tuple[tuple[str, Any], ...] = ()
+    scenarios: tuple[str, ...] = ()
+    decide: str = ""
+    source: str = ""
 
 
 class MadeStep(Record):
@@ -128,7 +128,7 @@ def find_earlier_releases(texts: Sequence[str], context: Context) -> dict[str, s
         if name not in targets:
             hint = f"say --cann RELEASE as well, or --framework {name or 'NAME'}=RELEASE"
             if targets and not name:
-                hint = f"say --from {next(iter(targets))}={text}"
+                hint = " or ".join(f"--from {each}={text}" for each in targets)
             raise build_usage_error("--from needs to know which release to move to", hint)
         is_cann = name == releases.CANN
         built = build_context(release) if is_cann else build_context(versions={name: release})

@@ -186,20 +186,7 @@ def _move(
         return
     title = f"{axis} {release}"
     why = f"{title} calls it deprecated." if is_read else f"{title} does not read it."
-    step = Step(
-        rule=title,
-        option=key,
-        when=None,
-        since=release,
-        loss="none",
-        action="drop",
-        to="",
-        values=(),
-        scenarios=(),
-        why=why,
-        decide=f"decide what {key} is for in {title}",
-        source="",
-    )
+    step = Step(title, key, why, release)
     value, problem = MISSING, ""
     if successor is not None:
         new_key, record = successor
