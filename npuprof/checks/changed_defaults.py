@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, releases
+from npuprof.checks.lifetimes import Lifetime, build_lifetime
 from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.resolve.config import Config
+
+#: What a successor takes for a value that it has no word for.
+NO_WORD: Any = object()
+#: The texts of variables that are switches.
+_TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 
 
 def list_framework_sections() -> list[str]:
@@ -23,11 +31,62 @@ def get_letter(letters: str, axis: str, release: str) -> str:
     return dict(zip(releases.load_releases(axis), letters, strict=False)).get(release, "Y")
 
 
+def is_read(lifetime: Lifetime, release: str) -> bool:
+    """Return whether a release reads a setting, as far as known."""
+    return get_letter(lifetime.states, lifetime.axis, release) != "."
+
+
+def is_outdated(lifetime: Lifetime, release: str) -> bool:
+    """Return whether a release does not read a setting, ignores it, or calls it deprecated."""
+    marks = filter(None, (lifetime.no_effect, lifetime.deprecated))
+    return not is_read(lifetime, release) or any(
+        get_letter(each, lifetime.axis, release) == "Y" for each in marks
+    )
+
+
+def find_successor(lifetime: Lifetime, now: Mapping[str, str]) -> tuple[str, catalog.Entry] | None:
+    """Return the key and record of what releases read in place of a setting.
+
+    ``now`` are the releases by axis.
+    """
+    seen = {lifetime.subject}
+    while (key := lifetime.replaced_by) and key not in seen:
+        seen.add(key)
+        key = f"env.{key}" if catalog.find_variable(key) else key
+        record = catalog.find_key_record(key)
+        if record is None or isinstance(record, catalog.Argument):
+            return None
+        lifetime = build_lifetime(key, record)
+        release = now.get(lifetime.axis)
+        if release is None:
+            return None
+        if not is_outdated(lifetime, release):
+            return key, record
+    return None
+
+
+def convert(value: Any, record: catalog.Entry, successor: catalog.Entry) -> Any:
+    """Return the value of a setting as its successor takes it, NO_WORD if it has no word for it."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if record.successor_values is not None:
+        return record.successor_values.get(text, NO_WORD)
+    is_text = isinstance(record, catalog.Variable) and not isinstance(successor, catalog.Variable)
+    if not is_text or value is None:
+        return value
+    if successor.kind == "bool":
+        return _TRUTHS.get(text.lower(), NO_WORD)
+    with suppress(ValueError):
+        if successor.kind in ("int", "float"):
+            return int(text) if successor.kind == "int" else float(text)
+        return json.loads(text) if successor.kind in ("json", "list") else text
+    return NO_WORD
+
+
 def get_default(record: catalog.Entry, axis: str, release: str) -> Any:
     """Return the default of a setting in a release, None if it has none or it is not known."""
     known = releases.load_releases(axis)
-    default = getattr(record, "default", None)
-    for first, value in getattr(record, "default_since", {}).items():
+    default = None if record.default_since else record.default
+    for first, value in record.default_since.items():
         if release and known.index(first) <= known.index(release):
             default = value
     return default
@@ -41,13 +100,18 @@ class ChangedDefault(Record):
     before: Any
     message: str
     hint: str
+    is_moved: bool
 
     def concerns(self, sections: Mapping[str, Any]) -> bool:
-        """Return whether a configuration omits the setting, and has the group that it is in."""
+        """Return whether a configuration omits the setting, and has the group that it is in.
+
+        A setting that had another name was in force without a group.
+        """
         table, depth = sections.get(self.path[0]), 1
         while depth < len(self.path) and isinstance(table, Mapping) and self.path[depth] in table:
             table, depth = table[self.path[depth]], depth + 1
-        return depth < len(self.path) and depth >= len(self.path) - 1
+        missing = len(self.path) - depth
+        return missing == 1 or (missing > 0 and self.is_moved)
 
 
 @cache
@@ -60,19 +124,26 @@ def _iterate_changed_defaults(axis: str, since: str, release: str) -> Iterator[C
     for section in list_framework_sections():
         for name in catalog.record_names(section):
             record = catalog.find_record(section, name)
-            if record is None or len(getattr(record, "default_since", ())) < 2:
+            # most variables of vLLM are about GPUs
+            is_other = record is None or (section, axis) == ("env", "vllm")
+            if record is None or is_other or releases.find_axis(section, record) != axis:
                 continue
-            if releases.find_axis(section, record) != axis:
-                continue
-            letters = {get_letter(record.states, axis, each) for each in (since, release)}
-            old, new = (get_default(record, axis, each) for each in (since, release))
-            if letters == {"Y"} and old != new:
-                key = keys.format_full_key(section, name)
+            key, after = keys.format_full_key(section, name), record
+            lifetime = build_lifetime(key, record)
+            successor = find_successor(lifetime, {axis: release})
+            is_moved = is_outdated(lifetime, release)
+            if successor is not None and is_moved:
+                key, after = successor
+            is_known = is_read(lifetime, since) and (successor is not None or not is_moved)
+            old = convert(get_default(record, axis, since), record, after)
+            new = get_default(after, axis, release)
+            if is_known and old is not NO_WORD and None not in (old, new) and old != new:
                 path = keys.find_key_path(key)
                 shown, before, now = ".".join(path), *map(keys.format_short_value, (old, new))
                 what = f"{shown} is not set, and {axis} {release} changes its default"
                 hint = f"set {shown} = {before} to keep it"
-                yield ChangedDefault(path, key, old, f"{what}: {before}, then {now}", hint)
+                message = f"{what}: {before}, then {now}"
+                yield ChangedDefault(path, key, old, message, hint, after is not record)
 
 
 def find_changed_defaults(
@@ -119,9 +190,16 @@ def find_defaults_of_ranges(before: Config | None, after: Config | None) -> tupl
 
 
 def _is_used(axis: str, config: Config) -> bool:
-    """Return whether a preset is for a framework: it names releases of it, or sets something."""
-    named = [name for name, table in config.sections().items() if table]
-    used = {*config.versions, *(catalog.load_sections()[name].axis for name in named)}
-    return axis in used or any(
-        axis in bases for each in used for bases in releases.load_axis(each).runs_on.values()
+    """Return whether a preset is for a framework, or for one that runs on it or below it."""
+    used = {*config.versions}
+    for section, table in config.sections().items():
+        named = map(catalog.find_variable, table) if section == "env" else ()
+        used.update(releases.find_axis(section, each) for each in named)
+        used.update({catalog.load_sections()[section].axis} if table else ())
+    below = {base for bases in releases.load_axis(axis).runs_on.values() for base in bases}
+    above = (
+        other
+        for other in releases.list_frameworks()
+        if any(axis in bases for bases in releases.load_axis(other).runs_on.values())
     )
+    return not used.isdisjoint({axis, *below, *above})

@@ -6,18 +6,20 @@ no effect is taken out, and one whose effect is lost becomes a finding.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, releases
 from npuprof.checks.changed_defaults import (
+    NO_WORD,
+    convert,
     find_changed_defaults,
+    find_successor,
     get_default,
-    get_letter,
+    is_outdated,
+    is_read,
     list_framework_sections,
 )
 from npuprof.checks.lifetimes import Lifetime, build_lifetime
@@ -27,9 +29,6 @@ from npuprof.edit.migration_steps import MadeStep, Step
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import LIST_OPS, Finding, Path, Record, TomlTable
 from npuprof.resolve.config import Config
-
-#: The texts of variables that are switches.
-_TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 
 
 class Upgrade(Record):
@@ -140,61 +139,38 @@ def _find_record(
     return None
 
 
-def _is_read(lifetime: Lifetime, release: str) -> bool:
-    return get_letter(lifetime.states, lifetime.axis, release) != "."
-
-
-def _is_outdated(lifetime: Lifetime, release: str) -> bool:
-    """Return whether a release does not read a setting, ignores it, or calls it deprecated."""
-    marks = filter(None, (lifetime.no_effect, lifetime.deprecated))
-    return not _is_read(lifetime, release) or any(
-        get_letter(each, lifetime.axis, release) == "Y" for each in marks
-    )
-
-
-def _find_successor(lifetime: Lifetime, upgrade: Upgrade) -> tuple[str, catalog.Entry] | None:
-    """Return the key and record of what the release reads in place of a setting."""
-    seen = {lifetime.subject}
-    while (key := lifetime.replaced_by) and key not in seen:
-        seen.add(key)
-        key = f"env.{key}" if catalog.find_variable(key) else key
-        record = catalog.find_key_record(key)
-        if record is None or isinstance(record, catalog.Argument):
-            return None
-        lifetime = build_lifetime(key, record)
-        release = upgrade.releases.get(lifetime.axis)
-        if release is None:
-            return None
-        if not _is_outdated(lifetime, release):
-            return key, record
-    return None
-
-
 def _move(
     setting: Setting, profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
 ) -> None:
     """Add what becomes of a setting."""
     axis, key = setting.lifetime.axis, setting.key
     release, since = upgrade.releases[axis], upgrade.find_since(axis, config)
-    if not _is_outdated(setting.lifetime, release):
+    was_unread = bool(since) and not is_read(setting.lifetime, since)
+    if was_unread and is_read(setting.lifetime, release):
+        what = f"{'.'.join(keys.find_key_path(key))} takes effect with {axis} {release}"
+        why = f"{axis} {since} does not read it."
+        origin, names = profile.origin(*setting.path), (profile.name,)
+        moves.findings.append(
+            build_finding("NP511", what, why, "unset it if that is not meant", origin, key, names)
+        )
+    # what had no effect is a finding of its own
+    if was_unread or not is_outdated(setting.lifetime, release):
         return
-    if since and not _is_read(setting.lifetime, since):
-        return  # it had no effect before: that is a finding of its own
-    successor = _find_successor(setting.lifetime, upgrade)
-    is_read = _is_read(setting.lifetime, release)
-    if is_read and upgrade.widen:
+    successor = find_successor(setting.lifetime, upgrade.releases)
+    is_kept = is_read(setting.lifetime, release)
+    if is_kept and upgrade.widen:
         return
     title = f"{axis} {release}"
-    why = f"{title} calls it deprecated." if is_read else f"{title} does not read it."
+    why = f"{title} calls it deprecated." if is_kept else f"{title} does not read it."
     step = Step(title, key, why, release)
     value, problem = MISSING, ""
     if successor is not None:
         new_key, record = successor
-        value = _convert(setting, record)
+        value = convert(setting.value, setting.record, record)
         place = _find_place(setting.path, new_key, key)
         there = find_at_path(profile.document.data, place)
         step = step._replace(to=new_key, action="rename")
-        if value is MISSING:
+        if value is NO_WORD:
             problem = f"{new_key} has no word for {keys.format_short_value(setting.value)}"
         elif there is not MISSING and there != value:
             problem = f"{new_key} is set as well, to {keys.format_short_value(there)}"
@@ -203,7 +179,7 @@ def _move(
         else:
             moves.changes.append(PathChange(setting.path, MISSING))
             moves.changes.append(PathChange(place, value, source=setting.path))
-    elif is_read:
+    elif is_kept:
         return  # the check says that it is deprecated
     elif setting.value == get_default(setting.record, axis, since):
         moves.changes.append(PathChange(setting.path, MISSING))
@@ -225,26 +201,6 @@ def _find_place(path: Path, key: str, old: str) -> Path:
     """Return the path of a key in the block that has another key at a path."""
     depth = len(keys.find_key_path(old))
     return (*path[:-depth], *keys.find_key_path(key))
-
-
-def _convert(setting: Setting, record: catalog.Entry) -> Any:
-    """Return a value as the successor takes it, MISSING if it has no word for it."""
-    value, text = setting.value, str(setting.value)
-    known = getattr(setting.record, "successor_values", {})
-    if text in known:
-        return known[text]
-    if known or not setting.lifetime.variable:
-        return MISSING if known else value
-    kind = getattr(record, "kind", "str")
-    if isinstance(record, catalog.Variable):
-        return value
-    if kind == "bool":
-        return _TRUTHS.get(text.lower(), MISSING)
-    with suppress(ValueError):
-        if kind in ("int", "float"):
-            return int(text) if kind == "int" else float(text)
-        return json.loads(text) if kind in ("json", "list") else text
-    return MISSING
 
 
 def _rename_entries(profile: Profile, config: Config, upgrade: Upgrade) -> Iterator[PathChange]:
@@ -269,8 +225,8 @@ def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade)
         return name
     key, record, _ = found
     lifetime = build_lifetime(key, record)
-    successor = _find_successor(lifetime, upgrade)
-    if successor is None or not _is_outdated(lifetime, upgrade.releases[lifetime.axis]):
+    successor = find_successor(lifetime, upgrade.releases)
+    if successor is None or not is_outdated(lifetime, upgrade.releases[lifetime.axis]):
         return name
     above = (each.document.data for each in config.lineage if each.key != profile.key)
     is_set = any(find_at_path(data, keys.find_key_path(key)) is not MISSING for data in above)
