@@ -160,18 +160,22 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
         row["optional"] = True
     if always := {release for release, form in forms.items() if form.get("always")}:
         row["always_set"] = write_ranges(always)
-    defaults = {release: form["default"] for release, form in forms.items() if "default" in form}
+    # the text None is a value of an optional argument
+    defaults = {
+        release: form.get("default", "None" if form.get("optional") else "computed")
+        for release, form in forms.items()
+    }
     if "default" in newest and newest["default"] not in ({}, []):
         row["default"] = newest["default"]
-        changes = {
-            release: value
-            for (_, before), (release, value) in zip(
-                [("", None), *defaults.items()], defaults.items(), strict=False
-            )
-            if value != before
-        }
-        if len(changes) > 1:
-            row["default_since"] = changes
+    changes = {
+        release: value
+        for (_, before), (release, value) in zip(
+            [("", None), *defaults.items()], defaults.items(), strict=False
+        )
+        if value != before
+    }
+    if len(changes) > 1 and not any(value in ({}, []) for value in changes.values()):
+        row["default_since"] = changes
     return row
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from npuprof import checks
+from npuprof.catalog import releases
 from npuprof.edit import migration
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolve_apart
 from npuprof.edit.dependents import find_dependents, require_valid_dependents
@@ -16,6 +17,7 @@ from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writa
 from npuprof.model import Context, Finding, NpuprofError, Record, raise_any
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
+from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.store.folder import Folder
 from npuprof.store.sources.lookups import Lookups
@@ -48,13 +50,20 @@ def migrate_file(file: PresetFile, context: Context, upgrade: Upgrade) -> Outcom
         findings += migration.check_dependents(moved.made, dependents, upgrade.flags)
         findings += check_rules(Lookups().load_policy(profile.home), {profile.name: moved.made})
     moved = moved._replace(findings=tuple(findings))
-    return Outcome(moved, before, after, _list_decisions(moved, after, before))
+    return Outcome(moved, before, after, _list_decisions(moved, after, before, upgrade))
 
 
-def _list_decisions(moved: Migration, after: Config, before: Config) -> list[Finding]:
+def _list_decisions(
+    moved: Migration, after: Config, before: Config, upgrade: Upgrade
+) -> list[Finding]:
     """Return the remaining decisions: skipped steps, all errors of the result, and new warnings."""
     reported = {finding.key for finding in moved.findings}
-    known = {(finding.code, finding.key) for finding in checks.check_config(before)}
+    since = upgrade.find_all_since(before)
+    versions = tuple((axis, each) for axis, each in since.items() if axis != releases.CANN)
+    # a warning is new if the releases from which the preset is moved do not have it
+    there = Context(cann=since.get(releases.CANN), versions=versions)
+    was = (since and contexts.resolve_elsewhere(before, there)) or before
+    known = {(finding.code, finding.key) for finding in checks.check_config(was)}
     decisions = [*moved.findings]
     for finding in checks.check_config(after):
         is_new_warning = finding.severity == "warning" and (finding.code, finding.key) not in known
@@ -114,7 +123,7 @@ def migrate_store(home: Folder, context: Context, upgrade: Upgrade) -> StoreMigr
     faults: list[Finding] = []
     for name, done in moved.items():
         with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
-            decisions = _list_decisions(done, after[name], before[name])
+            decisions = _list_decisions(done, after[name], before[name], upgrade)
             outcomes.append(Outcome(done, before[name], after[name], decisions))
     raise_any(faults)
     decisions = [finding for outcome in outcomes for finding in outcome.decisions]

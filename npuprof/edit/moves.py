@@ -44,15 +44,14 @@ class Upgrade(Record):
     keep: bool = False
     flags: str = ""
 
-    def find_since(self, axis: str, config: Config) -> str:
-        """Return the release from which a preset is moved, empty if it is not known."""
-        ranges = config.list_ranges()
+    def find_all_since(self, config: Config) -> dict[str, str]:
+        """Return the releases from which a preset is moved by axis, as far as they are known."""
         named = {
-            other: (releases.find_releases_in_range(spec, other) or ())[:1]
-            for other, spec in ranges.items()
+            axis: names[0]
+            for axis, spec in config.list_ranges().items()
+            if axis in self.releases and (names := releases.find_releases_in_range(spec, axis))
         }
-        since = {other: (release,) for other, release in self.since.items()} | named
-        return next(iter(releases.find_covered(axis, since.items())), "")
+        return releases.list_selected(self.since | named)
 
 
 class Moves(Record):
@@ -144,7 +143,7 @@ def _move(
 ) -> None:
     """Add what becomes of a setting."""
     axis, key = setting.lifetime.axis, setting.key
-    release, since = upgrade.releases[axis], upgrade.find_since(axis, config)
+    release, since = upgrade.releases[axis], upgrade.find_all_since(config).get(axis, "")
     was_unread = bool(since) and not is_read(setting.lifetime, since)
     if was_unread and is_read(setting.lifetime, release):
         what = f"{'.'.join(keys.find_key_path(key))} takes effect with {axis} {release}"
@@ -235,7 +234,7 @@ def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade)
 
 def _settle_defaults(profile: Profile, config: Config, upgrade: Upgrade, moves: Moves) -> None:
     """Add the defaults that change and that a preset does not set; write them down if asked."""
-    since = {axis: upgrade.find_since(axis, config) for axis in upgrade.releases}
+    since = upgrade.find_all_since(config)
     for change, finding in find_changed_defaults(config, since, upgrade.releases):
         if upgrade.keep and change.before is not None:
             moves.changes.append(PathChange(change.path, change.before))

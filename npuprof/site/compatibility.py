@@ -218,9 +218,8 @@ def _compare_with_release(
         and (new.code, new.message) not in known
     )
     if not is_cann:
-        old = Move({}).find_since(axis, now)
-        since, later = (releases.list_selected({axis: each}) for each in (old, release))
-        changed = find_changed_defaults(now, since, later)
+        later = releases.list_selected({axis: release})
+        changed = find_changed_defaults(now, Move(later).find_all_since(now), later)
         gone = [each for each in after if each.code in ("NP501", "NP502")]
         return (
             breaks,

@@ -51,6 +51,7 @@ WITHOUT_EXAMPLE = {
     "NP107",
     "NP109",
     "NP110",
+    "NP512",
     "NP704",
     "NP705",
     "NP708",
