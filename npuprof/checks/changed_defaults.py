@@ -17,6 +17,8 @@ from npuprof.resolve.config import Config
 
 #: What a successor takes for a value that it has no word for.
 NO_WORD: Any = object()
+#: Defaults that are no constants.
+_OPEN = ("None", "computed")
 #: The texts of variables that are switches.
 _TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 
@@ -105,7 +107,7 @@ class ChangedDefault(Record):
     def concerns(self, sections: Mapping[str, Any]) -> bool:
         """Return whether a configuration omits the setting, and has the group that it is in.
 
-        A setting that had another name was in force without a group.
+        A switch that had another name was in force without a group.
         """
         table, depth = sections.get(self.path[0]), 1
         while depth < len(self.path) and isinstance(table, Mapping) and self.path[depth] in table:
@@ -137,13 +139,16 @@ def _iterate_changed_defaults(axis: str, since: str, release: str) -> Iterator[C
             is_known = is_read(lifetime, since) and (successor is not None or not is_moved)
             old = convert(get_default(record, axis, since), record, after)
             new = get_default(after, axis, release)
-            if is_known and old is not NO_WORD and None not in (old, new) and old != new:
+            is_open = None in (old, new) or (old in _OPEN and new in _OPEN)
+            if is_known and old is not NO_WORD and old != new and not is_open:
                 path = keys.find_key_path(key)
                 shown, before, now = ".".join(path), *map(keys.format_short_value, (old, new))
                 what = f"{shown} is not set, and {axis} {release} changes its default"
                 hint = f"set {shown} = {before} to keep it"
                 message = f"{what}: {before}, then {now}"
-                yield ChangedDefault(path, key, old, message, hint, after is not record)
+                yield ChangedDefault(
+                    path, key, old, message, hint, after is not record and isinstance(old, bool)
+                )
 
 
 def find_changed_defaults(
@@ -152,7 +157,8 @@ def find_changed_defaults(
     """Yield the defaults that differ in releases of two moments and that a preset does not set."""
     for axis, release in now.items():
         before = since.get(axis)
-        if not before or not _is_used(axis, config):
+        # CANN has steps of its own
+        if not before or axis == releases.CANN or not _is_used(axis, config):
             continue
         for change in list_changed_defaults(axis, before, release):
             if change.concerns(config.sections()):

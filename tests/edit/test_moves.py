@@ -137,7 +137,8 @@ def test_defaults_that_change_are_told_and_can_be_kept(store: Store, run: Run) -
     folder = store({"a": f"{HEAD}[vllm]\nmax-model-len = 4096\n"})
     _, text = migrate(run, "a", "--dry-run")
     assert re.findall(r"(\S+) is not set, and vllm 0.23.0 changes its default: (.*)", text) == [
-        ("vllm.gpu-memory-utilization", "0.9, then 0.92")
+        ("vllm.gpu-memory-utilization", "0.9, then 0.92"),
+        ("vllm.safetensors-load-strategy", '"lazy", then "None"'),
     ]
     assert migrate(run, "a", "--keep-defaults")[0] == 0
     assert "gpu-memory-utilization = 0.9\n" in (folder / "a.toml").read_text()
@@ -147,7 +148,9 @@ def test_defaults_that_change_are_told_and_can_be_kept(store: Store, run: Run) -
 def test_a_range_can_keep_older_releases(store: Store, run: Run) -> None:
     settings = '[env]\nVLLM_ASCEND_ENABLE_MLAPO = "1"\n'
     folder = store({"a": f"{HEAD}{KEPT}{settings}"})
-    assert migrate(run, "a", "--widen")[0] == 0
+    code, text = migrate(run, "a", "--widen")
+    assert code == 1
+    assert "env.VLLM_ASCEND_ENABLE_MLAPO is deprecated" in text
     assert (folder / "a.toml").read_text() == f"{HEAD.replace(',<0.19', '')}{KEPT}{settings}"
 
 
