@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -17,6 +18,8 @@ from npuprof.resolve.config import Config
 
 #: What a successor takes for a value that it has no word for.
 NO_WORD: Any = object()
+#: Variables of vLLM that nothing on an NPU reads.
+_OF_GPUS = re.compile("VLLM_.*(?:CUDA|ROCM|FLASHINFER|DEEPEP|PREGRAD|MOE_SKIP_PADDING)")
 #: Defaults that are no constants.
 _OPEN = ("None", "computed")
 #: The texts of variables that are switches.
@@ -126,9 +129,11 @@ def _iterate_changed_defaults(axis: str, since: str, release: str) -> Iterator[C
     for section in list_framework_sections():
         for name in catalog.record_names(section):
             record = catalog.find_record(section, name)
-            # most variables of vLLM are about GPUs
-            is_other = record is None or (section, axis) == ("env", "vllm")
-            if record is None or is_other or releases.find_axis(section, record) != axis:
+            if (
+                record is None
+                or _OF_GPUS.search(name)
+                or releases.find_axis(section, record) != axis
+            ):
                 continue
             key, after = keys.format_full_key(section, name), record
             lifetime = build_lifetime(key, record)
