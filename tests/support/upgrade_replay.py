@@ -1,0 +1,253 @@
+"""Recipes of public trees, and what releases of vLLM-Ascend and vLLM make of them.
+
+``NPUPROF_VLLM_SOURCES`` names a folder with what .ci/upgrade_judge.py runs: ``vllm-ascend.git``,
+or ``vllm-ascend/RELEASE`` for releases without a tag, and ``vllm/RELEASE``, unpacked source
+packages; ``NPUPROF_VLLM_PYTHON`` a Python that has the packages of .ci/vllm_parser.py.
+``python -m support.upgrade_replay`` in ``tests`` writes what is recorded anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import npuprof
+from npuprof.catalog.releases import load_axis
+from npuprof.renderers.environment import collect_env_variables
+from support.building import REPOSITORY
+
+RECORDS = REPOSITORY / "tests/catalog/upgrade"
+#: Settings of recipes: facts, with the repository, the path and the commit that they are of.
+#: Addresses, ports, paths, names and devices of a machine are left out. ``model`` is the kind of
+#: model in .ci/upgrade_judge.py.
+RECIPES = RECORDS / "recipes.jsonl"
+#: For each release what is in effect without settings, then what differs with those of a line.
+EFFECTIVE = RECORDS / "effective.jsonl"
+STEPS = (("0.13.0", "0.18.0"), ("0.18.0", "0.23.0"), ("0.23.0", "0.26.0rc1"))
+RELEASES = tuple(dict.fromkeys(release for step in STEPS for release in step))
+#: Shipped presets that serve, and what the judge stands a model in for them with.
+SHIPPED = ("vllm-", "serving/")
+KINDS = {"v3.2": "sparse", "v4": "sparse", "glm-5": "sparse", "deepseek": "mla", "kimi": "mla"}
+#: What the judge gives itself.
+LEFT_OUT = ("model",)
+
+Settings = dict[str, Any]
+Preset = dict[str, dict[str, Any]]
+
+
+def load_recipes() -> list[dict[str, Any]]:
+    """Return the recipes."""
+    return [json.loads(line) for line in RECIPES.read_text("utf-8").splitlines()]
+
+
+def list_words(arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield the words of the command line that a table of vLLM's arguments stands for."""
+    for name, value in arguments.items():
+        if value is True or value is False:
+            yield f"--{name}" if value else f"--no-{name}"
+            continue
+        yield f"--{name}"
+        if isinstance(value, dict):
+            yield json.dumps(value)
+        else:
+            yield from map(str, value if isinstance(value, list) else [value])
+
+
+def make_settings(preset: Preset, model: str) -> Settings:
+    """Return a preset as the judge takes it."""
+    return {
+        "model": model,
+        "additional_config": preset.get("vllm_ascend", {}),
+        "env": {name: str(value) for name, value in preset.get("env", {}).items()},
+        "vllm": list(list_words(preset.get("vllm", {}))),
+    }
+
+
+def find_key(settings: Settings) -> str:
+    """Return what settings are recorded by."""
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def can_judge() -> bool:
+    """Return whether the sources that the judge runs are at hand."""
+    return "NPUPROF_VLLM_SOURCES" in os.environ
+
+
+def judge(settings: Iterable[Settings], release: str) -> list[dict[str, Any]]:
+    """Return what a release says to settings: its own readers run."""
+    folder = Path(os.environ["NPUPROF_VLLM_SOURCES"])
+    package = folder / "vllm-ascend" / release
+    sources = [package] if package.is_dir() else [folder / "vllm-ascend.git", f"v{release}"]
+    vllm = load_axis("vllm_ascend").runs_on[release]["vllm"]
+    done = subprocess.run(
+        [
+            os.environ.get("NPUPROF_VLLM_PYTHON", sys.executable),
+            REPOSITORY / ".ci/upgrade_judge.py",
+            *sources,
+            "--vllm",
+            folder / "vllm" / vllm,
+        ],
+        input="".join(f"{json.dumps(each)}\n" for each in settings),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def write_records(lines: Iterable[tuple[str, str, Settings]]) -> None:
+    """Judge settings, given with a name and a release, and write what is recorded."""
+    wanted = list(lines)
+    rows: list[dict[str, Any]] = []
+    for release in RELEASES:
+        here = [(name, settings) for name, at, settings in wanted if at == release]
+        empty = make_settings({}, "gqa")
+        base, *answers = judge([empty, *(settings for _, settings in here)], release)
+        rows.append({"release": release, "links": base["links"], "base": base["effective"]})
+        for (name, settings), answer in zip(here, answers, strict=True):
+            row = {"release": release, "name": name, "key": find_key(settings)}
+            if "stops" in answer:
+                row |= answer
+            else:
+                found, usual = answer["effective"], base["effective"]
+                row["differs"] = {
+                    key: value
+                    for key, value in found.items()
+                    if key not in usual or usual[key] != value
+                }
+                row |= {"gone": gone} if (gone := sorted(usual.keys() - found.keys())) else {}
+            rows.append(row)
+    RECORDS.mkdir(exist_ok=True)
+    texts = dict.fromkeys(json.dumps(row, ensure_ascii=False) for row in rows)
+    EFFECTIVE.write_text("".join(f"{text}\n" for text in texts), "utf-8")
+
+
+@cache
+def _load_records() -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
+    rows = [json.loads(line) for line in EFFECTIVE.read_text("utf-8").splitlines()]
+    bases = {row["release"]: row for row in rows if "base" in row}
+    return bases, {(row["release"], row["key"]): row for row in rows if "key" in row}
+
+
+def load_base(release: str) -> dict[str, Any]:
+    """Return what is in effect at a release without settings."""
+    base: dict[str, Any] = _load_records()[0][release]["base"]
+    return base
+
+
+def load_links(release: str) -> dict[str, str]:
+    """Return the attributes that the values of variables go to at a release."""
+    links: dict[str, str] = _load_records()[0][release]["links"]
+    return links
+
+
+def recall(settings: Settings, release: str) -> dict[str, Any] | None:
+    """Return what the judge said of settings, as ``judge`` does; None without a record."""
+    row = _load_records()[1].get((release, find_key(settings)))
+    if row is None or "stops" in row:
+        return row
+    gone = row.get("gone", ())
+    kept = {key: value for key, value in load_base(release).items() if key not in gone}
+    return {"effective": kept | row["differs"], "links": load_links(release)}
+
+
+class Difference(NamedTuple):
+    """A name with other values in effect at two releases; ``None`` where nothing has it."""
+
+    name: str
+    old: Any
+    new_name: str | None
+    new: Any
+    #: Whether the settings give the old value: otherwise it is a default.
+    given: bool
+
+
+def _find_heirs(name: str, new: dict[str, Any], links: dict[str, str]) -> list[str]:
+    """Return what a name is at a later release: an attribute may be in another table."""
+    if name in links:  # a variable whose value goes on to an attribute
+        return [links[name]]
+    if name in new:
+        return [name]
+    if not name.startswith("ascend."):
+        return []
+    last = name.rpartition(".")[2]
+    same = [each for each in new if each.startswith("ascend.") and each.endswith(f".{last}")]
+    return same if len(same) == 1 else []
+
+
+def compare_effects(
+    old: dict[str, Any], new: dict[str, Any], releases: tuple[str, str]
+) -> list[Difference]:
+    """Return what is in effect before and not after, both as ``judge`` gives them.
+
+    A default of what only the later release has is no change, nor is the end of something that
+    was at its default. Variables count by the attributes that a release passes their values to.
+    """
+    usual, later_usual = map(load_base, releases)
+    found, seen = [], set(new["links"])
+    for name, value in old["effective"].items():
+        if name in old["links"]:
+            continue
+        given = usual.get(name) != value
+        heirs = _find_heirs(name, new["effective"], new["links"])
+        seen.update(heirs)
+        found += [
+            Difference(name, value, heir, later, given)
+            for heir in heirs
+            if (later := new["effective"][heir]) != value
+        ]
+        if (
+            not heirs
+            and given
+            and not any(part.startswith(f"{name}.") for part in new["effective"])
+        ):
+            found.append(Difference(name, value, None, None, given))
+    for name, value in new["effective"].items():
+        if name not in seen and (name not in later_usual or later_usual[name] != value):
+            found.append(Difference(name, None, name, value, given=False))
+    return found
+
+
+def list_shipped() -> list[dict[str, Any]]:
+    """Return the shipped presets that serve, resolved, in the form of recipes.
+
+    Those without a release of their own are resolved for the first release of a step.
+    """
+    store = npuprof.open_store(REPOSITORY / "profiles")
+    recipes = []
+    for name in store.names():
+        if not name.startswith(SHIPPED):
+            continue
+        config = store.resolve(name)
+        if config.abstract:
+            continue
+        preset: Preset = {"env": collect_env_variables(config, None, "", with_options=False)[0]}
+        for key, value in config.items():
+            section, _, rest = key.partition(".")
+            if section in ("vllm", "vllm_ascend") and rest not in LEFT_OUT:
+                preset.setdefault(section, {})[rest] = json.loads(json.dumps(value))
+        kind = next((kind for part, kind in KINDS.items() if part in name), "gqa")
+        recipes.append({"name": name, "model": kind, "preset": preset})
+    return recipes
+
+
+def main() -> None:
+    """Write the records of all recipes at all releases."""
+    recipes = [*load_recipes(), *list_shipped()]
+    write_records(
+        (recipe["name"], release, make_settings(recipe["preset"], recipe["model"]))
+        for release in RELEASES
+        for recipe in recipes
+    )
+
+
+if __name__ == "__main__":
+    main()
