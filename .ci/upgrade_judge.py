@@ -158,6 +158,8 @@ def install_stand_ins(folder: Path, vllm: Path | None) -> None:
     vars(built).update(__device_type__=DEVICE, __soc_version__="ASCEND910B1")
     sys.modules["vllm_ascend._build_info"] = built
     importlib.import_module("vllm.utils.math_utils").__dict__.setdefault("cdiv", divide_up)
+    # the images of all releases have Ascend's Triton, which this asks for
+    vars(importlib.import_module("vllm.triton_utils"))["HAS_TRITON"] = True
     # vLLM's reads a variable, once; the module itself needs kernels
     invariant = importlib.import_module("vllm.model_executor.layers.batch_invariant")
     vars(invariant)["vllm_is_batch_invariant"] = lambda: (

@@ -38,6 +38,10 @@ KINDS = {"v3.2": "sparse", "v4": "sparse", "glm-5": "sparse", "deepseek": "mla",
 #: What the judge gives itself.
 LEFT_OUT = ("model",)
 
+#: Read at once: tests run without the variables of the person who runs them.
+_SOURCES = os.environ.get("NPUPROF_VLLM_SOURCES", "")
+_PYTHON = os.environ.get("NPUPROF_VLLM_PYTHON", sys.executable)
+
 Settings = dict[str, Any]
 Preset = dict[str, dict[str, Any]]
 
@@ -78,18 +82,18 @@ def find_key(settings: Settings) -> str:
 
 def can_judge() -> bool:
     """Return whether the sources that the judge runs are at hand."""
-    return "NPUPROF_VLLM_SOURCES" in os.environ
+    return bool(_SOURCES)
 
 
 def judge(settings: Iterable[Settings], release: str) -> list[dict[str, Any]]:
     """Return what a release says to settings: its own readers run."""
-    folder = Path(os.environ["NPUPROF_VLLM_SOURCES"])
+    folder = Path(_SOURCES)
     package = folder / "vllm-ascend" / release
     sources = [package] if package.is_dir() else [folder / "vllm-ascend.git", f"v{release}"]
     vllm = load_axis("vllm_ascend").runs_on[release]["vllm"]
     done = subprocess.run(
         [
-            os.environ.get("NPUPROF_VLLM_PYTHON", sys.executable),
+            _PYTHON,
             REPOSITORY / ".ci/upgrade_judge.py",
             *sources,
             "--vllm",
@@ -229,7 +233,9 @@ def list_shipped() -> list[dict[str, Any]]:
         config = store.resolve(name)
         if config.abstract:
             continue
-        preset: Preset = {"env": collect_env_variables(config, None, "", with_options=False)[0]}
+        variables, _ = collect_env_variables(config, None, "", with_options=False)
+        own = {key: value for key, value in variables.items() if not key.startswith("NPUPROF_")}
+        preset: Preset = {"env": own}
         for key, value in config.items():
             section, _, rest = key.partition(".")
             if section in ("vllm", "vllm_ascend") and rest not in LEFT_OUT:
