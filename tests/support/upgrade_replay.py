@@ -174,7 +174,7 @@ class Difference(NamedTuple):
     given: bool
 
 
-def _find_heirs(name: str, new: dict[str, Any], links: dict[str, str]) -> list[str]:
+def _find_successors(name: str, new: dict[str, Any], links: dict[str, str]) -> list[str]:
     """Return what a name is at a later release: an attribute may be in another table."""
     if name in links:  # a variable whose value goes on to an attribute
         return [links[name]]
@@ -201,15 +201,15 @@ def compare_effects(
         if name in old["links"]:
             continue
         given = usual.get(name) != value
-        heirs = _find_heirs(name, new["effective"], new["links"])
-        seen.update(heirs)
+        successors = _find_successors(name, new["effective"], new["links"])
+        seen.update(successors)
         found += [
-            Difference(name, value, heir, later, given)
-            for heir in heirs
-            if (later := new["effective"][heir]) != value
+            Difference(name, value, successor, later, given)
+            for successor in successors
+            if (later := new["effective"][successor]) != value
         ]
         if (
-            not heirs
+            not successors
             and given
             and not any(part.startswith(f"{name}.") for part in new["effective"])
         ):
