@@ -7,9 +7,10 @@ an unpacked source package. ``FOLDER`` is that of vLLM's source package for the 
 vLLM's parser and its envs.py are run too, which needs what ``vllm_parser.py`` needs. Reads
 settings from the standard input, one table a line: ``additional_config``, ``env`` (texts),
 ``vllm`` (words of the command line) and ``model`` (a name of ``MODELS``). For each prints either
-what is in effect, as ``effective`` (flat: ``ascend.``, ``env.`` and ``vllm.`` before each name)
-with ``links`` from variables to the attributes that their values go to, or ``stops`` with the
-message. A stop is ``unclear`` where only what stands in for the rest of vLLM has caused it.
+what is in effect, as ``effective`` (flat: ``ascend.``, ``env.`` and ``vllm.`` before each name,
+and ``read.`` before keys and variables that only other files of the package name) with ``links``
+from variables to the attributes that their values go to, or ``stops`` with the message. A stop is
+``unclear`` where only what stands in for the rest of vLLM has caused it.
 
 Upstream's ascend_config.py, envs.py and utils.py run as they are. What they need of others is
 replaced: see ``REPLACED``, ``MODELS`` and ``describe_start``.
@@ -18,6 +19,7 @@ replaced: see ``REPLACED``, ``MODELS`` and ``describe_start``.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import importlib.util
 import json
@@ -288,6 +290,42 @@ def flatten(prefix: str, value: Any, seen: tuple[Any, ...] = ()) -> Iterator[tup
         yield prefix, simplify(value)
 
 
+def list_texts(folder: Path) -> set[str]:
+    """Return the texts in the Python files of the package: keys and variables are among them."""
+    found: set[str] = set()
+    for path in sorted((folder / "vllm_ascend").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+    return found
+
+
+def list_leaves(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted keys of a table."""
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from list_leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def list_other_reads(
+    settings: dict[str, Any], effective: dict[str, Any], texts: set[str]
+) -> Iterator[str]:
+    """Yield the settings that only other files than those of the configuration name.
+
+    What comes of their values is not judged, but whether they are named at all is.
+    """
+    keys = (key for key in list_leaves(settings.get("additional_config") or {}))
+    shown = {name.rpartition(".")[2] for name in effective if name.startswith("ascend.")}
+    for key in keys:
+        if key.rpartition(".")[2] in texts - shown:
+            yield f"read.vllm_ascend.{key}"
+    for name in settings.get("env") or {}:
+        if name in texts and f"env.{name}" not in effective:
+            yield f"read.env.{name}"
+
+
 def read_config(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return what the readers make of settings; called once in a process, as they remember."""
     module = importlib.import_module("vllm_ascend.ascend_config")
@@ -433,7 +471,9 @@ def judge(
             raise SystemExit(answer["stops"])
         parsed = answer["rows"]
     with tempfile.TemporaryDirectory() as folder:
-        install_stand_ins(export(sources, revision, Path(folder)), vllm)
+        package = export(sources, revision, Path(folder))
+        texts = list_texts(package)
+        install_stand_ins(package, vllm)
         sys.modules.setdefault("regex", importlib.import_module("re"))
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             importlib.import_module("vllm_ascend.ascend_config")
@@ -457,6 +497,8 @@ def judge(
                     for name, value in row["effective"].items()
                     if name not in answer["effective"]
                 }
+                others = list_other_reads(line, answer["effective"], texts)
+                answer["effective"] |= dict.fromkeys(others, True)
             answers.append(answer)
     return answers
 

@@ -28,7 +28,7 @@ class AscendConfig:
     def __init__(self, vllm_config):
         self.vllm_config = vllm_config
         given = vllm_config.additional_config
-        if unknown := given.keys() - {"inner", "fast", "words", "hardware"}:
+        if unknown := given.keys() - {"inner", "fast", "words", "hardware", "elsewhere"}:
             raise ValueError(f"unknown: {sorted(unknown)}")
         from vllm_ascend import envs
         from vllm_ascend.utils import is_small
@@ -57,6 +57,12 @@ env_variables = {"MADE_UP_FAST": lambda: bool(int(os.getenv("MADE_UP_FAST", "0")
 
 def __getattr__(name):
     return env_variables[name]()
+"""
+WORKER = """
+import os
+SLOW = os.getenv("MADE_UP_SLOW")
+def start(vllm_config):
+    return vllm_config.additional_config["elsewhere"]
 """
 UTILS = """
 import torch
@@ -87,7 +93,13 @@ def is_small(vllm_config):
 def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("release")
     (folder / "vllm_ascend").mkdir()
-    texts = {"__init__": "", "ascend_config": CONFIG, "envs": ENVS, "utils": UTILS}
+    texts = {
+        "__init__": "",
+        "ascend_config": CONFIG,
+        "envs": ENVS,
+        "utils": UTILS,
+        "worker": WORKER,
+    }
     for name, text in texts.items():
         (folder / "vllm_ascend" / f"{name}.py").write_text(text)
     lines: list[dict[str, Any]] = [
@@ -100,6 +112,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         {"additional_config": {"wrods": 8}},
         {"env": {"MADE_UP_FAST": "yes"}},
         {"additional_config": {"hardware": True}},
+        {"additional_config": {"elsewhere": 1}, "env": {"MADE_UP_SLOW": "1", "HOME": "/home"}},
     ]
     done = subprocess.run(
         [sys.executable, REPOSITORY / ".ci/upgrade_judge.py", folder],
@@ -144,3 +157,8 @@ def test_a_stop_has_upstreams_message(answers: list[dict[str, Any]]) -> None:
 def test_a_stop_that_a_stand_in_causes_is_unclear(answers: list[dict[str, Any]]) -> None:
     assert answers[4]["unclear"]
     assert "number_of_cores" in answers[4]["stops"]
+
+
+def test_settings_that_other_files_read_are_named(answers: list[dict[str, Any]]) -> None:
+    usual, found = answers[0]["effective"], answers[5]["effective"]
+    assert found.keys() - usual.keys() == {"read.vllm_ascend.elsewhere", "read.env.MADE_UP_SLOW"}

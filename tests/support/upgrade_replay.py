@@ -11,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import Any, NamedTuple
 import npuprof
 from npuprof.catalog.releases import load_axis
 from npuprof.renderers.environment import collect_env_variables
-from support.building import REPOSITORY
+from support.building import REPOSITORY, build_store, toml
 
 RECORDS = REPOSITORY / "tests/catalog/upgrade"
 #: Settings of recipes: facts, with the repository, the path and the commit that they are of.
@@ -35,6 +37,7 @@ RELEASES = tuple(dict.fromkeys(release for step in STEPS for release in step))
 #: Shipped presets that serve, and what the judge stands a model in for them with.
 SHIPPED = ("vllm-", "serving/")
 KINDS = {"v3.2": "sparse", "v4": "sparse", "glm-5": "sparse", "deepseek": "mla", "kimi": "mla"}
+SECTIONS = ("env", "vllm_ascend", "vllm")
 #: What the judge gives itself.
 LEFT_OUT = ("model",)
 
@@ -217,6 +220,71 @@ def compare_effects(
     for name, value in new["effective"].items():
         if name not in seen and (name not in later_usual or later_usual[name] != value):
             found.append(Difference(name, None, name, value, given=False))
+    return found
+
+
+class Replayed(NamedTuple):
+    """A recipe that was migrated to the later release of a step."""
+
+    settings: Settings
+    migrated: Settings
+    reports: list[dict[str, Any]]
+    steps: list[dict[str, Any]]
+
+    def names(self, difference: Difference) -> bool:
+        """Return whether a report or a step is about a difference."""
+        names = {_format_key(name) for name in (difference.name, difference.new_name) if name}
+        for row in (*self.reports, *self.steps):
+            about = {str(row.get(field) or "") for field in ("key", "option", "from", "to")}
+            text = " ".join(str(row.get(field) or "") for field in ("message", "why", "hint"))
+            words = set(re.findall(r"[\w.-]*\w", text)) | about
+            if any(name == word or name.startswith(f"{word}.") for name in names for word in words):
+                return True
+        return False
+
+
+def _format_key(name: str) -> str:
+    """Return the key of a preset for a name of what is in effect."""
+    name = name.removeprefix("read.")
+    section, _, rest = name.partition(".")
+    if section != "vllm":
+        return name.replace("ascend.", "vllm_ascend.", 1) if section == "ascend" else name
+    argument, dot, field = rest.partition(".")
+    return f"vllm.{argument.replace('_', '-')}{dot}{field}"
+
+
+def migrate(
+    folder: Path, recipes: list[dict[str, Any]], step: tuple[str, str]
+) -> dict[str, Replayed]:
+    """Return recipes migrated over a step by the command, by name."""
+    old, new = step
+    texts = {
+        recipe["name"]: toml({"profile": {"description": "d"}, **recipe["preset"]})
+        for recipe in recipes
+    }
+    store = build_store(folder / "profiles", texts)
+    words = ["migrate", "--all", "--framework", f"vllm_ascend={new}", "--from", old]
+    done = subprocess.run(
+        [sys.executable, "-m", "npuprof", *words, "--no-check", "--format", "json"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    said = {row["preset"]: row for row in json.loads(done.stdout)["presets"]}
+    found = {}
+    for recipe in recipes:
+        name = recipe["name"]
+        data = tomllib.loads((store / f"{name}.toml").read_text("utf-8"))
+        row = said.get(name, {})
+        found[name] = Replayed(
+            make_settings(recipe["preset"], recipe["model"]),
+            make_settings({key: data.get(key, {}) for key in SECTIONS}, recipe["model"]),
+            row.get("findings", []),
+            row.get("steps", []),
+        )
     return found
 
 
