@@ -43,7 +43,10 @@ from unittest.mock import patch
 #: Packages that stand-ins replace: they need a device, or days to build, and the readers of the
 #: configuration only name them. Every attribute exists, every call gives another stand-in.
 #: A package that is not listed is missing, as upstream asks whether some of CANN's are there.
-REPLACED = ("torch", "torch_npu", "torchvision", "torchair", "transformers", "triton", "vllm")
+REPLACED = (
+    *("torch", "torch_npu", "torchvision", "torchair", "transformers", "safetensors", "triton"),
+    "vllm",
+)
 #: Modules of vLLM that the readers take values from: those of ``--vllm`` run.
 REAL = ("vllm.envs", "vllm.utils.math_utils")
 #: What stands in for a model, by name: a mixture of experts each, as dense models need no less.
@@ -216,12 +219,16 @@ def describe_start(settings: dict[str, Any], given: dict[str, Any]) -> SimpleNam
             model_arch_config=SimpleNamespace(total_num_attention_heads=64),
             get_total_num_kv_heads=lambda: text["num_key_value_heads"],
             get_hidden_size=lambda: text["hidden_size"],
+            get_num_experts=lambda: text["num_experts"],
+            is_hybrid=False,
             get_num_layers=lambda *_: text["num_hidden_layers"],
         ),
         parallel_config=SimpleNamespace(
             **PARALLEL
             | {key: given[key] for key in PARALLEL if given.get(key)}
-            | {"world_size": 2, "distributed_executor_backend": "mp", "eplb_config": None}
+            | {"world_size": 2, "world_size_across_dp": 2, "use_sequence_parallel_moe": False}
+            | {"distributed_executor_backend": "mp", "eplb_config": None}
+            | {"enable_batch_sharded_sampling": False}
         ),
         scheduler_config=SimpleNamespace(
             max_num_batched_tokens=batched,
@@ -232,6 +239,7 @@ def describe_start(settings: dict[str, Any], given: dict[str, Any]) -> SimpleNam
         cache_config=SimpleNamespace(
             block_size=given.get("block_size") or 128,
             enable_prefix_caching=given.get("enable_prefix_caching") is not False,
+            cache_dtype=given.get("kv_cache_dtype") or "auto",
         ),
         compilation_config=SimpleNamespace(
             pass_config=SimpleNamespace(
@@ -240,6 +248,8 @@ def describe_start(settings: dict[str, Any], given: dict[str, Any]) -> SimpleNam
             compile_ranges_endpoints=[],
             compile_ranges_split_points=[],
             cudagraph_mode=compilation.get("cudagraph_mode"),
+            cudagraph_capture_sizes=compilation.get("cudagraph_capture_sizes") or [],
+            max_cudagraph_capture_size=None,
         ),
         speculative_config=drafts
         and SimpleNamespace(**{"num_speculative_tokens": 1, "method": "mtp"} | drafts),
@@ -247,6 +257,8 @@ def describe_start(settings: dict[str, Any], given: dict[str, Any]) -> SimpleNam
         and TransferConfig(
             **{"kv_role": None, "kv_connector": None, "kv_connector_extra_config": {}} | transfer
         ),
+        attention_config=SimpleNamespace(indexer_kv_dtype="auto"),
+        use_v2_model_runner=False,  # unless a variable says so, on Ascend
         quant_config=None,
         lora_config=None,
         device_config=SimpleNamespace(device_type="npu"),
@@ -276,7 +288,7 @@ def flatten(prefix: str, value: Any, seen: tuple[Any, ...] = ()) -> Iterator[tup
             for name, each in vars(type(value)).items()
             if not callable(each)
             and not isinstance(each, property | staticmethod | classmethod)
-            and name != "_defaults"
+            and name not in ("_defaults", "model_config")  # of the class, not set by anyone
         }
         for name in sorted(names):
             if name == "config" and isinstance(value.config, dict):  # holds what others ask for
@@ -322,7 +334,8 @@ def list_other_reads(
         if key.rpartition(".")[2] in texts - shown:
             yield f"read.vllm_ascend.{key}"
     for name in settings.get("env") or {}:
-        if name in texts and f"env.{name}" not in effective:
+        # others are read by PyTorch, CANN and the system as well
+        if name.startswith("VLLM_") and name in texts and f"env.{name}" not in effective:
             yield f"read.env.{name}"
 
 

@@ -60,7 +60,7 @@ def __getattr__(name):
 """
 WORKER = """
 import os
-SLOW = os.getenv("MADE_UP_SLOW")
+SLOW = os.getenv("VLLM_MADE_UP"), os.getenv("OMP_NUM_THREADS")
 def start(vllm_config):
     return vllm_config.additional_config["elsewhere"]
 """
@@ -112,7 +112,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         {"additional_config": {"wrods": 8}},
         {"env": {"MADE_UP_FAST": "yes"}},
         {"additional_config": {"hardware": True}},
-        {"additional_config": {"elsewhere": 1}, "env": {"MADE_UP_SLOW": "1", "HOME": "/home"}},
+        {
+            "additional_config": {"elsewhere": 1},
+            "env": {"VLLM_MADE_UP": "1", "OMP_NUM_THREADS": "1"},
+        },
     ]
     done = subprocess.run(
         [sys.executable, REPOSITORY / ".ci/upgrade_judge.py", folder],
@@ -161,4 +164,4 @@ def test_a_stop_that_a_stand_in_causes_is_unclear(answers: list[dict[str, Any]])
 
 def test_settings_that_other_files_read_are_named(answers: list[dict[str, Any]]) -> None:
     usual, found = answers[0]["effective"], answers[5]["effective"]
-    assert found.keys() - usual.keys() == {"read.vllm_ascend.elsewhere", "read.env.MADE_UP_SLOW"}
+    assert found.keys() - usual.keys() == {"read.vllm_ascend.elsewhere", "read.env.VLLM_MADE_UP"}

@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -32,12 +33,50 @@ RECORDS = REPOSITORY / "tests/catalog/upgrade"
 RECIPES = RECORDS / "recipes.jsonl"
 #: For each release what is in effect without settings, then what differs with those of a line.
 EFFECTIVE = RECORDS / "effective.jsonl"
-STEPS = (("0.13.0", "0.18.0"), ("0.18.0", "0.23.0"), ("0.23.0", "0.26.0rc1"))
+STEPS = (
+    ("0.13.0", "0.18.0"),
+    ("0.18.0", "0.23.0"),
+    ("0.23.0", "0.26.0rc1"),
+    ("0.26.0rc1", "0.30.0rc2"),
+)
 RELEASES = tuple(dict.fromkeys(release for step in STEPS for release in step))
 #: Shipped presets that serve, and what the judge stands a model in for them with.
 SHIPPED = ("vllm-", "serving/")
 KINDS = {"v3.2": "sparse", "v4": "sparse", "glm-5": "sparse", "deepseek": "mla", "kimi": "mla"}
+#: Defaults that nothing reads on an NPU, with where that is to be seen.
+WITHOUT_EFFECT = {
+    "env.VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE": "vllm/config/vllm.py: for models "
+    "with chunked local attention, which no recipe serves",
+    "env.VLLM_ALLREDUCE_USE_FLASHINFER": "cuda_communicator.py alone reads it",
+    "env.VLLM_DBO_COMM_SMS": "vllm/v1/worker/gpu_ubatch_wrapper.py alone reads it",
+    "env.VLLM_ENABLE_PREGRAD_PASSES": "vllm/compilation/compiler_interface.py: for Inductor",
+    "env.VLLM_FLASHINFER_ALLREDUCE_BACKEND": "flashinfer_all_reduce.py alone reads it",
+    "env.VLLM_FLOAT32_MATMUL_PRECISION": "vllm/v1/worker/gpu_worker.py alone reads it",
+    "env.VLLM_MAIN_CUDA_VERSION": "vllm's build reads it",
+    "env.VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS": "vllm/v1/worker/gpu_worker.py alone reads it",
+    "env.VLLM_MOE_SKIP_PADDING": "routers of vLLM's own experts, which vLLM-Ascend replaces",
+    "env.VLLM_USE_FLASHINFER_SAMPLER": "topk_topp_sampler.py: for CUDA",
+    "env.VLLM_USE_MEGA_AOT_ARTIFACT": "its default depends on PyTorch, which is a stand-in",
+    "env.VLLM_USE_V2_MODEL_RUNNER": "patch_use_v2_model_runner.py: none is off",
+    "vllm.all2all_backend": "vllm/config/parallel.py: none was the same; platform.py sets it",
+    "vllm.attention_config.disable_flashinfer_prefill": "vllm_ascend/platform.py: off always",
+    "vllm.attention_config.indexer_kv_dtype": "ascend_config.py: neither is a quantized one",
+    "vllm.disable_cascade_attn": "vllm_ascend/platform.py: off always",
+    "vllm.disable_nccl_for_dp_synchronization": "dp_utils.py of the runner for GPUs reads it",
+    "vllm.kv_transfer_config.kv_buffer_device": "it is the platform's, which is a stand-in",
+}
+#: Tables and arguments that do nothing while a switch is off, with the switch.
+SWITCHES = {
+    "ascend.c8_enable_reshape_optim": "ascend.enable_sparse_li_c8",
+    "ascend.eplb_config.": "ascend.eplb_config.dynamic_eplb",
+    "vllm.cp_kv_cache_interleave_size": "vllm.decode_context_parallel_size",
+    "vllm.dcp_comm_backend": "vllm.decode_context_parallel_size",
+    "vllm.eplb_config.": "vllm.enable_eplb",
+    "vllm.kv_offloading_backend": "vllm.kv_offloading_size",
+    "vllm.profiler_config.": "vllm.profiler_config.profiler",
+}
 SECTIONS = ("env", "vllm_ascend", "vllm")
+STEP_FIELDS = ("option", "to")
 #: What the judge gives itself.
 LEFT_OUT = ("model",)
 
@@ -45,6 +84,7 @@ LEFT_OUT = ("model",)
 _SOURCES = os.environ.get("NPUPROF_VLLM_SOURCES", "")
 _PYTHON = os.environ.get("NPUPROF_VLLM_PYTHON", sys.executable)
 
+MISSING = object()
 Settings = dict[str, Any]
 Preset = dict[str, dict[str, Any]]
 
@@ -115,7 +155,13 @@ def write_records(lines: Iterable[tuple[str, str, Settings]]) -> None:
     wanted = list(lines)
     rows: list[dict[str, Any]] = []
     for release in RELEASES:
-        here = [(name, settings) for name, at, settings in wanted if at == release]
+        here = list(
+            {
+                find_key(settings): (name, settings)
+                for name, at, settings in reversed(wanted)
+                if at == release
+            }.values()
+        )[::-1]
         empty = make_settings({}, "gqa")
         base, *answers = judge([empty, *(settings for _, settings in here)], release)
         rows.append({"release": release, "links": base["links"], "base": base["effective"]})
@@ -177,17 +223,41 @@ class Difference(NamedTuple):
     given: bool
 
 
-def _find_successors(name: str, new: dict[str, Any], links: dict[str, str]) -> list[str]:
+def _find_successors(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return what a name is at a later release: an attribute may be in another table."""
-    if name in links:  # a variable whose value goes on to an attribute
-        return [links[name]]
-    if name in new:
+    effective = new["effective"]
+    if name in new["links"]:  # a variable whose value goes on to an attribute
+        return [new["links"][name]]
+    if name in effective:
         return [name]
-    if not name.startswith("ascend."):
+    section, _, rest = name.partition(".")
+    if section == "read":
+        return [each for each in (rest, f"ascend.{rest.partition('.')[2]}") if each in effective]
+    if section != "ascend":
         return []
+    # the key, or a variable that it had its value from, may be read without an attribute
+    sources = [f"vllm_ascend.{rest}", *(each for each, to in old["links"].items() if to == name)]
+    if read := [f"read.{each}" for each in sources if f"read.{each}" in effective]:
+        return read
     last = name.rpartition(".")[2]
-    same = [each for each in new if each.startswith("ascend.") and each.endswith(f".{last}")]
+    same = [each for each in effective if each.startswith("ascend.") and each.endswith(f".{last}")]
     return same if len(same) == 1 else []
+
+
+def is_off(name: str, effective: dict[str, Any]) -> bool:
+    """Return whether a name is of a table whose switch is off; a size of one is off too."""
+    for table, switch in SWITCHES.items():
+        if name.startswith(table) and name != switch:
+            value = effective.get(switch)
+            return not value or (type(value) is int and value == 1)
+    return False
+
+
+def _interpret(name: str, value: Any, effective: dict[str, Any]) -> Any:
+    """Return what a value stands for."""
+    if name == "vllm.api_server_count" and value is None:  # vllm/entrypoints/cli/serve.py
+        return effective["vllm.data_parallel_size"]
+    return value
 
 
 def compare_effects(
@@ -204,12 +274,15 @@ def compare_effects(
         if name in old["links"]:
             continue
         given = usual.get(name) != value
-        successors = _find_successors(name, new["effective"], new["links"])
+        successors = _find_successors(name, old, new)
         seen.update(successors)
         found += [
             Difference(name, value, successor, later, given)
             for successor in successors
-            if (later := new["effective"][successor]) != value
+            if (later := _interpret(successor, new["effective"][successor], new["effective"]))
+            != _interpret(name, value, old["effective"])
+            # of what only other files read, the value is not known
+            and not (name.startswith("read.") or successor.startswith("read."))
         ]
         if (
             not successors
@@ -217,6 +290,12 @@ def compare_effects(
             and not any(part.startswith(f"{name}.") for part in new["effective"])
         ):
             found.append(Difference(name, value, None, None, given))
+    found = [
+        each
+        for each in found
+        if each.name not in WITHOUT_EFFECT
+        if not (is_off(each.name, old["effective"]) and is_off(each.name, new["effective"]))
+    ]
     for name, value in new["effective"].items():
         if name not in seen and (name not in later_usual or later_usual[name] != value):
             found.append(Difference(name, None, name, value, given=False))
@@ -231,23 +310,56 @@ class Replayed(NamedTuple):
     reports: list[dict[str, Any]]
     steps: list[dict[str, Any]]
 
+    def list_lost(self) -> list[str]:
+        """Return the settings that are changed or gone without a step or report about them."""
+        lost = []
+        for name, value in list_leaves(self.settings).items():
+            if list_leaves(self.migrated).get(name, MISSING) != value:
+                difference = Difference(name, value, None, None, given=True)
+                lost += [] if self.names(difference) else [name]
+        return lost
+
     def names(self, difference: Difference) -> bool:
-        """Return whether a report or a step is about a difference."""
+        """Return whether a report or a step is about a difference.
+
+        A report names it by its key or in its message. A step may be about a table that has it.
+        """
         names = {_format_key(name) for name in (difference.name, difference.new_name) if name}
-        for row in (*self.reports, *self.steps):
-            about = {str(row.get(field) or "") for field in ("key", "option", "from", "to")}
-            text = " ".join(str(row.get(field) or "") for field in ("message", "why", "hint"))
-            words = set(re.findall(r"[\w.-]*\w", text)) | about
-            if any(name == word or name.startswith(f"{word}.") for name in names for word in words):
+        for row in self.reports:
+            text = " ".join(str(row.get(field) or "") for field in ("key", "message"))
+            if names & set(re.findall(r"[\w.-]*\w", text)):
                 return True
-        return False
+        keys = {str(row.get(field) or "") for row in self.steps for field in STEP_FIELDS}
+        return any(name == key or name.startswith(f"{key}.") for name in names for key in keys)
+
+
+def list_leaves(settings: Settings) -> dict[str, Any]:
+    """Return variables, keys and arguments by the names that presets have for them."""
+    found = {f"env.{name}": value for name, value in settings["env"].items()}
+
+    def add(prefix: str, table: dict[str, Any]) -> None:
+        for key, value in table.items():
+            if isinstance(value, dict) and value:
+                add(f"{prefix}.{key}", value)
+            else:
+                found[f"{prefix}.{key}"] = value
+
+    add("vllm_ascend", settings["additional_config"])
+    name = ""
+    for word in settings["vllm"]:
+        if word.startswith("--"):
+            name = f"vllm.{word.removeprefix('--').removeprefix('no-')}"
+            found[name] = [word]
+        else:
+            found[name] = [*found[name], word]
+    return found
 
 
 def _format_key(name: str) -> str:
     """Return the key of a preset for a name of what is in effect."""
     name = name.removeprefix("read.")
     section, _, rest = name.partition(".")
-    if section != "vllm":
+    if section != "vllm" or "-" in rest:
         return name.replace("ascend.", "vllm_ascend.", 1) if section == "ascend" else name
     argument, dot, field = rest.partition(".")
     return f"vllm.{argument.replace('_', '-')}{dot}{field}"
@@ -314,13 +426,18 @@ def list_shipped() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Write the records of all recipes at all releases."""
+    """Write the records of all recipes at all releases, as they are and as they are migrated."""
     recipes = [*load_recipes(), *list_shipped()]
-    write_records(
+    lines = [
         (recipe["name"], release, make_settings(recipe["preset"], recipe["model"]))
         for release in RELEASES
         for recipe in recipes
-    )
+    ]
+    for step in STEPS:
+        with tempfile.TemporaryDirectory() as folder:
+            replayed = migrate(Path(folder), recipes, step)
+        lines += [(name, step[1], each.migrated) for name, each in replayed.items()]
+    write_records(lines)
 
 
 if __name__ == "__main__":
