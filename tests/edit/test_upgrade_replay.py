@@ -37,7 +37,6 @@ SILENT = {
         "ascend.enable_npugraph_ex": "another table has it since, and there it is on",
         "ascend.enable_cpu_binding": "default; told only where a preset is for the framework",
         "env.VLLM_ASCEND_ENABLE_MLAPO": "likewise",
-        "ascend.ascend_fusion_config.fusion_ops_gmmswigluquant": "set, and not read before",
     },
     "0.18.0": {
         "vllm.safetensors_load_strategy": "default: lazy before, none after, which may prefetch",
@@ -47,8 +46,6 @@ SILENT = {
         "ascend.enable_sparse_sfa_c8": "not read before",
         "env.VLLM_ASCEND_BALANCE_SCHEDULING": "enable_balance_scheduling was not read before",
         "env.VLLM_ASCEND_ENABLE_FLASHCOMM1": "enable_flashcomm1 was not read before",
-        "env.VLLM_ASCEND_ENABLE_FUSED_MC2": "enable_fused_mc2 was not read before",
-        "env.VLLM_ASCEND_ENABLE_NZ": "weight_nz_mode was not read before",
         "read.vllm_ascend.enable_dsa_cp": "not read before",
     },
     "0.23.0": {
@@ -58,7 +55,6 @@ SILENT = {
         "ascend.enable_shared_expert_dp": "does not follow enable_flashcomm1 any more",
         "ascend.enable_sparse_li_c8": "read, and replaced by attention-config.indexer_kv_dtype",
         "ascend.enable_sparse_sfa_c8": "read, and replaced by kv-cache-dtype",
-        "env.VLLM_USE_MODELSCOPE": "1 is on since; before, only true is",
         "vllm.cp_kv_cache_interleave_size": "default: one before, chosen after",
         "vllm.dcp_comm_backend": "default: ag_rs before, the model's after",
     },
@@ -79,7 +75,7 @@ class Step:
 
     def __init__(self, folder: Path, releases: tuple[str, str]) -> None:
         self.releases = old, new = releases
-        self.replayed = migrate(folder, [*RECIPES, *list_shipped()], releases)
+        self.replayed = migrate(folder, [*RECIPES, *list_shipped(old)], releases)
         self.answers = {
             name: (recall(each.settings, old), recall(each.migrated, new))
             for name, each in self.replayed.items()

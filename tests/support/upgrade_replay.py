@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import npuprof
-from npuprof.catalog.releases import load_axis
+from npuprof.catalog.releases import find_releases_in_range, load_axis
 from npuprof.renderers.environment import collect_env_variables
 from support.building import REPOSITORY, build_store, toml
 
@@ -76,7 +76,6 @@ SWITCHES = {
     "vllm.profiler_config.": "vllm.profiler_config.profiler",
 }
 SECTIONS = ("env", "vllm_ascend", "vllm")
-STEP_FIELDS = ("option", "to")
 #: What the judge gives itself.
 LEFT_OUT = ("model",)
 
@@ -260,6 +259,13 @@ def _interpret(name: str, value: Any, effective: dict[str, Any]) -> Any:
     return value
 
 
+def _is_same(value: Any, later: Any) -> bool:
+    """Return whether two values are the same; a text where a switch is wanted is on."""
+    if isinstance(later, bool) and isinstance(value, str):
+        return bool(value) == later
+    return bool(value == later)
+
+
 def compare_effects(
     old: dict[str, Any], new: dict[str, Any], releases: tuple[str, str]
 ) -> list[Difference]:
@@ -279,8 +285,10 @@ def compare_effects(
         found += [
             Difference(name, value, successor, later, given)
             for successor in successors
-            if (later := _interpret(successor, new["effective"][successor], new["effective"]))
-            != _interpret(name, value, old["effective"])
+            if not _is_same(
+                _interpret(name, value, old["effective"]),
+                later := _interpret(successor, new["effective"][successor], new["effective"]),
+            )
             # of what only other files read, the value is not known
             and not (name.startswith("read.") or successor.startswith("read."))
         ]
@@ -315,22 +323,30 @@ class Replayed(NamedTuple):
         lost = []
         for name, value in list_leaves(self.settings).items():
             if list_leaves(self.migrated).get(name, MISSING) != value:
-                difference = Difference(name, value, None, None, given=True)
-                lost += [] if self.names(difference) else [name]
+                moved = any(_has(str(row["option"]), {name}) for row in self.steps)
+                named = self.names(Difference(name, value, None, None, given=True))
+                lost += [] if moved or named else [name]
         return lost
 
     def names(self, difference: Difference) -> bool:
-        """Return whether a report or a step is about a difference.
+        """Return whether a report, or a step that takes something out, is about a difference.
 
-        A report names it by its key or in its message. A step may be about a table that has it.
+        A step that moves a setting has to keep what is in effect: it excuses nothing. Nor does an
+        error in a value or between values, which is there without migrating too.
         """
         names = {_format_key(name) for name in (difference.name, difference.new_name) if name}
         for row in self.reports:
+            if row["severity"] == "error" and not row["code"].startswith(("NP4", "NP5")):
+                continue
             text = " ".join(str(row.get(field) or "") for field in ("key", "message"))
             if names & set(re.findall(r"[\w.-]*\w", text)):
                 return True
-        keys = {str(row.get(field) or "") for row in self.steps for field in STEP_FIELDS}
-        return any(name == key or name.startswith(f"{key}.") for name in names for key in keys)
+        return any(_has(str(row["option"]), names) for row in self.steps if not row.get("to"))
+
+
+def _has(key: str, names: set[str]) -> bool:
+    """Return whether a key is one of some names, or a table that has one of them."""
+    return any(name == key or name.startswith(f"{key}.") for name in names)
 
 
 def list_leaves(settings: Settings) -> dict[str, Any]:
@@ -400,19 +416,23 @@ def migrate(
     return found
 
 
-def list_shipped() -> list[dict[str, Any]]:
-    """Return the shipped presets that serve, resolved, in the form of recipes.
+def find_within(spec: str) -> tuple[str, ...]:
+    """Return the releases of vLLM-Ascend in a range."""
+    return tuple(find_releases_in_range(spec, "vllm_ascend") or ())
 
-    Those without a release of their own are resolved for the first release of a step.
-    """
+
+def list_shipped(release: str) -> list[dict[str, Any]]:
+    """Return the shipped presets that serve with a release, resolved, in the form of recipes."""
     store = npuprof.open_store(REPOSITORY / "profiles")
     recipes = []
     for name in store.names():
         if not name.startswith(SHIPPED):
             continue
         config = store.resolve(name)
-        if config.abstract:
+        spec = config.versions.get("vllm_ascend", "")
+        if config.abstract or (spec and release not in find_within(spec)):
             continue
+        config = store.resolve(name, versions={"vllm_ascend": release})
         variables, _ = collect_env_variables(config, None, "", with_options=False)
         own = {key: value for key, value in variables.items() if not key.startswith("NPUPROF_")}
         preset: Preset = {"env": own}
@@ -427,16 +447,17 @@ def list_shipped() -> list[dict[str, Any]]:
 
 def main() -> None:
     """Write the records of all recipes at all releases, as they are and as they are migrated."""
-    recipes = [*load_recipes(), *list_shipped()]
     lines = [
         (recipe["name"], release, make_settings(recipe["preset"], recipe["model"]))
         for release in RELEASES
-        for recipe in recipes
+        for recipe in load_recipes()
     ]
     for step in STEPS:
+        recipes = [*load_recipes(), *list_shipped(step[0])]
         with tempfile.TemporaryDirectory() as folder:
             replayed = migrate(Path(folder), recipes, step)
-        lines += [(name, step[1], each.migrated) for name, each in replayed.items()]
+        for name, each in replayed.items():
+            lines += [(name, step[0], each.settings), (name, step[1], each.migrated)]
     write_records(lines)
 
 
