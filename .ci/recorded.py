@@ -160,10 +160,11 @@ def _describe(forms: dict[str, Row], write_ranges: Ranges) -> Row:
         row["optional"] = True
     if always := {release for release, form in forms.items() if form.get("always")}:
         row["always_set"] = write_ranges(always)
-    # the text None is a value of an optional argument
+    # the text None is a value of an optional argument; keys of verl have no flags
     defaults = {
         release: form.get("default", "None" if form.get("optional") else "computed")
         for release, form in forms.items()
+        if "default" in form or "flags" in form or form.get("optional")
     }
     if "default" in newest and newest["default"] not in ({}, []):
         row["default"] = newest["default"]
