@@ -16,6 +16,8 @@ from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.resolve.config import Config
 
+#: Why a changed default matters to a preset.
+OMITTED = "Omitting it now means something else."
 #: What a successor takes for a value that it has no word for.
 NO_WORD: Any = object()
 #: Variables of vLLM that nothing on an NPU reads.
@@ -174,7 +176,7 @@ def find_changed_defaults(
                     build_finding(
                         "NP512",
                         change.message,
-                        "Omitting it now means something else.",
+                        OMITTED,
                         change.hint,
                         next(filter(None, origins), None) or config.profile.origin(),
                         change.key,

@@ -8,12 +8,12 @@ same values in every context.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import PROFILE_KEYS, Profile
+from npuprof.document.profile import Profile
 from npuprof.edit.migration_steps import Step, does_step_fit
+from npuprof.edit.moves import list_blocks, list_key_lists
 from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.model import LIST_OPS, Path, Record
 from npuprof.resolve.config import Config
@@ -22,7 +22,7 @@ from npuprof.system import group_pairs
 #: Why a preset cannot rename a key, by preset key and option name; an empty string if it can.
 Plan = dict[str, dict[str, str]]
 #: The steps of one rename, one for each condition.
-Ways = tuple[Step, ...]
+Ways = list[Step]
 
 
 class Family(Record):
@@ -55,8 +55,7 @@ def plan_renames(
     listed = list(configs)
     moves = (step for step in steps if step.action in ("rename", "modes") and step.loss != "decide")
     groups = group_pairs(((step.option, step.to, step.action), step) for step in moves)
-    for steps_of_option in groups.values():
-        ways = tuple(steps_of_option)
+    for ways in groups.values():
         mentions: dict[str, list[Mention]] = {}
         for family in _list_families(listed, ways, mentions):
             # nothing to rename: the option is only cleared or locked
@@ -73,39 +72,22 @@ def plan_renames(
 def list_mentions(profile: Profile, option: str) -> list[Mention]:
     """Return every place where a preset names an option."""
     data = profile.document.data
-    overrides: dict[Path, Any] = {
-        ("override", number): block for number, block in enumerate(data.get("override", []))
-    }
     mentions = []
     path = keys.find_key_path(option)
     if len(path) > 2 or profile.touches(option):
-        no_base: Path = ()
-        for base, block in {no_base: data, **overrides}.items():
+        for base, block in list_blocks(data).items():
             for inner in (path, *((op, *path) for op in LIST_OPS)):
                 if find_at_path(block, inner) is not MISSING:
                     kind = "set" if inner is path else "append"
                     mentions.append(Mention(kind, base, (*base, *inner)))
-    for name, key in PROFILE_KEYS.items():
-        if key.names_settings:
-            listed = Mention(name, (), ("profile", name))
-            mentions += _list_entry_mentions(listed, profile.table.get(name), option)
-    for base, block in overrides.items():
-        listed = Mention("unset", base, (*base, "unset"))
-        mentions += _list_entry_mentions(listed, block.get("unset"), option)
+    for base, list_path, names in list_key_lists(data):
+        for index, name in enumerate(names):
+            key, inner_path = keys.parse_key(name) or ("", ())
+            if key == option:
+                # the key of a part of the value cannot simply be renamed
+                kind = "append" if inner_path else str(list_path[-1])
+                mentions.append(Mention(kind, base, (*list_path, index)))
     return mentions
-
-
-def _list_entry_mentions(listed: Mention, names: Any, option: str) -> Iterator[Mention]:
-    """Yield the entries of a list of keys (at ``listed.path``) that name an option."""
-    for index, name in enumerate(names or ()):
-        parsed = keys.parse_key(name)
-        if parsed is None:
-            continue
-        key, inner_path = parsed
-        if key == option:
-            # the key of a part of the value cannot simply be renamed
-            kind = "append" if inner_path else listed.kind
-            yield Mention(kind, listed.base, (*listed.path, index))
 
 
 def _list_families(
@@ -150,29 +132,26 @@ def _list_hindrances(
 
     ``modes`` joins two options that one preset must set.
     """
-    is_joined = ways[0].action == "modes"
     members = family.members.values()
     yield from (describe_fixed_parent(member) for member in members if not is_movable(member))
-    if is_joined and len(members) > 1:
+    if ways[0].action == "modes" and len(members) > 1:
         first_two = sorted(member.name for member in members)[:2]
         yield f"{' and '.join(first_two)} have a part of it each"
     for config in family.users:
         for member in config.lineage:
             for mention in mentions[member.key]:
-                if reason := _judge_mention(ways, member, mention, config, is_joined):
+                if reason := _judge_mention(ways, member, mention, config):
                     yield f"{member.name}: {_name_block(mention.base)} {reason}"
     for config in family.users:
         yield from _judge_new_names(config, ways[0].to, mentions)
 
 
-def _judge_mention(
-    ways: Ways, member: Profile, mention: Mention, config: Config, is_joined: bool
-) -> str:
+def _judge_mention(ways: Ways, member: Profile, mention: Mention, config: Config) -> str:
     """Return why a preset's use of an option would change under the new name, or ""."""
     if mention.kind == "append":
         return "changes a part of it"
     if mention.kind != "set":
-        return f"has it in {mention.kind}" if is_joined else ""
+        return f"has it in {mention.kind}" if ways[0].action == "modes" else ""
     data = member.document.data
     table = find_at_path(data, mention.path[:-1])
     if ways[0].to in table:
@@ -205,7 +184,7 @@ def _judge_new_names(config: Config, to: str, mentions: dict[str, list[Mention]]
             setter = member
         if setter is not None and any(mention.kind != "set" or mention.base for mention in olds):
             yield f"{member.name}: it inherits {to} already, from {setter.name}"
-        below = below or bool(olds)
+        below |= bool(olds)
 
 
 _DOES = {"set": "sets", "unset": "clears", "locked": "locks", "append": "changes a part of"}

@@ -19,6 +19,7 @@ from npuprof.catalog import (
     values,
     written_condition,
 )
+from npuprof.checks.changed_defaults import OMITTED
 from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.document.policy import Policy, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
@@ -32,9 +33,9 @@ from npuprof.edit.migration_steps import (
     is_step_due,
     load_migration_steps,
 )
-from npuprof.edit.moves import Upgrade, fit_range, plan_moves
+from npuprof.edit.moves import Upgrade, fit_range, list_blocks, plan_moves
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
-from npuprof.model import Finding, Origin, Path, Record, TomlTable
+from npuprof.model import Finding, Path, Record, TomlTable
 from npuprof.resolve.config import Config
 
 
@@ -74,19 +75,20 @@ def migrate_profile(
     if plan is None:
         plan = plan_renames([config], steps, lambda member: member.document is profile.document)
     hindrances = plan.get(profile.key, {})
-    bases: list[Path] = [()]
-    bases += [("override", index) for index in range(len(data.get("override", [])))]
     made = []
     changes = []
     findings = []
     renamed_keys = set()  # a later step must not apply to the old key
     for step in steps:
-        for base in bases:
+        for base in list_blocks(data):
             path = (*base, "options", step.option)
             table = find_at_path(data, path[:-1])
-            if not isinstance(table, dict) or step.option not in table or path in renamed_keys:
-                continue
-            if not is_step_due(step, table, config):
+            if (
+                not isinstance(table, dict)
+                or step.option not in table
+                or path in renamed_keys
+                or not is_step_due(step, table, config)
+            ):
                 continue
             step_changes = None
             hindrance = ""
@@ -94,8 +96,7 @@ def migrate_profile(
                 hindrance = hindrances.get(step.option, "") if step.to else ""
                 step_changes = None if hindrance else _find_step_changes(step, path, table)
             if step_changes is None:
-                origin = profile.origin(*path)
-                findings.append(_build_decision_finding(step, origin, profile.name, hindrance))
+                findings.append(_build_decision_finding(step, profile, path, hindrance))
                 continue
             changes += step_changes
             value = step_changes[0].value
@@ -109,7 +110,13 @@ def migrate_profile(
     changes += list_changes
     if release:
         findings += check_changed_defaults(config, release, upgrade.since.get(releases.CANN, ""))
-        changes += _find_range_change(profile, release, made, upgrade.widen)
+        # the new range has no release that lacks a renamed option
+        changes += fit_range(
+            profile,
+            releases.CANN,
+            upgrade,
+            lambda _, within: any(_is_option_missing(change.step.to, within) for change in made),
+        )
     moves = plan_moves(profile, config, upgrade)
     made += moves.made
     findings += moves.findings
@@ -149,9 +156,7 @@ def _find_mode_changes(step: Step, path: Path, table: TomlTable) -> list[PathCha
     ]
 
 
-def _build_decision_finding(
-    step: Step, origin: Origin | None, name: str, hindrance: str
-) -> Finding:
+def _build_decision_finding(step: Step, profile: Profile, path: Path, hindrance: str) -> Finding:
     what = f"{step.rule}: {step.option} needs a decision"
     why = step.why
     hint = step.decide
@@ -164,20 +169,21 @@ def _build_decision_finding(
         what,
         why,
         hint,
-        origin,
+        profile.origin(*path),
         step.option,
-        (name,),
+        (profile.name,),
         severity="info" if step.rule == "M19" else "warning",
     )
 
 
 def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:
     """Return the finding for a step that concerns a parent's value."""
-    own = step.option in profile.document.data.get("options", {})
-    # an own value was migrated above
-    if own or step.option not in config.settings:
-        return []
-    if condition.evaluate_condition(step.when, build_setting_lookup({}, config)) is not True:
+    if (
+        # an own value was migrated above
+        step.option in profile.document.data.get("options", {})
+        or step.option not in config.settings
+        or condition.evaluate_condition(step.when, build_setting_lookup({}, config)) is not True
+    ):
         return []
     origin = config.origin(step.option)
     if origin is None or origin.document is profile.document:
@@ -213,23 +219,22 @@ def _carry_names(
     profile: Profile, steps: list[Step], options: set[str]
 ) -> tuple[list[CarriedName], list[PathChange]]:
     """Return the list entries that follow renamed options of related presets, and the changes."""
-    carried = []
-    lists = {}
     renames = {
         step.option: step
         for step in reversed(steps)  # the first step of an option counts
         if step.option in options and step.action == "rename"
     }
-    for option, step in renames.items():
-        for mention in list_mentions(profile, option):
-            if mention.kind not in ("unset", "locked"):
-                continue
-            *list_path, index = mention.path
-            path = tuple(list_path)
-            if path not in lists:
-                lists[path] = list(find_at_path(profile.document.data, path))
-            lists[path][index] = step.to
-            carried.append(CarriedName(step, mention.path))
+    carried = [
+        CarriedName(step, mention.path)
+        for option, step in renames.items()
+        for mention in list_mentions(profile, option)
+        if mention.kind in ("unset", "locked")
+    ]
+    lists: dict[Path, list[str]] = {}
+    for name in carried:
+        *list_path, index = name.path
+        path = tuple(list_path)
+        lists.setdefault(path, [*find_at_path(profile.document.data, path)])[index] = name.step.to
     return carried, [PathChange(path, list(dict.fromkeys(names))) for path, names in lists.items()]
 
 
@@ -252,13 +257,8 @@ class ChangedDefault(Record):
             f"{self.option} is not set, and its default changed in CANN {self.since}: "
             f"{self.before}, then {self.after}"
         )
-        return build_finding(
-            "NP512",
-            what,
-            "Omitting it now means something else.",
-            f"set {self.option} if the old behaviour matters",
-            key=self.option,
-        )
+        hint = f"set {self.option} if the old behaviour matters"
+        return build_finding("NP512", what, OMITTED, hint, key=self.option)
 
 
 def list_changed_defaults(
@@ -270,10 +270,11 @@ def list_changed_defaults(
     """
     first = releases.release_index(before)
     now = releases.release_index(release)
-    rows = [ChangedDefault(**row) for row in load_built_part("migrations")["defaults"]]
     return [
         row
-        for row in rows
+        for row in (
+            ChangedDefault(**fields) for fields in load_built_part("migrations")["defaults"]
+        )
         if (surfaces is None or not row.surface or row.surface in surfaces)
         and first < releases.release_index(row.since) <= now
     ]
@@ -292,25 +293,6 @@ def check_changed_defaults(config: Config, release: str, since: str = "") -> lis
         row.build_finding()._replace(origin=origin, profiles=(config.name,))
         for row in list_changed_defaults(oldest, release)
         if row.option not in config.settings and row.unless not in config.settings
-    ]
-
-
-def _find_range_change(
-    profile: Profile, release: str, made: list[MadeStep], widen: bool
-) -> list[PathChange]:
-    """Return the change that makes ``cann`` fit the migrated settings, if it is needed.
-
-    The new range includes the release, and no release that lacks a renamed option.
-    """
-    spec = profile.table.get("cann")
-    within = releases.find_releases_in_range(spec) if spec else None
-    if not spec or within is None:
-        return []
-    new_names = {change.step.to for change in made}
-    if release in within and not any(_is_option_missing(name, within) for name in new_names):
-        return []
-    return [
-        PathChange(profile.locate_range("cann"), fit_range(spec, releases.CANN, release, widen))
     ]
 
 
@@ -348,20 +330,16 @@ def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -
 
 
 def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
+    hint = f"write {step.to or step.option} in the rule"
     if step.to:
         now = f"which is {step.to} now"
     elif step.action == "drop":
         now = "which is not set any more"
+        hint = f"take {step.option} out of the rule"
     else:
         now = "whose values are others now"
-    hint = f"write {step.to or step.option} in the rule"
-    if step.action == "drop":
-        hint = f"take {step.option} out of the rule"
-    field = "require"
-    if rule.when is not None:
-        _, tree = rule.when
-        if step.option in map(".".join, condition.collect_condition_paths(tree)):
-            field = "when"
+    paths = condition.collect_condition_paths(rule.when[1]) if rule.when is not None else ()
+    field = "when" if step.option in map(".".join, paths) else "require"
     origin = rule.origin and rule.origin.locate_below(field)
     return build_finding(
         "NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option

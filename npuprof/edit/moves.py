@@ -6,7 +6,7 @@ no effect is taken out, and one whose effect is lost becomes a finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -81,24 +81,44 @@ def plan_moves(profile: Profile, config: Config, upgrade: Upgrade) -> Moves:
     if not upgrade.widen:
         moves.changes.extend(_rename_entries(profile, config, upgrade))
     _settle_defaults(profile, config, upgrade, moves)
-    for axis, release in upgrade.releases.items():
-        moves.changes.extend(_fit_range(profile, axis, release, upgrade, moves.made))
+    rules = {made.step.rule for made in moves.made}
+    for axis in upgrade.releases:
+        if axis != releases.CANN:
+            moves.changes.extend(fit_range(profile, axis, upgrade, lambda title, _: title in rules))
     after = deepcopy(data)
     for change in moves.changes:
         change.make(after)
-    for number, block in enumerate(after.get("override", ())):
-        empty = [name for name in list_framework_sections() if block.get(name) == {}]
-        moves.changes.extend(PathChange(("override", number, name), MISSING) for name in empty)
+    for base, block in list_blocks(after).items():
+        moves.changes.extend(
+            PathChange((*base, name), MISSING)
+            for name in list_framework_sections()
+            if base and block.get(name) == {}
+        )
     return moves
+
+
+def list_blocks(data: TomlTable) -> dict[Path, Any]:
+    """Return the blocks of a text by path: itself, and its overrides."""
+    overrides = enumerate(data.get("override", ()))
+    return {(): data} | {("override", number): block for number, block in overrides}
+
+
+def list_key_lists(data: TomlTable) -> Iterator[tuple[Path, Path, list[str]]]:
+    """Yield the lists of keys in a text, each with the paths of its block and of itself."""
+    lists: list[tuple[Path, Path]] = [
+        ((), ("profile", name)) for name, key in PROFILE_KEYS.items() if key.names_settings
+    ]
+    for base, path in [*lists, *((base, (*base, "unset")) for base in list_blocks(data) if base)]:
+        names = find_at_path(data, path)
+        if isinstance(names, list):
+            yield base, path, names
 
 
 def list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[Setting]:
     """Yield the settings of a text that belong to an axis of the upgrade."""
-    blocks: dict[Path, Any] = {(): data}
-    for number, block in enumerate(data.get("override", ())):
-        if _matches(block.get("match", {}), upgrade):
-            blocks["override", number] = block
-    for base, block in blocks.items():
+    for base, block in list_blocks(data).items():
+        if base and not _matches(block.get("match", {}), upgrade):
+            continue
         for above in ((), *((op,) for op in LIST_OPS)):
             for section in list_framework_sections():
                 inside = (*above, section)
@@ -118,8 +138,9 @@ def _matches(match: Mapping[str, Any], upgrade: Upgrade) -> bool:
     for axis, release in upgrade.releases.items():
         specs = match.get(axis, ())
         listed = [specs] if isinstance(specs, str) else specs
-        within = [releases.find_releases_in_range(spec, axis) or () for spec in listed]
-        if listed and not any(release in each for each in within):
+        if listed and not any(
+            release in (releases.find_releases_in_range(spec, axis) or ()) for spec in listed
+        ):
             return False
     return True
 
@@ -162,11 +183,13 @@ def _move(
     title = f"{axis} {release}"
     why = f"{title} calls it deprecated." if is_kept else f"{title} does not read it."
     step = Step(title, key, why, release)
-    value, problem = MISSING, ""
+    value, problem = None, ""
     if successor is not None:
         new_key, record = successor
         value = convert(setting.value, setting.record, record)
-        place = _find_place(setting.path, new_key, key)
+        # in the block that has the setting
+        depth = len(keys.find_key_path(key))
+        place = (*setting.path[:-depth], *keys.find_key_path(new_key))
         there = find_at_path(profile.document.data, place)
         step = step._replace(to=new_key, action="rename")
         if value is NO_WORD:
@@ -192,28 +215,15 @@ def _move(
         origin = profile.origin(*setting.path)
         moves.findings.append(build_finding("NP511", what, why, hint, origin, key, (profile.name,)))
     else:
-        after = None if value is MISSING else value
-        moves.made.append(MadeStep(step, setting.path, setting.value, after))
-
-
-def _find_place(path: Path, key: str, old: str) -> Path:
-    """Return the path of a key in the block that has another key at a path."""
-    depth = len(keys.find_key_path(old))
-    return (*path[:-depth], *keys.find_key_path(key))
+        moves.made.append(MadeStep(step, setting.path, setting.value, value))
 
 
 def _rename_entries(profile: Profile, config: Config, upgrade: Upgrade) -> Iterator[PathChange]:
     """Yield the lists of keys in which some are renamed, as no parent sets them any more."""
-    data = profile.document.data
-    lists = [name for name, key in PROFILE_KEYS.items() if key.names_settings]
-    paths: list[Path] = [("profile", name) for name in lists]
-    paths += [("override", number, "unset") for number, _ in enumerate(data.get("override", ()))]
-    for path in paths:
-        names = find_at_path(data, path)
-        if isinstance(names, list):
-            renamed = [_rename_entry(name, profile, config, upgrade) for name in names]
-            if renamed != names:
-                yield PathChange(path, list(dict.fromkeys(renamed)))
+    for _, path, names in list_key_lists(profile.document.data):
+        renamed = [_rename_entry(name, profile, config, upgrade) for name in names]
+        if renamed != names:
+            yield PathChange(path, list(dict.fromkeys(renamed)))
 
 
 def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade) -> str:
@@ -239,27 +249,27 @@ def _settle_defaults(profile: Profile, config: Config, upgrade: Upgrade, moves: 
         if upgrade.keep and change.before is not None:
             moves.changes.append(PathChange(change.path, change.before))
         else:
-            hint = f"{finding.hint}; --keep-defaults does so"
-            moves.findings.append(finding._replace(hint=hint))
+            moves.findings.append(finding._replace(hint=f"{finding.hint}; --keep-defaults does so"))
 
 
-def _fit_range(
-    profile: Profile, axis: str, release: str, upgrade: Upgrade, made: Iterable[MadeStep]
+def fit_range(
+    profile: Profile, axis: str, upgrade: Upgrade, is_outdated: Callable[[str, Iterable[str]], bool]
 ) -> Iterator[PathChange]:
-    """Yield the change of a range that lacks the release, or has some before the moves."""
+    """Yield the change of a range that lacks the release, or whose releases are outdated."""
     path = profile.locate_range(axis)
     spec = find_at_path(profile.document.data, path)
     within = releases.find_releases_in_range(spec, axis) if isinstance(spec, str) else None
-    is_moved = any(step.step.rule == f"{axis} {release}" for step in made)
-    if within is None or axis == releases.CANN or (release in within and not is_moved):
+    release = upgrade.releases[axis]
+    if within is None or (release in within and not is_outdated(f"{axis} {release}", within)):
         return
-    yield PathChange(path, fit_range(str(spec), axis, release, upgrade.widen))
+    yield PathChange(path, _write_range(str(spec), axis, upgrade))
 
 
-def fit_range(spec: str, axis: str, release: str, widen: bool) -> str:
+def _write_range(spec: str, axis: str, upgrade: Upgrade) -> str:
     """Return a range with a release: its lower bound, else also that of the range with widen."""
+    release = upgrade.releases[axis]
     clauses = [each.strip() for each in spec.split(",")]
-    if widen:
+    if upgrade.widen:
         return ",".join(each.replace("==", ">=") for each in clauses if each[0] in ">=")
     # an upper bound that allows the release was set on purpose
     find = releases.find_releases_in_range

@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, condition, releases
-from npuprof.checks.changed_defaults import list_changed_defaults
+from npuprof.checks.changed_defaults import OMITTED, list_changed_defaults
 from npuprof.checks.lifetimes import find_lifetime_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
@@ -78,12 +78,11 @@ class Survey:
 
     def list_changed_defaults(self) -> Iterator[Finding]:
         """Yield the defaults that change and that a script does not set, for each script."""
-        why = "Omitting it now means something else."
         for touched, names in self.touched.items():
             for name in names if touched.kind == "default" else ():
                 where = Place(name.partition(": ")[0])
                 yield build_finding(
-                    "NP512", touched.what, why, touched.hint, key=touched.key, where=where
+                    "NP512", touched.what, OMITTED, touched.hint, key=touched.key, where=where
                 )
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str]) -> None:
