@@ -124,10 +124,7 @@ class ChangedDefault(Record):
 @cache
 def list_changed_defaults(axis: str, since: str, release: str) -> tuple[ChangedDefault, ...]:
     """Return the settings of a framework whose default differs in two releases that read them."""
-    return tuple(_iterate_changed_defaults(axis, since, release))
-
-
-def _iterate_changed_defaults(axis: str, since: str, release: str) -> Iterator[ChangedDefault]:
+    changes = []
     for section in list_framework_sections():
         for name in catalog.record_names(section):
             record = catalog.find_record(section, name)
@@ -153,9 +150,9 @@ def _iterate_changed_defaults(axis: str, since: str, release: str) -> Iterator[C
                 what = f"{shown} is not set, and {axis} {release} changes its default"
                 hint = f"set {shown} = {before} to keep it"
                 message = f"{what}: {before}, then {now}"
-                yield ChangedDefault(
-                    path, key, old, message, hint, after is not record and isinstance(old, bool)
-                )
+                is_switch = after is not record and isinstance(old, bool)
+                changes.append(ChangedDefault(path, key, old, message, hint, is_switch))
+    return tuple(changes)
 
 
 def find_changed_defaults(

@@ -118,8 +118,10 @@ class Migrate(Verb):
             what = "which release is to be moved to?"
             raise build_usage_error(what, "say --cann RELEASE, or --framework NAME=RELEASE")
         moved = releases.list_selected(named)
-        flags = (f"--framework {axis}={name}" for axis, name in context.versions)
-        shown = " ".join([*([f"--cann {context.cann}"] if context.cann else []), *flags])
+        shown = " ".join(
+            f"--cann {name}" if axis == releases.CANN else f"--framework {axis}={name}"
+            for axis, name in named.items()
+        )
         self._upgrade = Upgrade(moved, since, self.widen, self.keep_defaults, shown)
         self._title = releases.format_releases(named)
         if not self.specs:

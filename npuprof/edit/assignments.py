@@ -13,6 +13,7 @@ from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import LIST_OPS, SECTIONS, Finding, Path, TomlTable, build_error, has_only_digits
 from npuprof.store import assignment_arguments
+from npuprof.system import list_items
 
 
 def locate_key(text: str) -> tuple[Path, str]:
@@ -174,19 +175,14 @@ def find_inherited_keys(
 
     ``below`` are the settings of the preset below a layer; without it, the parents decide.
     """
-    setting_keys = []
-    for text in written:
-        path, _ = locate_key(text)
-        if path[0] in SECTIONS:
-            setting_keys.append(text)
+    setting_keys = [text for text in written if locate_key(text)[0][0] in SECTIONS]
     if below is None:
         below = resolve_inherited(profile, data) if setting_keys else {}
     inherited = []
     for text in setting_keys:
         path, key = locate_key(text)
         key = next((name for name in below if spell_key(name) == key), key)
-        is_set, _ = values.find_setting_value(below, key, path[2:])
-        if is_set:
+        if values.find_setting_value(below, key, path[2:])[0]:
             inherited.append(text)
     return inherited
 
@@ -244,11 +240,11 @@ def build_nothing_finding(profile: Profile, text: str, name: str, own: bool) -> 
 
     With ``own``, only the preset's own file or layer was searched.
     """
-    known = []
-    for section in SECTIONS:
-        table = profile.document.data.get(section)
-        if isinstance(table, dict):
-            known += [keys.format_full_key(section, key) for key in table]
+    known = [
+        keys.format_full_key(section, key)
+        for section in SECTIONS
+        for key, _ in list_items(profile.document.data.get(section))
+    ]
     shown = format_written_key(text)
     what = (
         f"{name} says nothing itself of {shown}"

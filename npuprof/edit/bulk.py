@@ -133,11 +133,13 @@ class Bulk:
     def _require_no_new_errors(self, after: dict[str, Config | NpuprofError]) -> None:
         """Raise NpuprofError for new errors in any preset, and print new warnings."""
         known = [finding for name in after for finding in checks.check_config(self._before[name])]
-        findings: list[Finding] = []
-        for config in after.values():
-            findings += (
+        findings = [
+            finding
+            for config in after.values()
+            for finding in (
                 config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
             )
+        ]
         require_no_new_errors(known, checks.fold_findings(findings))
 
     def _describe_other_presets(
@@ -169,15 +171,11 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     if not equals:
         return False
     path, key = locate_key(name.strip())
-    if not key or path[0] in LIST_OPS or key not in config.settings:
-        return False
-    if find_at_path(data, path) is not MISSING:
-        return False  # set by the preset itself
-    is_set, value = values.find_value(key, config.settings[key], path[2:])
+    if not key or path[0] in LIST_OPS or find_at_path(data, path) is not MISSING:
+        return False  # set by the preset itself, or no setting
+    is_set, value = values.find_setting_value(config.settings, key, path[2:])
     if not is_set:
         return False
-    is_whole_value = len(path) == 2
-    assigned = assignment_arguments.parse_assigned_value(key if is_whole_value else "", raw.strip())
-    if is_whole_value:
-        return values.is_equivalent_setting(key, value, assigned)
-    return values.is_same_typed_value(value, assigned)
+    whole = key if len(path) == 2 else ""
+    assigned = assignment_arguments.parse_assigned_value(whole, raw.strip())
+    return values.is_equivalent_setting(whole, value, assigned)

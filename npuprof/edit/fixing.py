@@ -116,8 +116,11 @@ def find_respellings(profile: Profile, data: Any) -> list[PathChange]:
 
     They are applied to ``data``.
     """
-    found = [_build_change(profile.document, fault) for fault in find_spelling_faults(profile)]
-    changes = [change for change in found if change is not None]
+    changes = [
+        change
+        for fault in find_spelling_faults(profile)
+        if (change := _build_change(profile.document, fault))
+    ]
     for change in changes:
         change.make(data)
     return changes

@@ -64,9 +64,8 @@ def format_long_value(value: Any, indent: str) -> str:
     """Return a value as TOML, a list with one element per line."""
     if not isinstance(value, list) or len(value) < 2:
         return keys.format_toml_value(value)
-    return "".join(
-        ["[\n", *(f"{indent}    {keys.format_toml_value(item)},\n" for item in value), f"{indent}]"]
-    )
+    items = "".join(f"{indent}    {keys.format_toml_value(item)},\n" for item in value)
+    return f"[\n{items}{indent}]"
 
 
 def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
@@ -94,11 +93,11 @@ def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
     runs = find_differing_runs(
         [*map(keys.format_toml_value, old)], [*map(keys.format_toml_value, new)]
     )
-    moves = 0
-    for run in runs:
-        if not run.has_equal_lengths:
-            deletions = 1 if run.old_start < run.old_end else 0
-            moves += deletions + run.new_end - run.new_start
+    moves = sum(
+        (run.old_start < run.old_end) + run.new_end - run.new_start
+        for run in runs
+        if not run.has_equal_lengths
+    )
     if moves * len(old) > _MAX_STEPS:
         # the caller then writes the value anew
         raise ValueError

@@ -105,20 +105,15 @@ def find_list_changes(
     if path[0] in LIST_OPS:
         change = change._replace(adds=change.adds == (path[0] == "append"))
         path = path[1:]
-    inherited = below if below is not None else resolve_inherited(profile, data)
     removed_path, appended_path = ((op, *path) for op in LIST_OPS)
-    own = find_at_path(data, path)
-    base = MISSING  # the inherited list, unless the preset's own list replaces it
-    is_inherited, inherited_value = values.find_setting_value(inherited, key, path[2:])
-    if is_inherited and own is MISSING:
-        is_whole_value = len(path) == 2
-        base = (
-            values.parse_structured_value(key, inherited_value)
-            if is_whole_value
-            else inherited_value
-        )
-    lists = {}
     written = {at: find_at_path(data, at) for at in (path, appended_path, removed_path)}
+    base = MISSING  # the inherited list, unless the preset's own list replaces it
+    is_inherited, inherited = values.find_setting_value(
+        below if below is not None else resolve_inherited(profile, data), key, path[2:]
+    )
+    if is_inherited and written[path] is MISSING:
+        base = values.parse_structured_value(key, inherited) if len(path) == 2 else inherited
+    lists = {}
     for at, value in {**written, (): base}.items():
         if value is not MISSING and not isinstance(value, list):
             raise _build_no_list_error(change.key, value)
@@ -155,14 +150,11 @@ def _change_names(
     known = PROFILE_KEYS.get(str(path[1]))
     if len(path) != 2 or known is None or known.kind != NAMES:
         raise _build_no_list_error(change.key, find_at_path(data, path))
-    own = find_at_path(data, path)
-    if own is MISSING and known.inherited:  # its own list replaces the inherited one
-        own = list(resolve_apart(profile).products)
-    before = own
-    if own is MISSING:
-        before = []
-    elif isinstance(own, str):
-        before = [own]
+    before = find_at_path(data, path)
+    if before is MISSING:  # its own list replaces the inherited one
+        before = list(resolve_apart(profile).products) if known.inherited else []
+    elif isinstance(before, str):
+        before = [before]
     if not isinstance(before, list):
         raise _build_no_list_error(change.key, before)
     listed = assignment_arguments.parse_assigned_value("", change.text)

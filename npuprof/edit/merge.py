@@ -77,12 +77,11 @@ def merge_texts(
     our_version = "".join(pair.ours for pair in merge.pairs)
     their_version = "".join(pair.theirs for pair in merge.pairs)
     # each version must contain exactly the statements that were merged
-    is_consistent = (
-        not merge.is_undecided
-        and _list_paths(our_version) == merge.list_our_paths()
-        and _list_paths(their_version) == merge.list_their_paths()
-    )
-    if not is_consistent:
+    if (
+        merge.is_undecided
+        or _list_paths(our_version) != merge.list_paths("ours")
+        or _list_paths(their_version) != merge.list_paths("theirs")
+    ):
         conflicts = ("conflict: both sides changed which tables and overrides there are",)
         return Merged(
             format_conflicts(mine, rival, size).replace("\n", newline),
@@ -158,12 +157,12 @@ class _Merge:
     def __init__(
         self, base: _Layout, ours: _Layout, theirs: _Layout, forced: Iterable[Path]
     ) -> None:
-        self._base = base
         self._ours = ours
         self._theirs = theirs
+        self._sides = base, ours, theirs
         self._forced = {
             *forced,
-            *_list_torn_blocks(*(side.list_blocks() for side in (base, ours, theirs))),
+            *_list_torn_blocks(*(side.list_blocks() for side in self._sides)),
         }
         self.conflicts: list[str] = []
         self.taken: list[Path] = []
@@ -173,20 +172,16 @@ class _Merge:
         self._leads: dict[Path, Pair] = {}
         self._texts: dict[Path, Pair] = {}
         for path in {**ours.rows, **theirs.rows}:
-            self._merge_row(path, *(side.rows.get(path) for side in (base, ours, theirs)))
+            self._merge_row(path, *(side.rows.get(path) for side in self._sides))
         self._restore_used_headers()
         self._order = list(self._arrange_paths())
         self.pairs = []
         for path in self._order:
             self.pairs += [self._leads[path], self._texts[path]]
 
-    def list_our_paths(self) -> list[Path]:
-        """Return the paths of the statements in our version."""
-        return [path for path in self._order if self._texts[path].ours]
-
-    def list_their_paths(self) -> list[Path]:
-        """Return the paths of the statements in their version."""
-        return [path for path in self._order if self._texts[path].theirs]
+    def list_paths(self, side: str) -> list[Path]:
+        """Return the paths of the statements in the version of ``ours`` or ``theirs``."""
+        return [path for path in self._order if getattr(self._texts[path], side)]
 
     def _merge_row(
         self, path: Path, before: Statement | None, mine: Statement | None, rival: Statement | None
@@ -239,10 +234,7 @@ class _Merge:
             return Pair(rival.text, rival.text)
         merged = MISSING
         if not mine.header:
-            values_at_path = (
-                side.values.get(path, MISSING) for side in (self._base, self._ours, self._theirs)
-            )
-            merged = merge_values(path, *values_at_path)
+            merged = merge_values(path, *(side.values.get(path, MISSING) for side in self._sides))
         if merged is not MISSING:
             text = self._write_merged_value(path, merged, before, mine, rival)
             if text:
@@ -262,12 +254,14 @@ class _Merge:
         their_comments = collect_comments(rival.text)
         # only one text is kept, so that at most one side may have changed its comments
         if their_comments in (known, our_comments):
-            text = _write_value(mine, self._ours.values[path], merged)
-            return text if collect_comments(text) == our_comments else ""
-        if our_comments == known:
-            text = _write_value(rival, self._theirs.values[path], merged)
-            return text if collect_comments(text) == their_comments else ""
-        return ""  # both sides changed the comments
+            row, side, kept = mine, self._ours, our_comments
+        elif our_comments == known:
+            row, side, kept = rival, self._theirs, their_comments
+        else:
+            return ""  # both sides changed the comments
+        value = rewrite_value(row.text[row.value : row.end], side.values[path], merged)
+        text = row.text[: row.value] + value + row.text[row.end :]
+        return text if collect_comments(text) == kept else ""
 
     def _restore_used_headers(self) -> None:
         """Restore the headers of tables that have statements, on each side."""
@@ -369,19 +363,10 @@ def _merge_lines(before: str, mine: str, rival: str) -> str:
     return "" if lines is MISSING else "".join(lines)
 
 
-def _write_value(row: Statement, old: Any, new: Any) -> str:
-    return (
-        row.text[: row.value]
-        + rewrite_value(row.text[row.value : row.end], old, new)
-        + row.text[row.end :]
-    )
-
-
 def _does_set(text: str, row: Statement, value: Any) -> bool:
     """Return whether a text is a statement with another one's key and a given value."""
     try:
-        is_same_key = text[: row.value] == row.text[: row.value]
-        return is_same_key and values.is_same_typed_value(
+        return text[: row.value] == row.text[: row.value] and values.is_same_typed_value(
             parse_toml_value(text[row.value :]), value
         )
     except ValueError:
@@ -454,7 +439,7 @@ def find_setting_key(path: Path) -> str:
         path = path[1:]
     elif path[:1] == ("override",):
         path = path[2:]
-    return keys.format_full_key(path[0], path[1]) if len(path) == 2 and path[0] in SECTIONS else ""
+    return keys.format_full_key(*path) if len(path) == 2 and path[0] in SECTIONS else ""
 
 
 def _is_unordered_list(path: Path) -> bool:
@@ -469,7 +454,7 @@ def _is_unordered_list(path: Path) -> bool:
         path = path[1:]
     if len(path) < 2 or path[0] not in SECTIONS:
         return path[:1] == ("match",)
-    return values.is_unordered(keys.format_full_key(path[0], path[1]))
+    return values.is_unordered(keys.format_full_key(*path[:2]))
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
@@ -497,11 +482,10 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         start, end = replaced
         mine = our_changes.get(replaced)
         rival = their_changes.get(replaced)
-        is_conflict = (
-            mine is not None and rival is not None and not values.is_same_typed_value(mine, rival)
-        )
         # two changes of overlapping parts have no order
-        if start < done or is_conflict:
+        if start < done or (
+            mine is not None and rival is not None and not values.is_same_typed_value(mine, rival)
+        ):
             return MISSING
         merged += base[done:start]
         merged += mine if mine is not None else rival or []

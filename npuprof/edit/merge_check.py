@@ -29,11 +29,10 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
 
     ``texts`` are the base, ours and theirs.
     """
-    forced: list[Path] = []
-    notes: list[str] = []
+    unfit = Unfit([], [])
     home = _find_home(path)
     if home is None:
-        return Unfit(forced, notes)
+        return unfit
     known: set[tuple[str, str, str]] = set()
     are_sides_resolved = True
     for text in texts[1:]:
@@ -42,11 +41,11 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
         are_sides_resolved &= is_resolved
     now, is_merge_resolved = _find_faults(*home, result.ours)
     if is_merge_resolved and not are_sides_resolved:
-        return Unfit(forced, notes)  # a side that cannot be resolved may hide existing errors
+        return unfit  # a side that cannot be resolved may hide existing errors
     for finding in now:
         if finding.severity == "info" or _identify_fault(finding) in known:
             continue
-        notes.append(
+        unfit.notes.append(
             f"together, both sides {_EFFECTS[finding.severity]} {finding.code}: {finding.message}"
         )
         if finding.severity == "error":
@@ -58,8 +57,8 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
                 if any(find_setting_key(taken[:end]) in keys for end in range(2, len(taken) + 1))
             ]
             # without a known culprit, all of their changes become conflicts
-            forced += concerned or result.taken
-    return Unfit(forced, notes)
+            unfit.forced.extend(concerned or result.taken)
+    return unfit
 
 
 def _list_read_keys(folder: Folder, name: str, code: str) -> tuple[str, ...]:

@@ -64,13 +64,17 @@ def _list_decisions(
     there = Context(cann=since.get(releases.CANN), versions=versions)
     was = (since and contexts.resolve_elsewhere(before, there)) or before
     known = {(finding.code, finding.key) for finding in checks.check_config(was)}
-    decisions = [*moved.findings]
-    for finding in checks.check_config(after):
-        is_new_warning = finding.severity == "warning" and (finding.code, finding.key) not in known
+    others = (
+        finding
+        for finding in checks.check_config(after)
         # a skipped step explains its key better than the rule that it breaks
-        if finding.key not in reported and (finding.severity == "error" or is_new_warning):
-            decisions.append(finding)
-    return checks.fold_findings(decisions)
+        if finding.key not in reported
+        and (
+            finding.severity == "error"
+            or (finding.severity == "warning" and (finding.code, finding.key) not in known)
+        )
+    )
+    return checks.fold_findings((*moved.findings, *others))
 
 
 def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:

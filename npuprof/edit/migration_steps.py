@@ -98,7 +98,7 @@ def is_step_certain(step: Step, config: Config, base: Path, data: TomlTable) -> 
         return False
     if not step.scenarios:
         return True
-    match = find_at_path(data, (*base, "match", "scenario")) if base else None
+    match = find_at_path(data, (*base, "match", "scenario"))
     scenario = match if isinstance(match, str) else config.scenario
     return scenario in step.scenarios
 

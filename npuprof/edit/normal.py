@@ -23,11 +23,9 @@ def format_normal_form(data: TomlTable) -> str:
     order = dict.fromkeys(
         ["profile", *catalog.load_sections(), *LIST_OPS, "override", *sorted(data)]
     )
-    lines: list[str] = []
-    for name in order:
-        if name in data:
-            lines += _format_value((name,), data[name])
-    return join_lines(lines)
+    return join_lines(
+        line for name in order if name in data for line in _format_value((name,), data[name])
+    )
 
 
 def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
@@ -35,14 +33,13 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
     shown = ".".join(map(keys.format_key_segment, path))
     if key := find_setting_key(path):
         value = _sort_unordered_value(key, value)
-    is_list = isinstance(value, list)
     if path == ("override",) and is_list_of(dict, value):
         for block in value:
             yield from _format_override(block)
     elif isinstance(value, dict) and value:
         for name in sorted(value):
             yield from _format_value((*path, name), value[name])
-    elif is_list and len(value) > 1:
+    elif isinstance(value, list) and len(value) > 1:
         yield f"{shown} = ["
         yield from (f"    {keys.format_toml_value(item)}," for item in value)
         yield "]"

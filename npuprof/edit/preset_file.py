@@ -23,7 +23,7 @@ from npuprof.report.text import escape_file_line
 from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference, spec
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.problems import build_bad_new_name_finding
-from npuprof.system import find_real_folder, group_pairs, writing
+from npuprof.system import find_real_folder, group_pairs, list_items, writing
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import PlannedWrite
@@ -248,7 +248,7 @@ def answer_new_preset(
     written = ", ".join(file.source for file in files.values())
     return Answer(
         "".join(format_difference(files[name].source, None, texts[name]) for name in texts),
-        (f"{'would write' if dry_run else 'wrote'} {written}",),
+        (f"{describe_write(True, dry_run)} {written}",),
     )
 
 
@@ -399,8 +399,7 @@ def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
 def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
     """Yield the keys whose own value changed, without overrides."""
     for section in catalog.load_sections():
-        new = after.document.data.get(section)
-        for name, value in new.items() if isinstance(new, dict) else ():
+        for name, value in list_items(after.document.data.get(section)):
             old_value = find_at_path(before.document.data, (section, name))
             if not values.is_same_typed_value(old_value, value):
                 yield format_full_key(section, name)

@@ -31,13 +31,13 @@ def rename_in_project(document: Document, old: str, new: str) -> str:
 
     Raises NpuprofError.
     """
-    changes = []
-    for kind in ("rule", "ignore"):
-        for row_index, row in enumerate(document.data.get(kind, [])):
-            for index, glob in enumerate(row.get("presets", [])):
-                # a glob with a wildcard may be meant for other presets
-                if glob == old:
-                    changes.append(PathChange((kind, row_index, "presets", index), new))
+    changes = [
+        PathChange((kind, row_index, "presets", index), new)
+        for kind in ("rule", "ignore")
+        for row_index, row in enumerate(document.data.get(kind, []))
+        for index, glob in enumerate(row.get("presets", []))
+        if glob == old  # a glob with a wildcard may be meant for other presets
+    ]
     return edit.apply_changes(document.text, changes) if changes else document.text
 
 

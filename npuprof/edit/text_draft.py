@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -20,7 +20,7 @@ from npuprof.edit.toml_statements import (
     starts_with_blank,
 )
 from npuprof.model import LIST_OPS, Path, TomlTable
-from npuprof.system import is_list_of
+from npuprof.system import is_list_of, list_items
 
 _MAX_LINE_WIDTH = 123
 
@@ -52,11 +52,7 @@ class Draft:
         for path, value in self._missing:
             self._add_value(path, value)
         for path in [*self._carried]:  # of values inside an existing one
-            ends = range(len(path), 0, -1)
-            row = next(
-                filter(None, (self._rows.at.get(path[:end]) for end in ends)), self._rows.last
-            )
-            self._take_comments(row, path)
+            self._take_comments(_find_closest(self._rows.at, path) or self._rows.last, path)
 
     def __str__(self) -> str:
         return str(self._rows)
@@ -180,12 +176,11 @@ class Draft:
 
     def _add_value(self, path: Path, value: Any) -> None:
         """Add a value after the last pair of its table, or as a separate table."""
-        if len(path) == 1 and path[0] in LIST_OPS and isinstance(value, dict):
-            for name, item in value.items():
-                self._add_value((*path, name), item)
-        elif len(path) == 1 and value and is_list_of(dict, value):
-            for number, item in enumerate(value):
-                self._add_value((*path, number), item)
+        if len(path) == 1 and (
+            isinstance(value, dict) if path[0] in LIST_OPS else value and is_list_of(dict, value)
+        ):
+            for part, item in list_items(value):
+                self._add_value((*path, part), item)
         elif isinstance(path[-1], int):
             self._add_tables(self._make_table(path, value))
         else:
@@ -236,7 +231,7 @@ class Draft:
         section.
         """
         path = rows[0].path
-        closest = self._find_closest_header(path)
+        closest = _find_closest(self._last_headers, path)
         if path in self._first_headers or closest is None:
             below = self._first_headers.get(path) or self._find_later_section(path)
             lower = below.comments if below.header else ""
@@ -257,11 +252,6 @@ class Draft:
         for row in rows:
             self._rows.insert(row, below.preceding)
             self._index_statement(row)
-
-    def _find_closest_header(self, path: Path) -> Statement | None:
-        """Return the last header with the longest common path, None without any."""
-        beginnings = (path[:end] for end in range(len(path), 0, -1))
-        return next(filter(None, map(self._last_headers.get, beginnings)), None)
 
     def _find_later_section(self, path: Path) -> Statement:
         """Return the first header of a later section, or the end."""
@@ -295,6 +285,12 @@ class Draft:
         if len(start) + len(text) > _MAX_LINE_WIDTH:
             text = format_long_value(value, indent)
         return f"{start}{text}\n".replace("\n", self._newline)
+
+
+def _find_closest(rows: Mapping[Path, Statement], path: Path) -> Statement | None:
+    """Return the statement of the longest beginning of a path that has one, None without any."""
+    beginnings = (path[:end] for end in range(len(path), 0, -1))
+    return next(filter(None, map(rows.get, beginnings)), None)
 
 
 def _format_dotted_key(path: Path) -> str:

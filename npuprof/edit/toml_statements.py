@@ -208,9 +208,5 @@ def collect_comments(text: str) -> Counter[str]:
 
     A part of a text must start and end outside strings.
     """
-    counts: Counter[str] = Counter()
-    for match in _STRING_OR_COMMENT.finditer(text):
-        comment = match["comment"]
-        if comment and comment.strip("# \t\r"):
-            counts[comment.rstrip()] += 1
-    return counts
+    comments = (match["comment"] or "" for match in _STRING_OR_COMMENT.finditer(text))
+    return Counter(comment.rstrip() for comment in comments if comment.strip("# \t\r"))
