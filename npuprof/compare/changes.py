@@ -92,24 +92,21 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     from npuprof.catalog import risks
     from npuprof.compare import differences
 
-    changes = []
-    for (key,), difference in differences.compare_pairs(pairs, unordered):
-        unit, risk = risks.find_unit_and_risk(
-            key, difference.tail, before.settings.get(key), after.settings.get(key)
+    changes = [
+        Change(
+            keys.format_key_path(key, difference.tail),
+            difference.kind,
+            difference.before,
+            difference.after,
+            key,
+            difference.tail,
+            difference.element,
+            *risks.find_unit_and_risk(
+                key, difference.tail, before.settings.get(key), after.settings.get(key)
+            ),
         )
-        changes.append(
-            Change(
-                keys.format_key_path(key, difference.tail),
-                difference.kind,
-                difference.before,
-                difference.after,
-                setting=key,
-                tail=difference.tail,
-                element=difference.element,
-                unit=unit,
-                risk=risk,
-            )
-        )
+        for (key,), difference in differences.compare_pairs(pairs, unordered)
+    ]
     if trace:
         changes = _trace_changes(before, after, changes)
     return [*_compare_profile_tables(before, after), *changes]
@@ -159,8 +156,16 @@ def build_setting_change(
     from npuprof.catalog import risks
 
     unit, risk = risks.find_unit_and_risk(key, (), before, after)
-    kind = find_change_kind(before, after)
-    return Change(key, kind, before, after, setting=key, unit=unit, risk=risk, origins=(was, now))
+    return Change(
+        key,
+        find_change_kind(before, after),
+        before,
+        after,
+        setting=key,
+        unit=unit,
+        risk=risk,
+        origins=(was, now),
+    )
 
 
 def build_one_sided_changes(

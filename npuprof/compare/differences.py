@@ -280,12 +280,7 @@ def _find_levels(
     )
     ranks: dict[int, dict[Any, int]] = {}
     levels = [(_KINDS[report], level) for report, listed in tree.items() for level in listed]
-
-    def sort_by_position(difference: tuple[str, DiffLevel]) -> tuple[list[int], str]:
-        kind, level = difference
-        return _find_position(level, ranks), kind
-
-    return sorted(levels, key=sort_by_position)
+    return sorted(levels, key=lambda found: (_find_position(found[1], ranks), found[0]))
 
 
 def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from npuprof.compare.changes import Change
@@ -56,17 +55,14 @@ def fold_changes(
     Those of most presets come first. ``identify`` returns what equal changes share, if they may
     differ in revisions.
     """
-    changes: dict[str, Change] = {}
-    names = defaultdict(list)
-    for pair in pairs:
+    equal = group_pairs(
+        (identify(change), (change, pair.name))
+        for pair in pairs
         # new and removed presets differ in all settings, which have no common cause
-        if pair.status != "changed":
-            continue
-        for change in pair.changes:
-            identity = identify(change)
-            changes.setdefault(identity, change)
-            names[identity].append(pair.name)
-    folds = [Fold(change, tuple(names[identity])) for identity, change in changes.items()]
+        if pair.status == "changed"
+        for change in pair.changes
+    )
+    folds = [Fold(found[0][0], tuple(name for _, name in found)) for found in equal.values()]
     return sorted(folds, key=lambda fold: -len(fold.presets))
 
 
@@ -161,26 +157,20 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
 def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
     """Return the newly accepted findings, each with its preset, those about execution first."""
     listed = [(pair.name, accepted) for pair in pairs for accepted in pair.accepted]
-
-    def rank(entry: tuple[str, Accepted]) -> tuple[object, ...]:
-        name, accepted = entry
-        return accepted.order, name
-
-    return sorted(listed, key=rank)
+    return sorted(listed, key=lambda entry: (entry[1].order, entry[0]))
 
 
 def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
-    names_of_lines = defaultdict(list)
-    for name, accepted in list_accepted(pairs):
-        finding = accepted.finding
-        ignore = accepted.ignore
-        line = (
-            f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
-            f"{ignore.reason} ({ignore.origin})"
+    return group_pairs(
+        (
+            f"accepts {accepted.finding.code}: {accepted.finding.message} "
+            f"({accepted.finding.place}); reason: {accepted.ignore.reason} "
+            f"({accepted.ignore.origin})",
+            name,
         )
-        names_of_lines[line].append(name)
-    return names_of_lines
+        for name, accepted in list_accepted(pairs)
+    )
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:

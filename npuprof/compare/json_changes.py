@@ -33,8 +33,7 @@ def format_survey_json(
         "after": survey.after,
     }
     if single:
-        pair = survey.pairs[0]
-        fields |= build_pair_dict(pair)
+        fields |= build_pair_dict(survey.pairs[0])
         del fields["preset"], fields["renamed_from"]
     else:
         fields["presets"] = [build_pair_dict(pair) for pair in touched]

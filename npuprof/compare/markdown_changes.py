@@ -104,11 +104,15 @@ def _format_table(
     causes = [_format_cause(change, page) for change in changes]
     # a column that repeats the heading would take the room of changes
     columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
-    rows = []
-    for change, cause in zip(changes, causes, strict=True):
-        sentence = Code(format_short_sentence(change))
-        cells = (Code(change.sign), sentence, ", ".join(change.risk), Markup(cause))
-        rows.append(cells[: len(columns)])
+    rows = [
+        (
+            Code(change.sign),
+            Code(format_short_sentence(change)),
+            ", ".join(change.risk),
+            Markup(cause),
+        )[: len(columns)]
+        for change, cause in zip(changes, causes, strict=True)
+    ]
     table, shown = Table(rows, header=columns).format_markdown(room)
     omitted = len(changes) - shown
     if omitted:
@@ -158,14 +162,11 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
 def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
     """Return shared changes, grouped by equal sets of presets, highest risk first."""
     groups = group_pairs((fold.presets, fold.change) for fold in wide)
-
-    def rank_group(names: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
-        return min(map(_rank_change, groups[names])), -len(names), names
-
-    return [
-        _format_group(names, sorted(groups[names], key=_rank_change), page)
-        for names in sorted(groups, key=rank_group)
-    ]
+    ranked = sorted(
+        groups,
+        key=lambda names: (min(map(_rank_change, groups[names])), -len(names), names),
+    )
+    return [_format_group(names, sorted(groups[names], key=_rank_change), page) for names in ranked]
 
 
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
@@ -194,17 +195,11 @@ def _format_single(
     pair: Pair, own: list[Change], common: Container[str], page: Page
 ) -> _Piece | None:
     """Return a preset's own changes and findings, folded under its name; None if there are none."""
-    headline = format_pair_headline(pair)
     verdicts = [line for line in _list_verdicts(pair) if line not in common]
     if not own and not verdicts:
         return None  # the head lists it as new, removed or renamed
-    if headline:
-        summary = headline
-    elif own:
-        summary = format_count(len(own), "change")
-    else:
-        summary = format_count(len(verdicts), "finding")
-    summary = escape(summary)
+    number, noun = (len(own), "change") if own else (len(verdicts), "finding")
+    summary = escape(format_pair_headline(pair) or format_count(number, noun))
     risks = sorted(_list_risks(pair, own), key=rank_risk)
     if risks:
         summary += f"; {', '.join(risks)}"
@@ -318,11 +313,11 @@ def format_head(survey: Survey, page: Page) -> str:
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
     touched = survey.touched_pairs
-    groups = []
-    if broken := _list_broken(touched, page):
-        groups.append(_FaultGroup("Broken", broken))
-    if accepted := _list_accepted_faults(touched, page):
-        groups.append(_FaultGroup("Newly accepted", accepted))
+    own = {
+        "Broken": _list_broken(touched, page),
+        "Newly accepted": _list_accepted_faults(touched, page),
+    }
+    groups = [_FaultGroup(title, faults) for title, faults in own.items() if faults]
     groups += _list_other_faults(page)
     out = f"### Presets: {counts}\n\n{sides}; {totals}\n"
     if risks := count_risks(survey):
@@ -360,16 +355,11 @@ def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     """Return the new errors of presets."""
     faults = []
     for pair in filter(is_broken, pairs):
-        errors = select_errors(pair.broken)
-        if pair.unavailable:
-            faults += [
-                _build_fault(finding, pair.name, page, "unknown here: ")
-                for finding in pair.unavailable
-            ]
-        elif errors:
-            faults += [_build_fault(finding, pair.name, page) for finding in errors]
-        else:
-            faults.append(_Fault("cannot be read or resolved", name=pair.name))
+        before = "unknown here: " if pair.unavailable else ""
+        faults += [
+            _build_fault(finding, pair.name, page, before)
+            for finding in pair.unavailable or select_errors(pair.broken)
+        ] or [_Fault("cannot be read or resolved", name=pair.name)]
     return list(dict.fromkeys(faults))
 
 
@@ -378,15 +368,13 @@ def _list_accepted_faults(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
 
     Reasons are cut: a long one would take the room of the others.
     """
-    faults = []
-    for name, accepted in list_accepted(pairs):
-        ignore = accepted.ignore
-        reason = (
-            f"reason: {format_listed_span(shorten_text(ignore.reason))} "
-            f"({format_location(ignore.origin, page)})"
+    return [
+        _build_fault(accepted.finding, name, page)._replace(
+            advice=f"reason: {format_listed_span(shorten_text(accepted.ignore.reason))} "
+            f"({format_location(accepted.ignore.origin, page)})"
         )
-        faults.append(_build_fault(accepted.finding, name, page)._replace(advice=reason))
-    return faults
+        for name, accepted in list_accepted(pairs)
+    ]
 
 
 def _list_other_faults(page: Page) -> list[_FaultGroup]:

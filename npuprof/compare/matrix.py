@@ -68,15 +68,19 @@ def build_matrix_table(
 
     ``absent`` is the cell of an unset value, ``corner`` the header of the key column.
     """
-    lines = []
-    for row in rows:
-        texts = [
-            keys.format_toml_value(row.cells[column]) if column in row.cells else absent
-            for column in range(len(configs))
-        ]
-        lines.append([Code(row.key), *map(Code, texts)])
     return Table(
-        lines,
+        [
+            [
+                Code(row.key),
+                *(
+                    Code(keys.format_toml_value(row.cells[column]))
+                    if column in row.cells
+                    else Code(absent)
+                    for column in range(len(configs))
+                ),
+            ]
+            for row in rows
+        ],
         header=(corner, *(Code(config.name) for config in configs)),
         wrapping=len(configs),
         named=True,
@@ -99,19 +103,20 @@ def format_matrix_html(configs: Sequence[Config], rows: list[MatrixRow]) -> str:
 
 def format_matrix_json(configs: Sequence[Config], rows: list[MatrixRow]) -> str:
     """Return rows as JSON: for each key, the value of each preset that sets it."""
-    answer = {
-        "schema": "npuprof.matrix/1",
-        "presets": [{"name": config.name, "digest": config.digest} for config in configs],
-        "rows": [
-            {
-                "key": row.key,
-                "same": row.same,
-                "values": [
-                    {"set": column in row.cells, "value": row.cells.get(column)}
-                    for column in range(len(configs))
-                ],
-            }
-            for row in rows
-        ],
-    }
-    return format_json_answer(answer)
+    return format_json_answer(
+        {
+            "schema": "npuprof.matrix/1",
+            "presets": [{"name": config.name, "digest": config.digest} for config in configs],
+            "rows": [
+                {
+                    "key": row.key,
+                    "same": row.same,
+                    "values": [
+                        {"set": column in row.cells, "value": row.cells.get(column)}
+                        for column in range(len(configs))
+                    ],
+                }
+                for row in rows
+            ],
+        }
+    )

@@ -55,15 +55,11 @@ def add_scoped_changes(
     changes: Sequence[Change], scopes: Iterable[tuple[str, Iterable[Change]]]
 ) -> list[Change]:
     """Return changes followed by those of each scope that are not among them."""
-    known = set(map(_identify_unscoped_change, changes))
-    result = list(changes)
+    found = {_identify_unscoped_change(change): change for change in changes}
     for scope, scoped in scopes:
         for change in scoped:
-            identity = _identify_unscoped_change(change)
-            if identity not in known:
-                known.add(identity)
-                result.append(change._replace(scope=scope))
-    return result
+            found.setdefault(_identify_unscoped_change(change), change._replace(scope=scope))
+    return list(found.values())
 
 
 def _identify_unscoped_change(change: Change) -> str:

@@ -144,12 +144,11 @@ def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> P
     status = "changed" if changes or fixed or broken else "unchanged"
     if was not in old.names or name not in new.names:
         status = "added" if name in new.names else "removed"
-    former = was if was != name else ""
     return Pair(
         name,
         status,
         changes,
-        former,
+        was if was != name else "",
         broken=broken,
         fixed=() if broken else fixed,
         unread=bool(broken),

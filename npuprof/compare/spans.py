@@ -72,14 +72,13 @@ def list_names(names: Iterable[str], page: Page) -> str:
 
 def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
     """Return the commits at which presets are compared, if any of them could be resolved."""
-    sides = [
-        side
+    revisions = (
+        side.profile.document.revision
         for pair in pairs
         for side in (pair.before, pair.after)
         if side is not None and side.lineage
-    ]
-    documents = (side.profile.document for side in sides)
-    return frozenset(document.revision for document in documents if document.revision)
+    )
+    return frozenset(filter(None, revisions))
 
 
 def is_address(text: str) -> bool:
@@ -134,14 +133,12 @@ def format_short_sentence(change: Change) -> str:
 
 def _find_first_difference(texts: Sequence[str]) -> int:
     """Return the index of the first character in which texts differ; 0 if one starts the other."""
-    for index, characters in enumerate(zip(*texts, strict=False)):
-        if len(set(characters)) > 1:
-            return index
-    return 0
+    columns = enumerate(zip(*texts, strict=False))
+    return next((index for index, characters in columns if len(set(characters)) > 1), 0)
 
 
-def shorten_text(text: str, start: int = 0) -> str:
-    """Return a text from an offset on, cut to the width of a row."""
-    if len(text) <= VALUE_LIMIT:
+def shorten_text(text: str, start: int = 0, limit: int = VALUE_LIMIT) -> str:
+    """Return a text from an offset on, cut to the width of a row, or another limit."""
+    if len(text) <= limit:
         return text
-    return f"{'…' if start else ''}{text[start : start + VALUE_LIMIT]}… ({len(text):,} characters)"
+    return f"{'…' if start else ''}{text[start : start + limit]}… ({len(text):,} characters)"

@@ -42,7 +42,9 @@ def compare_revisions(
         before = repository.load_revision(merge_base)
         # the side is a commit that nobody has named
         if merge_base != base:
-            old_label = f"merge base with {_shorten(requested.left)} ({merge_base[:7]})"
+            left = requested.left
+            left = left[:7] if _FULL_COMMIT.fullmatch(left) else left
+            old_label = f"merge base with {left} ({merge_base[:7]})"
     else:
         before = repository.load_named_revision(requested.left)
     if not before.files and not after.names():
@@ -97,11 +99,6 @@ def _quote(argument: str) -> str:
     ``shlex.quote`` quotes each tilde; one inside an argument, as in ``HEAD~1``, needs no quotes.
     """
     return argument if _UNQUOTED.fullmatch(argument) else quote(argument)
-
-
-def _shorten(text: str) -> str:
-    """Return a revision for display: full ids are shortened."""
-    return text[:7] if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else text
 
 
 class _Range(Record):

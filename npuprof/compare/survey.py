@@ -176,8 +176,8 @@ def select_named_presets(
         if name in known:
             selected.append(name)
         else:
-            message = f"no preset {name!r} on either side"
-            problems.append(Finding("NP008", message, "", did_you_mean(name, known)))
+            hint = did_you_mean(name, known)
+            problems.append(Finding("NP008", f"no preset {name!r} on either side", "", hint))
     raise_any(problems)
     return sorted(set(selected))
 

@@ -50,12 +50,12 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     headlines = []
     alike = defaultdict(list)  # presets with shared verdicts, by their headline
     for pair in touched:
-        own: Sequence[Change] = ()
-        if pair.status == "changed":
+        own = [
+            change
+            for change in pair.changes
             # shared changes are printed once, above
-            own = [change for change in pair.changes if identify_change(change) not in known]
-        elif everything:
-            own = pair.changes
+            if (identify_change(change) not in known if pair.status == "changed" else everything)
+        ]
         own_verdicts = [line for line in verdicts[pair.name] if line not in shared_verdicts]
         title = format_pair_headline(pair)
         headline = paint_text(escape_controls(pair.name), "1", coloured)
@@ -79,8 +79,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
         if everything and not pair.is_touched
     ]
     outputs = [f"output {escape_controls(output)}" for output in survey.outputs]
-    blocks += [headlines, unchanged, outputs]
-    blocks.append([format_survey_totals(survey)])
+    blocks += [headlines, unchanged, outputs, [format_survey_totals(survey)]]
     return "\n".join(join_lines(block) for block in blocks if block)
 
 
@@ -132,11 +131,15 @@ def format_survey_stat(survey: Survey) -> str:
 
 def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -> list[str]:
     """Return the lines for new, fixed and accepted findings."""
-    lines = []
-    for verdict in verdicts:
-        colour = _VERDICT_COLOURS.get(verdict.partition(" ")[0], "32")
-        lines.append(indent + paint_text(f"! {escape_controls(verdict)}", colour, coloured))
-    return lines
+    return [
+        indent
+        + paint_text(
+            f"! {escape_controls(verdict)}",
+            _VERDICT_COLOURS.get(verdict.partition(" ")[0], "32"),
+            coloured,
+        )
+        for verdict in verdicts
+    ]
 
 
 def format_change_lines(
