@@ -166,7 +166,7 @@ class _Building:
 
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
         name = preset.name
-        path = self.paths[preset.name]
+        path = self.paths[name]
         config = preset.config
         findings = preset.findings
         details = (

@@ -115,18 +115,15 @@ def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell,
 def build_matrices(cells: Mapping[str, tuple[Cell, ...]]) -> list[Matrix]:
     """Return the matrices of releases and products, from ``judge_everywhere`` by preset."""
     shown, families = _list_columns()
-    count = len(shown)
+    parts = (
+        ("On CANN releases", shown, slice(len(shown))),
+        ("On products", families, slice(len(shown), None)),
+    )
     return [
         Matrix(
-            "On CANN releases",
-            shown,
-            _group_rows(shown, {name: row[:count] for name, row in cells.items()}),
-        ),
-        Matrix(
-            "On products",
-            families,
-            _group_rows(families, {name: row[count:] for name, row in cells.items()}),
-        ),
+            title, columns, _group_rows(columns, {name: row[part] for name, row in cells.items()})
+        )
+        for title, columns, part in parts
     ]
 
 
@@ -145,11 +142,12 @@ def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell, ...]]) -
         )
         others = tuple((cell, tuple(shared)) for cell, shared in columns_of_cells.items())
         rows.append(Row(tuple(names), row_cells, others))
-
-    def rank(row: Row) -> tuple[int, Names]:
-        return min(_ORDER.index(cell.state) for cell in row.cells), row.names
-
-    return tuple(sorted(rows, key=rank))
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names),
+        )
+    )
 
 
 def _judge_there(config: Config, context: Context) -> Cell:

@@ -224,9 +224,8 @@ def list_shown(
 def _build_row(preset: Preset, past: Past) -> Fields:
     """Return one preset's row in the list of all."""
     states = ["broken"] if preset.config is None else []
-    for severity, number in zip(SEVERITIES[:2], preset.counts, strict=False):
-        if number:
-            states.append(severity)
+    counts = zip(SEVERITIES[:2], preset.counts, strict=False)
+    states += [severity for severity, number in counts if number]
     return {
         "preset": preset,
         "owners": list_owners(preset, past),

@@ -60,9 +60,7 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         )
         rules = read_owner_rules(repository, head)
         revision = repository.load_revision(head)
-        owners = {}
-        if rules:
-            owners = {name: match_owners(rules, revision.source_path(name)) for name in lineages}
+        owners = {name: match_owners(rules, revision.source_path(name)) for name in lineages}
     # a site without its history is better than none
     except NpuprofError:
         return Past()

@@ -13,6 +13,7 @@ from npuprof import catalog
 from npuprof.catalog import risks, values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value
 from npuprof.compare.override_scopes import resolve_scopes
+from npuprof.compare.spans import shorten_text
 from npuprof.document import keys
 from npuprof.model import Origin, Path, Record
 from npuprof.report.text import escape_controls
@@ -104,10 +105,10 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
             key,
             format_value(origins.strip_origins(traced)),
             unit,
-            meaning=meaning if is_first else "",
-            risk=risk if is_first else (),
-            authors=authors,
-            losers=losers,
+            meaning if is_first else "",
+            risk if is_first else (),
+            authors,
+            losers,
         )
 
 
@@ -124,10 +125,7 @@ def _list_paths(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
     """Return the paths of a value's leaves, lists and empty tables, with their values."""
     if not (isinstance(traced, dict) and traced):
         return [(tail, traced)]
-    paths = []
-    for name, item in traced.items():
-        paths += _list_paths(item, (*tail, name))
-    return paths
+    return [place for name, item in traced.items() for place in _list_paths(item, (*tail, name))]
 
 
 def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
@@ -167,10 +165,7 @@ def _is_same_author(left: Origin, right: Origin) -> bool:
 
 def format_value(value: object) -> str:
     """Return a value for a page."""
-    text = keys.format_toml_value(value)
-    if len(text) <= _LONGEST_VALUE:
-        return text
-    return f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+    return shorten_text(keys.format_toml_value(value), limit=_LONGEST_VALUE)
 
 
 def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:

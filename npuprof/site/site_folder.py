@@ -52,10 +52,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     record = _find_record(folder)
     # the list may be a clone's; only the record and HEAD prove that a file may be replaced
     known = _read_record(record)
-    listed = _read_list(tree)
-    for line in known:
-        _, _, name = line.partition(" ")
-        listed.add(name)
+    listed = _read_list(tree) | {line.partition(" ")[2] for line in known}
     existing = _compare_files(tree, files, listed, known)
     rest = existing.others
     committed = _list_committed(git, {name: rest[name] for name in listed & rest.keys()})
