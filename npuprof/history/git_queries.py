@@ -17,12 +17,9 @@ def find_git_path(repository: Repository, name: str) -> str:
 def read_settings(repository: Repository, pattern: str) -> list[tuple[str, str]]:
     """Return the settings whose names match a pattern, with their values, in git's order."""
     output = os.fsdecode(repository.git.try_command("config", "-z", "--get-regexp", pattern).output)
-    settings = []
-    for entry in filter(None, output.split("\0")):
-        # git -z separates name and value by a line end, as values may contain "="
-        name, _, value = entry.partition("\n")
-        settings.append((name, value))
-    return settings
+    # git -z separates name and value by a line end, as values may contain "="
+    entries = (entry.partition("\n") for entry in filter(None, output.split("\0")))
+    return [(name, value) for name, _, value in entries]
 
 
 def join_paths(paths: Iterable[str]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import attrgetter
 
@@ -44,7 +45,7 @@ def format_release_notes(plan: ReleasePlan) -> str:
     wide, shared = fold_shared_changes(pairs, identify_lasting_change)
     if wide:
         out += f"\n## Changes of several presets\n{format_shared_changes(wide, page)}"
-    same_reasons: dict[tuple[str, tuple[str, ...]], list[PlannedRelease]] = {}
+    same_reasons = defaultdict(list)
     for planned in plan.releases:
         if planned.follows:
             continue
@@ -55,8 +56,7 @@ def format_release_notes(plan: ReleasePlan) -> str:
         elif planned.proposal.former:
             out += _format_release(planned, alone)
         else:
-            reasons = (planned.proposal.step, planned.proposal.reasons)
-            same_reasons.setdefault(reasons, []).append(planned)
+            same_reasons[planned.proposal.step, planned.proposal.reasons].append(planned)
     for (step, texts), group in same_reasons.items():
         if len(group) == 1:
             out += _format_release(group[0], alone)
@@ -115,15 +115,14 @@ def format_changelog(
     which they are listed. ``names`` are the existing presets.
     """
     versions_of: dict[str, list[Version]] = {}
-    current_names: dict[str, set[str]] = {}
+    current_names = defaultdict(set)
     for version in sorted(versions, key=attrgetter("name", "text.order", "tag_name")):
         # the former name is listed, too, with a note where it goes on
         versions_of.setdefault(version.name, [])
         current = now.get(version.tag_name)
         if current is not None:
-            current_names.setdefault(version.name, set()).add(current)
-        listed_as = version.name if current is None else current
-        versions_of.setdefault(listed_as, []).insert(0, version)
+            current_names[version.name].add(current)
+        versions_of.setdefault(version.name if current is None else current, []).insert(0, version)
     out = "# Changelog\n"
     for name, listed in sorted(versions_of.items()):
         # versions under the current name come before those under former ones

@@ -53,10 +53,13 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
             return None
         before = _PLAIN.fullmatch(olds[index])
         after = _PLAIN.fullmatch(news[index])
-        if before is None or after is None or before["key"] != after["key"]:
-            return None
-        # origins cite the column
-        if before.start("value") != after.start("value"):
+        if (
+            before is None
+            or after is None
+            or before["key"] != after["key"]
+            # origins cite the column
+            or before.start("value") != after.start("value")
+        ):
             return None
         edited = keys.format_full_key(section, after["key"].decode())
         # a text with a structure is compared by its parts

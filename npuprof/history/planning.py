@@ -5,7 +5,6 @@ It has names, order and version numbers.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Sequence
 
 from npuprof.checks import check_config
@@ -31,7 +30,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec, strip_revision
 from npuprof.store.outputs import Output, Outputs
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
-from npuprof.system import join_lines
+from npuprof.system import group_pairs, join_lines
 
 
 class PlannedRelease(Record):
@@ -107,12 +106,11 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
-        followers = defaultdict(list)
-        for planned in self.releases:
-            if planned.follows:
-                causes = tuple(labels[name] for name in planned.follows)
-                followers[causes].append(planned)
-        return followers
+        return group_pairs(
+            (tuple(labels[name] for name in planned.follows), planned)
+            for planned in self.releases
+            if planned.follows
+        )
 
 
 def plan_releases(
@@ -136,9 +134,7 @@ def plan_releases(
         planner.problems += planner.find_edited_copies()
         store = planner.plan_store(releases, number)
     require_no_errors(planner.problems)
-    removed: tuple[str, ...] = ()
-    if not everything:
-        removed = list_removed_presets(workspace.store, planner.committed)
+    removed = () if everything else list_removed_presets(workspace.store, planner.committed)
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 

@@ -133,7 +133,6 @@ def _explain_rejection(output: bytes, folder: str) -> Finding:
     """Return why a push failed: the remote's message, then each reason once with its tags."""
     messages = []
     tags_of_reasons = defaultdict(list)
-    taken = []
     for line in decode_safely(output).splitlines():
         if line.startswith("remote:"):
             messages.append(line.removeprefix("remote:").strip())
@@ -145,9 +144,12 @@ def _explain_rejection(output: bytes, folder: str) -> Finding:
         finding = build_refusal_finding(output, folder)
         why = "; ".join(messages) or finding.message.removeprefix("git failed: ")
         return finding._replace(why=why, hint="")
-    for reason, tags in tags_of_reasons.items():
-        if "already exists" in reason:
-            taken += tags
+    taken = [
+        tag
+        for reason, tags in tags_of_reasons.items()
+        if "already exists" in reason
+        for tag in tags
+    ]
     # "atomic push failed" only follows from the rejection of other tags.
     causes = [reason for reason in tags_of_reasons if not reason.startswith("atomic ")]
     for reason in causes or tags_of_reasons:

@@ -204,8 +204,7 @@ def has_setting(state: PresetState, path: SettingPath) -> bool:
 
 def _has_value(config: Config, path: SettingPath) -> bool:
     """Return whether a config has a value at a path."""
-    is_set, _ = values.find_setting_value(config.settings, path.key, path.tail)
-    return is_set
+    return values.find_setting_value(config.settings, path.key, path.tail)[0]
 
 
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:

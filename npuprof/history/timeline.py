@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 
 from npuprof.catalog.values import Leaf
 from npuprof.compare.changes import Change
@@ -245,11 +246,14 @@ class Timeline:
         for name, edits in edits_of_files.items():
             for key, edit in edits.items():
                 origin = preset.origin(key) if key in preset.settings else None
-                # a pinned parent is not edited by a later commit
-                if origin is None or origin.revision:
-                    return None
-                if origin.profile != name or origin.line != edit.line:
-                    # Later changes may cite the edited line, although another one sets the value.
+                if (
+                    origin is None
+                    # a pinned parent is not edited by a later commit
+                    or origin.revision
+                    # later changes may cite the edited line, although another one sets the value
+                    or origin.profile != name
+                    or origin.line != edit.line
+                ):
                     return None
                 leaves[key] = Leaf(edit.value, origin)
         return set_plain_values(preset, leaves)
@@ -457,12 +461,9 @@ def _select_common_changes(before: list[Config], now: Config, path: SettingPath)
     others = [compare_states(then, now, path, trace=False) for then in before[1:]]
     if not all(others):
         return []
-    common = {(change.key, change.scope) for change in changes}
-    for other in others:
-        common &= {(change.key, change.scope) for change in other}
-    if not common:
-        return changes
-    return [change for change in changes if (change.key, change.scope) in common]
+    identify = attrgetter("key", "scope")
+    common = set(map(identify, changes)).intersection(*(map(identify, other) for other in others))
+    return [change for change in changes if not common or identify(change) in common]
 
 
 def _was_reported(before: list[PresetState], path: SettingPath) -> bool:
