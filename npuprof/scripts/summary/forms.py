@@ -20,7 +20,7 @@ from npuprof.scripts.summary.report import (
     group_findings,
     list_worst_files,
 )
-from npuprof.system import join_lines
+from npuprof.system import drop_empty, join_lines
 
 _TITLE = "Problems in the scripts"
 #: The maximum number of names in a cell of text, and of a page.
@@ -40,10 +40,8 @@ def format_report(report: Report, coloured: bool) -> str:
     lines = [paint_text(_TITLE, "1", coloured)]
     lines += [f"  {number:>7}  {name.replace('_', ' ')}" for name, number in report.counts.items()]
     lines.append("")
-    if report.weighty:
-        lines.append(paint_text(_head_weighty(report), "1", coloured))
-    else:
-        lines.append("Nothing is found wrong.")
+    head = paint_text(_head_weighty(report), "1", coloured)
+    lines.append(head if report.weighty else "Nothing is found wrong.")
     lines += _format_weighty(report.weighty, coloured)
     if report.others:
         lines.append(_count_others(report))
@@ -76,7 +74,7 @@ def _format_weighty(groups: Sequence[Weighty], coloured: bool, number: int = 1) 
         severity = paint_text(group.severity, _COLOURS.get(group.severity, "1"), coloured)
         message = _escape_text(mark_likely(group.message, group.certainty))
         yield f"{at}. {severity} {group.code}: {message}"
-        for label, text in _explain_weighty(group):
+        for label, text in _explain_weighty(group).items():
             yield f"   {f'{label}:':<7}{_escape_text(text)}"
 
 
@@ -98,7 +96,7 @@ def _count_others(report: Report) -> str:
     return f"and {format_count(report.others, 'more finding')}, counted by kind below"
 
 
-def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
+def _explain_weighty(group: Weighty) -> dict[str, str]:
     """Return places, count and risk of a fault, its reason, and its hint."""
     places = f", {group.places} places" if group.places > len(group.files) else ""
     more = f"; {group.wordings} more of the kind" if group.wordings else ""
@@ -107,11 +105,7 @@ def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
         f"in {format_count(len(group.files), 'file')}{places}: "
         f"{count_rest(group.locations, _MOST_NAMES) or 'all of them'}{more}{risk}"
     )
-    return [
-        (label, text)
-        for label, text in (("where", where), ("why", group.why), ("try", group.hint))
-        if text
-    ]
+    return drop_empty({"where": where, "why": group.why, "try": group.hint})
 
 
 def _shorten_cell(cell: Any, most: int = _MOST_NAMES) -> str:
@@ -146,12 +140,9 @@ def _align_numbers(row: list[str], names: list[str]) -> list[str]:
 
 def _list_endings(table: Table, most: int) -> list[str]:
     """Return the lines below a table: the number of hidden rows, and its note."""
-    lines = []
-    if len(table.rows) > most:
-        lines.append(f"and {len(table.rows) - most} more, shown by --format json")
-    if table.note:
-        lines.append(table.note)
-    return lines
+    more = len(table.rows) - most
+    hidden = f"and {more} more, shown by --format json" if more > 0 else ""
+    return [*filter(None, (hidden, table.note))]
 
 
 def _escape_text(text: str) -> str:
@@ -180,7 +171,7 @@ def _format_weighty_item(group: Weighty) -> str:
         f"{escape_html(group.code)}</strong>: "
         f"{_escape_html(mark_likely(group.message, group.certainty))}"
     )
-    details = [f"{label}: {_escape_html(text)}" for label, text in _explain_weighty(group)]
+    details = [f"{label}: {_escape_html(text)}" for label, text in _explain_weighty(group).items()]
     return f"<li><p>{'<br>'.join([head, *details])}</p></li>\n"
 
 

@@ -253,14 +253,13 @@ def group_findings(
 def _find_topic(finding: Finding, folders: Sequence[str]) -> int:
     """Return the position of a finding in ``TOPICS``."""
     path = finding.path or ""
-    kind = KINDS.get(detect_named_kind(path))
     if finding.severity == "info":
         return 6
     if finding.code in _DEPRECATED:
         return 5
     if is_in_tests(path, folders):
         return 4
-    if kind is not None and kind.docs:
+    if (kind := KINDS.get(detect_named_kind(path))) and kind.docs:
         return 3
     if finding.code in _NAMES:
         return 0
@@ -309,16 +308,18 @@ def _find_risk(key: str) -> tuple[str, ...]:
 
 def build_report_fields(report: Report, requested: Fields) -> Fields:
     """Return a report as the fields of its JSON form; ``requested`` is the request."""
-    first = []
-    for group in report.weighty:
-        fields = group._asdict()
-        del fields["wordings"], fields["topic"], fields["locations"]
-        first.append({name: None if value == "" else value for name, value in fields.items()})
     return {
         "schema": "npuprof.scan-statistics/1",
         **requested,
         "counts": report.counts,
-        "first": first,
+        "first": [
+            {
+                name: None if value == "" else value
+                for name, value in group._asdict().items()
+                if name not in ("wordings", "topic", "locations")
+            }
+            for group in report.weighty
+        ],
         "others": report.others,
         **{
             table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]

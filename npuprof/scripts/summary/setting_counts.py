@@ -5,7 +5,7 @@ They are removed, renamed, or have another meaning.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,11 +70,11 @@ class Survey:
         self.unread = 0
         self.with_settings: set[str] = set()
         self.drafts = 0
-        self.surfaces: dict[str, Counter[str]] = {}
+        self.surfaces = defaultdict[str, Counter[str]](Counter)
         self.findings: list[Finding] = []
         self.folders: Sequence[str] = ()
         self.releases: Mapping[Pin, int] = {}
-        self.touched: dict[Touched, dict[str, None]] = {}
+        self.touched = defaultdict[Touched, dict[str, None]](dict)
 
     def list_changed_defaults(self) -> Iterator[Finding]:
         """Yield the defaults that change and that a script does not set, for each script."""
@@ -98,11 +98,11 @@ class Survey:
         self.drafts += len(drafts)
         self.with_settings.add(imported.file)
         for setting in live:
-            self.surfaces.setdefault(setting.surface, Counter())[imported.file] += 1
+            self.surfaces[setting.surface][imported.file] += 1
         for draft in drafts:
             name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
             for touched in list_touched(draft, self.upgrade):
-                self.touched.setdefault(touched, {})[name] = None
+                self.touched[touched][name] = None
 
 
 def list_touched(draft: Draft, upgrade: Upgrade) -> Iterator[Touched]:
