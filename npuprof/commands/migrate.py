@@ -130,12 +130,11 @@ class Migrate(Verb):
         for name in self.specs:
             is_other_file = os.path.exists(name) and not name.endswith(".toml")
             if is_other_file and name not in workspace.store.names():
-                hint = (
-                    f"npuprof scan {shlex.quote(name)} {self._upgrade.flags} reports what breaks "
-                    "in scripts with that release"
-                )
                 raise build_usage_error(
-                    f"{name} is not a preset", hint, "migrate rewrites presets, not scripts."
+                    f"{name} is not a preset",
+                    f"npuprof scan {shlex.quote(name)} {self._upgrade.flags} reports what breaks "
+                    "in scripts with that release",
+                    "migrate rewrites presets, not scripts.",
                 )
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
@@ -244,11 +243,10 @@ def _format_outcome(outcome: Outcome, coloured: bool) -> str:
 
 def _format_steps(outcome: Outcome) -> list[str]:
     """Return the applied steps with reasons, one per line."""
-    steps = [
+    return [
         f"{escape_controls(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})"
         for made in outcome.moved.made
-    ]
-    return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
+    ] + [escape_controls(str(carried)) for carried in outcome.moved.carried]
 
 
 def _build_fields(outcome: Outcome) -> Fields:
@@ -291,7 +289,6 @@ def _format_plan(plan: StoreMigration, coloured: bool) -> str:
 
 def _build_plan_fields(plan: StoreMigration, context: Context) -> Fields:
     """Return the fields of the JSON form of a store."""
-    presets = [_build_fields(outcome) for outcome in plan.outcomes]
     return {
         "schema": "npuprof.migrate-store/1",
         "cann": context.cann,
@@ -299,7 +296,7 @@ def _build_plan_fields(plan: StoreMigration, context: Context) -> Fields:
         "files": [file.source for file, _ in plan.files],
         "presets": [
             fields
-            for fields in presets
+            for fields in map(_build_fields, plan.outcomes)
             if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]
         ],
         "rules": [build_finding_dict(finding) for finding in plan.rules],

@@ -285,10 +285,9 @@ def _list_risks(pair: Pair, changes: Iterable[Change]) -> list[str]:
 
     A new preset can only put execution at risk, a removed one nothing.
     """
-    risks = dict.fromkeys(risk for change in changes for risk in change.risk)
     return [
         risk
-        for risk in risks
+        for risk in dict.fromkeys(risk for change in changes for risk in change.risk)
         # a new preset changes no results yet, but its values may be executed
         if pair.status == "changed" or (pair.status == "added" and risk == EXECUTES)
     ]
@@ -323,7 +322,7 @@ def format_head(survey: Survey, page: Page) -> str:
     if risks := count_risks(survey):
         out += f"\nAt risk: {risks}\n"
     out += _format_faults(groups, page)
-    lists = {
+    for title, entries in {
         "**Removed**": [
             format_listed_span(pair.name) for pair in touched if pair.status == "removed"
         ],
@@ -335,8 +334,7 @@ def format_head(survey: Survey, page: Page) -> str:
         ],
         "**Outputs**": [*map(format_listed_span, survey.outputs)],
         "Owners of affected presets": _list_owners(survey, page),
-    }
-    for title, entries in lists.items():
+    }.items():
         if entries:
             out += f"\n{title}: {join_fitting(entries, page.list_limit)}\n"
     return out
@@ -407,8 +405,7 @@ def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _
     elif finding.place:
         location = format_listed_span(finding.place)
     advice = f"try: {format_listed_span(finding.hint)}" if finding.hint else ""
-    line = f"{before}{finding.code} {format_listed_span(message)}"
-    return _Fault(line, location, advice, name)
+    return _Fault(f"{before}{finding.code} {format_listed_span(message)}", location, advice, name)
 
 
 def _format_faults(groups: Sequence[_FaultGroup], page: Page) -> str:

@@ -187,11 +187,10 @@ class _Verdict(Record):
 
         Tuples: each is searched among those of the other side.
         """
-        identities = map(checks.identify_finding, self.faults)
         return [
             # two revisions have other labels, which would make every message a new one
             (code, key, message.replace(self.label, "the store") if self.label else message)
-            for code, key, message in identities
+            for code, key, message in map(checks.identify_finding, self.faults)
         ]
 
 

@@ -95,10 +95,9 @@ def compare_store_states(
     """
     old = StoreSide(before, context, before)
     new = StoreSide(after, context, before)
-    unchanged = {
+    changed = (old.names | new.names) - {
         name for name in old.names & new.names if new.is_same_file(name, before.files[name])
     }
-    changed = (old.names | new.names) - unchanged
     # filters and line endings change bytes, but not the committed content
     if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
         changed -= find_converted_files(before.repository, differing, before.files)

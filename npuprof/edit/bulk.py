@@ -165,8 +165,7 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     if list_change is not None:
         if not list_change.adds or list_change.key != "profile.extends":
             return False
-        ancestors = {member.name for member in config.lineage[:-1]}
-        return {*list_change.text.split(",")} <= ancestors
+        return {*list_change.text.split(",")} <= {member.name for member in config.lineage[:-1]}
     name, equals, raw = text.partition("=")
     if not equals:
         return False

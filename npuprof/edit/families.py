@@ -54,8 +54,7 @@ def plan_renames(
     plan: Plan = {}
     listed = list(configs)
     moves = (step for step in steps if step.action in ("rename", "modes") and step.loss != "decide")
-    groups = group_pairs(((step.option, step.to, step.action), step) for step in moves)
-    for ways in groups.values():
+    for ways in group_pairs(((step.option, step.to, step.action), step) for step in moves).values():
         mentions: dict[str, list[Mention]] = {}
         for family in _list_families(listed, ways, mentions):
             # nothing to rename: the option is only cleared or locked

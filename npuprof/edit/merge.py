@@ -82,11 +82,10 @@ def merge_texts(
         or _list_paths(our_version) != merge.list_paths("ours")
         or _list_paths(their_version) != merge.list_paths("theirs")
     ):
-        conflicts = ("conflict: both sides changed which tables and overrides there are",)
         return Merged(
             format_conflicts(mine, rival, size).replace("\n", newline),
             ours,
-            conflicts,
+            ("conflict: both sides changed which tables and overrides there are",),
             is_undecided=True,
         )
     text = "".join(_format_pairs(merge.pairs, size))
@@ -520,8 +519,7 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     for run in find_differing_runs(mine, rival):
         common = "".join(mine[done : run.old_start])
         replaced = "".join(mine[run.old_start : run.old_end])
-        new = "".join(rival[run.new_start : run.new_end])
-        pairs += [Pair(common, common), Pair(replaced, new)]
+        pairs += [Pair(common, common), Pair(replaced, "".join(rival[run.new_start : run.new_end]))]
         done = run.old_end
     rest = "".join(mine[done:])
     pairs.append(Pair(rest, rest))

@@ -85,11 +85,10 @@ def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: W
         if finding.code == "NP513" and finding.profiles != (outcome.after.name,)
     ]
     if outdated:
-        message = (
+        output.print_note(
             "nothing written: presets that extend it set the old key; --all migrates them too, "
             "--no-check writes it anyway"
         )
-        output.print_note(message)
         raise NpuprofError(finding._replace(severity="error") for finding in outdated)
     require_valid_dependents(workspace, file.path, file.profile, outcome.moved.text)
 

@@ -188,8 +188,7 @@ def _move(
         new_key, record = successor
         value = convert(setting.value, setting.record, record)
         # in the block that has the setting
-        depth = len(keys.find_key_path(key))
-        place = (*setting.path[:-depth], *keys.find_key_path(new_key))
+        place = (*setting.path[: -len(keys.find_key_path(key))], *keys.find_key_path(new_key))
         there = find_at_path(profile.document.data, place)
         step = step._replace(to=new_key, action="rename")
         if value is NO_WORD:

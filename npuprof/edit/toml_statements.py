@@ -65,8 +65,7 @@ class Statement:
 
     def rename_key(self, name: str) -> None:
         """Rename the last segment of the key, quoted if the old one was."""
-        before_equals = self.text[: self.value].rstrip(" \t").removesuffix("=").rstrip(" \t")
-        stop = len(before_equals)
+        stop = len(self.text[: self.value].rstrip(" \t").removesuffix("=").rstrip(" \t"))
         written = keys.format_key_segment(name)
         quote = self.text[self.key]
         # a quoted key stays quoted, although it need not be

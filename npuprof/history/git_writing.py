@@ -178,13 +178,10 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
             with _write_temporary_file(message.encode(errors="surrogateescape")) as message_file:
                 options = ("--annotate", "--cleanup=verbatim", f"--file={message_file}")
                 run_git_command(repository, commands.tag, *options, "--", name, target)
-        scratch = Git(
+        listed = Git(
             repository.git.folder,
             {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects")},
-        )
-        listed = scratch.run_command(
-            "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/"
-        )
+        ).run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
     # A transaction from start to commit is atomic: a killed process leaves no tags.
     _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
     repository.clear_versions()

@@ -144,8 +144,7 @@ def _format_version(version: Version, name: str, yanks: Mapping[str, str]) -> st
         out += f"\n**Yanked**: {span(reason)}\n"
     if body := _read_body(version):
         # indented, as a text of a tag may contain Markdown
-        lines = [f"    {line}\n" if line else "\n" for line in body.split("\n")]
-        out += "\n" + "".join(lines)
+        out += "\n" + "".join([f"    {line}\n" if line else "\n" for line in body.split("\n")])
     return out
 
 

@@ -239,8 +239,7 @@ def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> 
 def _list_covered(config: Config) -> set[str]:
     """Return the products that a preset supports, families and lines."""
     # unknown names count, too: the catalogue may be older than the preset
-    unknown = {name for name in config.products if products.find_product(name) is None}
-    return unknown | {
+    return {name for name in config.products if products.find_product(name) is None} | {
         name
         for name in products.product_names()
         if any(products.is_product_covered(pattern, name) for pattern in config.products)

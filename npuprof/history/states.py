@@ -221,12 +221,11 @@ def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
 
 def _restrict_config(config: Config, key: str) -> Config:
     """Return a config reduced to one setting."""
-    settings = {key: config.settings[key]} if key in config.settings else {}
     return Config(
         config.name,
         config.context,
         (),
-        settings,
+        {key: config.settings[key]} if key in config.settings else {},
         lambda key: (config.traced_value(key), config.history(key)),
         config.resolver,
     )

@@ -104,13 +104,12 @@ class Verifier:
         """
         for version in self.repository.load_store_versions():
             if version.digest or version.record.faults:
-                findings = tuple(self._verify_store_version(version))
                 yield VerifiedVersion(
                     WHOLE_STORE,
                     version.number_text,
                     version.tag_name,
                     version.commit,
-                    findings,
+                    tuple(self._verify_store_version(version)),
                     self.repository.find_yank(version.tag_name),
                 )
 
@@ -129,10 +128,9 @@ class Verifier:
                 )
             return
         if digest != version.digest:
-            what = f"the presets of {tag} have another digest than the tag records"
             yield Finding(
                 "NP028",
-                what,
+                f"the presets of {tag} have another digest than the tag records",
                 f"It is {digest or 'that of none'}, and not {version.digest}.",
                 _ADVICE.format(tag),
             )
@@ -161,11 +159,10 @@ class Verifier:
         if version.faults:
             return
         if not version.record.digest:
-            why = "npuprof release writes one; this tag was made by hand."
             yield Finding(
                 "NP028",
                 f"the tag {tag} has no digest",
-                why,
+                "npuprof release writes one; this tag was made by hand.",
                 "nothing can be compared with it: release the next version",
             )
         if self.repository.git.read_object(f"{version.commit}^{{commit}}") is None:
@@ -190,11 +187,10 @@ class Verifier:
         if self.signatures and (fault := find_signature_fault(self.repository, version)):
             yield fault
         for fault_text in version.faults:
-            why = "The tag records the contents of a release; npuprof does not guess them."
             yield Finding(
                 "NP028",
                 f"the tag {version.tag_name} is malformed: {fault_text}",
-                why,
+                "The tag records the contents of a release; npuprof does not guess them.",
                 _ADVICE.format(version.tag_name),
             )
 
@@ -336,11 +332,10 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
     complaint = " ".join(decode_safely(result.complaint).split())
     # git fails for an unsigned tag before it starts the signature program
     if "no signature found" in complaint:
-        why = "With --signatures, a version matches only if its tag is signed."
         return Finding(
             "NP028",
             f"the tag {tag} is not signed",
-            why,
+            "With --signatures, a version matches only if its tag is signed.",
             "ask the person who released it, or omit --signatures",
         )
     # without the key, a good signature looks like a bad one

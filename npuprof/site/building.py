@@ -114,19 +114,18 @@ class _Building:
             )
             for axis, release in moves.items()
         }
-        changed = {
-            column
-            for rows in upgrades.values()
-            for upgrade in rows
-            for column, effects in upgrade._asdict().items()
-            if effects
-        }
         return {
             "matrices": build_matrices(self.cells),
             "unresolved": [preset.name for preset in self.presets if preset.config is None],
             "upgrades": upgrades,
             "scripts": self.requested.scripts,
-            "changed": changed,
+            "changed": {
+                column
+                for rows in upgrades.values()
+                for upgrade in rows
+                for column, effects in upgrade._asdict().items()
+                if effects
+            },
         }
 
     def _list_sides(self, names: tuple[str, ...]) -> Fields:
@@ -173,7 +172,7 @@ class _Building:
             build_details(config, findings, self.inherited) if config is not None else Details()
         )
         self.cells[name] = judge_everywhere(config, findings) if config is not None else ()
-        page = self.writer.fill(
+        self.files[path] = self.writer.fill(
             "preset.html",
             path,
             name,
@@ -184,8 +183,7 @@ class _Building:
             owners=list_owners(preset, past),
             versions=past.versions.get(name, ()),
             commits=past.commits.get(name, ()),
-        )
-        self.files[path] = page.encode()
+        ).encode()
         if side := paths.get(name):
             self.files[side] = page_data.build_side(name, details.compared)
             self.settings[name] = page_data.list_values(details.compared)

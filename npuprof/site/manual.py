@@ -48,8 +48,7 @@ def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     for topic in topics:
         writer = _Writer(parser, topic, paths)
-        html = writer.write()
-        yield TopicPage(paths[topic.path], topic, html, tuple(writer.pictures.items()))
+        yield TopicPage(paths[topic.path], topic, writer.write(), tuple(writer.pictures.items()))
 
 
 class _Writer:

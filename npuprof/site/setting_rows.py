@@ -117,8 +117,7 @@ def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], s
     """Return unit, risks and description of a setting; ``name`` is its record's name."""
     section, plain = keys.split_section_and_name(key)
     unit, risk = risks.find_unit_and_risk(key, tuple(name.split(".")[1:]))
-    summary = catalog.find_record_texts(section, name or plain).get("summary", "")
-    return unit, risk, str(summary)
+    return unit, risk, str(catalog.find_record_texts(section, name or plain).get("summary", ""))
 
 
 def _list_paths(traced: Any, tail: Path) -> list[tuple[Path, Any]]:

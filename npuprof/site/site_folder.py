@@ -81,8 +81,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     for name in gone:
         tree.remove_file(name)
         tree.remove_empty_folders(os.path.dirname(name))
-    proven_lines = {existing.proven[name] for name in left if name in existing.proven}
-    _write_record(record, now | proven_lines)
+    _write_record(record, now | {existing.proven[name] for name in left if name in existing.proven})
     return Written(len(changed), len(gone), len(existing.same), tuple(left))
 
 

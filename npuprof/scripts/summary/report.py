@@ -202,13 +202,12 @@ def _list_upgrade(survey: Survey) -> list[Table]:
     """Return the tables of what the requested release changes; empty without a release."""
     if not survey.upgrade.releases:
         return []
-    order = sorted(
-        survey.touched.items(),
-        key=lambda item: (EFFECTS.index(item[0].kind), -len(item[1]), item[0].what),
-    )
     rows = [
         (touched.kind, len(names), touched.what, touched.hint, tuple(names))
-        for touched, names in order
+        for touched, names in sorted(
+            survey.touched.items(),
+            key=lambda item: (EFFECTS.index(item[0].kind), -len(item[1]), item[0].what),
+        )
     ]
     scripts = {name for kind, *_, names in rows if kind != "default" for name in names}
     note = (
@@ -277,7 +276,6 @@ def _fold_group(group: list[Finding], folders: Sequence[str]) -> Weighty:
     wordings = Counter(map(strip_lines, group))
     usual = wordings.most_common(1)[0][0]
     first = next(finding for finding in group if strip_lines(finding) == usual)
-    files = tuple(dict.fromkeys(finding.path or "" for finding in group))
     return Weighty(
         first.code,
         first.severity,
@@ -289,7 +287,7 @@ def _fold_group(group: list[Finding], folders: Sequence[str]) -> Weighty:
         _find_risk(first.key),
         first.place,
         len(group),
-        files,
+        tuple(dict.fromkeys(finding.path or "" for finding in group)),
         len(wordings) - 1,
         _find_topic(first, folders),
         tuple(filter(None, dict.fromkeys(finding.place for finding in (first, *group)))),
