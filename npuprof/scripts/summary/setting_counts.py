@@ -150,7 +150,7 @@ def _list_moved(settings: TomlTable, upgrade: Upgrade) -> Iterator[Touched]:
         for fault in find_lifetime_faults(setting.lifetime, (upgrade.releases[axis],)):
             if axis != releases.CANN and fault.code in _KINDS:
                 yield Touched(_KINDS[fault.code], setting.key, fault.message, fault.hint)
-    for axis in axes & upgrade.since.keys():
+    for axis in (axes - {releases.CANN}) & upgrade.since.keys():
         since, release = upgrade.since[axis], upgrade.releases[axis]
         for change in list_changed_defaults(axis, since, release):
             if change.concerns(data):
