@@ -92,7 +92,7 @@ def plan_moves(profile: Profile, config: Config, upgrade: Upgrade) -> Moves:
         moves.changes.extend(
             PathChange((*base, name), MISSING)
             for name in list_framework_sections()
-            if base and block.get(name) == {}
+            if block.get(name) == {} and find_at_path(data, (*base, name))
         )
     return moves
 
@@ -166,7 +166,10 @@ def _move(
     axis, key = setting.lifetime.axis, setting.key
     release, since = upgrade.releases[axis], upgrade.find_all_since(config).get(axis, "")
     was_unread = bool(since) and not is_read(setting.lifetime, since)
-    if was_unread and is_read(setting.lifetime, release):
+    block = find_at_path(profile.document.data, setting.path[:2])
+    # an override for some releases is meant to take effect
+    is_meant = setting.path[0] == "override" and axis in block.get("match", {})
+    if was_unread and not is_meant and is_read(setting.lifetime, release):
         what = f"{'.'.join(keys.find_key_path(key))} takes effect with {axis} {release}"
         why = f"{axis} {since} does not read it."
         origin, names = profile.origin(*setting.path), (profile.name,)

@@ -139,11 +139,10 @@ class Draft:
         If they are replaced, the comments after and inside them stay too.
         """
         gone = list(self._rows.find_statements(path, old))
-        if gone and path in self._targets:
-            row = gone[0]
-            self._carried[self._targets[path]] = row.comments, row.text[row.end :].strip()
-            row.lead = row.lead.removesuffix(row.comments)
         for row in gone:
+            if target := self._targets.get(row.path):
+                self._carried[target] = row.comments, row.text[row.end :].strip()
+                row.lead = row.lead.removesuffix(row.comments)
             # comments after a value that is replaced still concern it
             if replaced:
                 self._lift_comments(row, row.text[row.value :])

@@ -30,7 +30,7 @@ def migrate(run: Run, *arguments: str, target: str = NEW) -> tuple[int, str]:
 MOVES = {
     "a variable with a number": (
         '[env]\nVLLM_ASCEND_ENABLE_NZ = "2"\n',
-        "[vllm_ascend]\nweight_nz_mode = 2\n\n[env]\n",
+        "[vllm_ascend]\nweight_nz_mode = 2\n",
     ),
     "comments go along": (
         '[env]\n# why\nVLLM_ASCEND_ENABLE_MLAPO = "0" # off\nHCCL_BUFFSIZE = 1\n',
@@ -46,6 +46,10 @@ MOVES = {
         'env = { VLLM_ASCEND_ENABLE_MLAPO = "1" }\n',
         '[[override]]\nmatch = { vllm_ascend = "<0.20" }\n'
         'env = { VLLM_ASCEND_ENABLE_MLAPO = "1" }\n',
+    ),
+    "an override for newer releases only": (
+        '[[override]]\nmatch = { vllm_ascend = ">=0.20" }\nvllm_ascend = { weight_nz_mode = 2 }\n',
+        '[[override]]\nmatch = { vllm_ascend = ">=0.20" }\nvllm_ascend = { weight_nz_mode = 2 }\n',
     ),
     "what both releases read": (
         "[vllm_ascend]\nenable_cpu_binding = true\n",
