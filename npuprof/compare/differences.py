@@ -68,7 +68,11 @@ def compare_pairs(
     are compared without order; any other list is one value. A value that is replaced by another
     type is one difference: DeepDiff is called only if both sides have members.
     """
-    nested = {path: pair for path, pair in pairs.items() if _has_members(pair, path in unordered)}
+    nested = {
+        path: pair
+        for path, pair in pairs.items()
+        if all(isinstance(side, (dict, list) if path in unordered else dict) for side in pair)
+    }
     differences = _compare_nested_pairs(nested, unordered)
     for path, (was, now) in pairs.items():
         if differences.get(path):
@@ -76,12 +80,6 @@ def compare_pairs(
         else:
             # Nothing differs inside two tables if only the order of their keys does.
             yield path, Difference(find_change_kind(was, now), (), was, now)
-
-
-def _has_members(pair: tuple[Any, Any], unordered: bool) -> bool:
-    """Return whether both values are tables, or unordered lists."""
-    containers = (dict, list) if unordered else (dict,)
-    return all(isinstance(side, containers) for side in pair)
 
 
 def _compare_nested_pairs(

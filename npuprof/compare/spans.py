@@ -123,18 +123,15 @@ def format_short_sentence(change: Change) -> str:
     ]
     if all(len(text) <= VALUE_LIMIT for text in texts):
         return format_change_sentence(change)
-    start = _find_first_difference(texts) - _SHARED
+    columns = enumerate(zip(*texts, strict=False))
+    # 0 if one starts the other
+    first = next((index for index, characters in columns if len(set(characters)) > 1), 0)
+    start = first - _SHARED
     if start <= VALUE_LIMIT - 2 * _SHARED:
         start = 0  # the difference is seen from the start, too
     shown = [shorten_text(text, start) for text in texts]
     scope = f"({change.scope}) " if change.scope else ""
     return f"{scope}{change.key} {' → '.join(shown)}"
-
-
-def _find_first_difference(texts: Sequence[str]) -> int:
-    """Return the index of the first character in which texts differ; 0 if one starts the other."""
-    columns = enumerate(zip(*texts, strict=False))
-    return next((index for index, characters in columns if len(set(characters)) > 1), 0)
 
 
 def shorten_text(text: str, start: int = 0, limit: int = VALUE_LIMIT) -> str:

@@ -10,7 +10,7 @@ from shlex import quote
 from npuprof.compare.owners import find_owners
 from npuprof.compare.spans import Page
 from npuprof.compare.survey import Survey, compare_outputs, compare_store_states
-from npuprof.model import Context, NpuprofError, Record, build_error
+from npuprof.model import Context, NpuprofError, build_error
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 
@@ -27,26 +27,25 @@ def compare_revisions(
     ``names``, only of these presets; with ``raw``, of the files as written. Raises NpuprofError.
     """
     repository = store.repository
-    requested = _split_range(rev)
-    base = repository.resolve_commit(requested.left)
-    old_label = _label_commit(requested.left, base)
+    left, dots, right = _split_range(rev)
+    base = repository.resolve_commit(left)
+    old_label = _label_commit(left, base)
     new_label = "work tree"
     after: Revision | Folder = store
     tip = base
-    if requested.dots:
-        tip = repository.resolve_commit(requested.right)
-        after = repository.load_named_revision(requested.right)
-        new_label = _label_commit(requested.right, tip)
-    if requested.dots == "...":
+    if dots:
+        tip = repository.resolve_commit(right)
+        after = repository.load_named_revision(right)
+        new_label = _label_commit(right, tip)
+    if dots == "...":
         merge_base = repository.find_merge_base(base, tip)
         before = repository.load_revision(merge_base)
         # the side is a commit that nobody has named
         if merge_base != base:
-            left = requested.left
             left = left[:7] if _FULL_COMMIT.fullmatch(left) else left
             old_label = f"merge base with {left} ({merge_base[:7]})"
     else:
-        before = repository.load_named_revision(requested.left)
+        before = repository.load_named_revision(left)
     if not before.files and not after.names():
         what = f"there are no presets in {before.label}, nor in {after.label}"
         raise build_error("NP023", what, "", "name the store with --store")
@@ -101,17 +100,13 @@ def _quote(argument: str) -> str:
     return argument if _UNQUOTED.fullmatch(argument) else quote(argument)
 
 
-class _Range(Record):
-    """A revision range as typed; ``dots`` and ``right`` are empty for a single revision."""
+def _split_range(rev: str) -> tuple[str, str, str]:
+    """Return a revision range as typed: two revisions around the dots.
 
-    left: str
-    dots: str = ""
-    right: str = ""
-
-
-def _split_range(rev: str) -> _Range:
+    The dots and the second one are empty for a single revision.
+    """
     for dots in ("...", ".."):
         left, separator, right = rev.partition(dots)
         if separator:
-            return _Range(left or "HEAD", dots, right or "HEAD")
-    return _Range(rev or "HEAD")
+            return left or "HEAD", dots, right or "HEAD"
+    return rev or "HEAD", "", ""

@@ -21,13 +21,9 @@ from npuprof.compare.folds import (
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.system import join_lines
-
-if TYPE_CHECKING:
-    from npuprof.compare.differences import Difference
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}
@@ -165,12 +161,8 @@ def format_change_lines(
     if change.has_lists and len(keys.format_toml_value(change.after)) > 60:
         for inner in change.compare_elements():
             index = escape_controls(inner.index)
-            shown = escape_controls(_format_element(inner))
+            # the added or removed element, or the element before and after
+            sides = (side for side in (inner.before, inner.after) if side is not None)
+            shown = escape_controls(" → ".join(map(keys.format_toml_value, sides)))
             lines.append(f"{indent}    {SIGNS[inner.kind]} {index} {shown}")
     return lines
-
-
-def _format_element(change: Difference) -> str:
-    """Return the added or removed element of a list, or an element before and after."""
-    sides = (side for side in (change.before, change.after) if side is not None)
-    return " → ".join(map(keys.format_toml_value, sides))

@@ -84,7 +84,11 @@ def build_search(
         for name, text in described.items()
     ]
     values = {
-        key: [[value, _fold(presets)] for value, presets in setters.items()]
+        key: [
+            # increasing numbers as differences, which are short
+            [value, [now - before for before, now in zip([0, *setting], setting, strict=False)]]
+            for value, setting in setters.items()
+        ]
         for key, setters in sorted(presets_by_value.items())
     }
     options = [[row.key, row.summary] for row in list_catalogue_rows()]
@@ -106,11 +110,6 @@ def _find_record(key: str, known: Container[str]) -> str:
     while key not in known and "." in key:
         key = key.rpartition(".")[0]
     return key
-
-
-def _fold(numbers: list[int]) -> list[int]:
-    """Return increasing numbers as differences, which are short."""
-    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
 
 
 def _write_call(function: str, *values: Any) -> bytes:

@@ -194,10 +194,11 @@ def list_shown(
     ``apart`` are the findings about other files of the store.
     """
     family = draw_family({preset.name: preset.parents for preset in presets})
-    groups = _group_by_parents(presets)
+    by_parents = group_pairs((tuple(dict.fromkeys(preset.parents)), preset) for preset in presets)
+    groups = sorted(by_parents.items(), key=lambda group: group[0] != ())  # first without parents
     is_large = len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
-    drawn = [name for box in family.boxes for name in box.names]
+    drawn = (name for box in family.boxes for name in box.names)
     ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
     shown = {
         "index.html": {
@@ -246,10 +247,6 @@ def _find_kind(preset: Preset) -> str:
     return f"Models in {folder}" if folder else "Models"
 
 
-def _rank_kind(kind: str) -> tuple[int, str]:
-    return _KINDS.index(kind.partition(" in ")[0]), kind
-
-
 def _list_kinds(rows: Sequence[Fields]) -> Fields:
     """Return the rows by kind, the columns that are not empty, and the choices of filters."""
     values = {
@@ -265,18 +262,15 @@ def _list_kinds(rows: Sequence[Fields]) -> Fields:
             columns[name] = 1 if name in ("owner", "found") else 2
     return {
         "kinds": group_pairs(
-            sorted(((row["kind"], row) for row in rows), key=lambda pair: _rank_kind(pair[0]))
+            sorted(
+                ((row["kind"], row) for row in rows),
+                key=lambda pair: (_KINDS.index(pair[0].partition(" in ")[0]), pair[0]),
+            )
         ),
         "columns": list(columns),
         "widths": list(columns.values()),
         "choices": {name: sorted(filter(None, texts)) for name, texts in values.items()},
     }
-
-
-def _group_by_parents(presets: Sequence[Preset]) -> list[tuple[tuple[str, ...], list[Preset]]]:
-    """Return the presets grouped by parents, those without parents first."""
-    groups = group_pairs((tuple(dict.fromkeys(preset.parents)), preset) for preset in presets)
-    return sorted(groups.items(), key=lambda group: group[0] != ())
 
 
 def _find_scenario(preset: Preset) -> str:
@@ -305,12 +299,14 @@ def build_catalogue(set_by: Mapping[str, int]) -> Fields:
     for row in rows:
         option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
+        # the releases that read an option, as indexes: ``3-20 22-30``, or ``none``
+        spans = (f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states))
         shown = {
             "targets": [
                 (surface, spelling if spelling != row.key else "")
                 for surface, spelling in row.spelling
             ],
-            "read_by": _fold_spans(states) if "." in states else "",
+            "read_by": (" ".join(spans) or "none") if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }
         groups[row.kind, row.framework].append({**row._asdict(), **shown})
@@ -326,11 +322,6 @@ def build_catalogue(set_by: Mapping[str, int]) -> Fields:
         "changes": list_release_rows(),
         "newest": releases.describe_newest_releases(),
     }
-
-
-def _fold_spans(states: str) -> str:
-    """Return the releases that read an option as indexes: ``3-20 22-30``, or ``none``."""
-    return " ".join(f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states)) or "none"
 
 
 def _summarise(presets: Sequence[Preset]) -> str:

@@ -46,8 +46,17 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         repository = store.repository
         head = repository.resolve_commit("HEAD")
         commits = list(walk_commits(repository, head))
+        # the presets that a commit changed, created, removed or renamed
         touching = group_pairs(
-            (name, index) for index, commit in enumerate(commits) for name in _list_touched(commit)
+            (name, index)
+            for index, commit in enumerate(commits)
+            for name in {
+                name
+                for changes in commit.changes.values()
+                for change in changes
+                for name in (change.was, change.now)
+                if name
+            }
         )
         versions = group_pairs(
             (
@@ -68,17 +77,6 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         name: _list_newest(name, lineage, touching, commits) for name, lineage in lineages.items()
     }
     return Past(head, newest, versions, owners)
-
-
-def _list_touched(commit: Commit) -> set[str]:
-    """Return the presets that a commit changed, created, removed or renamed."""
-    return {
-        name
-        for changes in commit.changes.values()
-        for change in changes
-        for name in (change.was, change.now)
-        if name
-    }
 
 
 def _list_newest(

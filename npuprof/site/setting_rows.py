@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import Any
 
 from npuprof import catalog
@@ -136,7 +137,7 @@ def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
     for index, item in enumerate(traced):
         # an element that is a table may have several: the first one is cited
         for origin in origins.collect_authors(item)[:1]:
-            if runs and _is_same_author(runs[-1].origin, origin):
+            if runs and _find_author(runs[-1].origin) == _find_author(origin):
                 runs[-1] = runs[-1]._replace(last=index)
             else:
                 runs.append(_Run(origin, index, index))
@@ -157,9 +158,8 @@ class _Run(Record):
     last: int
 
 
-def _is_same_author(left: Origin, right: Origin) -> bool:
-    """Return whether two origins are in the same preset, in any lines."""
-    return (left.file, left.revision, left.layer) == (right.file, right.revision, right.layer)
+#: What is equal for origins in the same preset, in any lines.
+_find_author = attrgetter("file", "revision", "layer")
 
 
 def format_value(value: object) -> str:

@@ -49,7 +49,8 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     make_folder(folder)
     tree = Tree(folder)
     git = Git(folder)
-    record = _find_record(folder)
+    digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
+    record = os.path.join(find_user_folder("state"), "sites", digest[:32])
     # the list may be a clone's; only the record and HEAD prove that a file may be replaced
     known = _read_record(record)
     listed = _read_list(tree) | {line.partition(" ")[2] for line in known}
@@ -181,14 +182,6 @@ def _read_list(tree: Tree) -> set[str]:
         return {name for name in names if isinstance(name, str) and is_plain_name(name)}
     except (ValueError, KeyError, TypeError, RecursionError):
         return set()
-
-
-def _find_record(folder: str) -> str:
-    return os.path.join(
-        find_user_folder("state"),
-        "sites",
-        sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32],
-    )
 
 
 def _format_line(name: str, content: bytes) -> str:
