@@ -79,10 +79,14 @@ def _prefer_number(value: Any) -> Any:
 
     TOML integers have 64 bits: longer numbers stay text.
     """
-    if isinstance(value, str) and has_only_digits(value) and len(value) < 19:
-        number = int(value)
+    if (
+        isinstance(value, str)
+        and has_only_digits(value)
+        and len(value) < 19
         # "007" would be another text as a number
-        return number if str(number) == value else value
+        and str(int(value)) == value
+    ):
+        return int(value)
     return value
 
 

@@ -159,9 +159,15 @@ class _Merge:
         self._ours = ours
         self._theirs = theirs
         self._sides = base, ours, theirs
+        before, mine, rival = (side.list_blocks() for side in self._sides)
         self._forced = {
             *forced,
-            *_list_torn_blocks(*(side.list_blocks() for side in self._sides)),
+            # the override blocks that one side removed and the other changed
+            *(
+                path
+                for path, text in before.items()
+                if (path in mine) is not (path in rival) and text != mine.get(path, rival.get(path))
+            ),
         }
         self.conflicts: list[str] = []
         self.taken: list[Path] = []
@@ -310,17 +316,6 @@ class _Merge:
         if following.header is row.header:
             return following.path not in self._theirs.rows
         return row.header
-
-
-def _list_torn_blocks(
-    base: dict[Path, str], ours: dict[Path, str], theirs: dict[Path, str]
-) -> list[Path]:
-    """Return the override blocks that one side removed and the other changed."""
-    return [
-        path
-        for path, text in base.items()
-        if (path in ours) is not (path in theirs) and text != ours.get(path, theirs.get(path))
-    ]
 
 
 def _are_blocks_moved(base: _Layout, ours: _Layout, theirs: _Layout) -> bool:

@@ -182,19 +182,15 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
             repository.git.folder,
             {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects")},
         ).run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
-    # A transaction from start to commit is atomic: a killed process leaves no tags.
-    _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
-    repository.clear_versions()
-
-
-def _create_refs(repository: Repository, transaction: bytes) -> None:
-    """Create the refs of tags. Raises NpuprofError with git's reason."""
 
     def update_refs() -> tuple[str, str | None]:
+        # A transaction from start to commit is atomic: a killed process leaves no tags.
+        transaction = b"start\n" + listed + b"prepare\ncommit\n"
         result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
         return "", decode_safely(result.complaint).strip() if result.code else None
 
     _repeat_while_locked(repository, update_refs)
+    repository.clear_versions()
 
 
 def _open_scratch_repository(repository: Repository, folder: str, length: int) -> git.Git:

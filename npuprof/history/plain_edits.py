@@ -48,8 +48,10 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     edits = {}
     for index in compress(count(), map(ne, olds, news)):  # faster than a loop over all lines
         # headers differ in no line, so that both texts have the same section here
-        section = _find_section(news[:index])
-        if not section:
+        above = reversed(news[:index])
+        header = next((line for line in above if line.lstrip().startswith(b"[")), b"")
+        section = _SECTIONS.get(header.strip())
+        if section is None:
             return None
         before = _PLAIN.fullmatch(olds[index])
         after = _PLAIN.fullmatch(news[index])
@@ -67,15 +69,6 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
             return None
         edits[edited] = PlainEdit(index + 1, _read_value(before["value"].decode()))
     return edits
-
-
-def _find_section(lines: list[bytes]) -> str:
-    """Return the section of the line that follows.
-
-    An empty string if its lines are not compared.
-    """
-    header = next((line for line in reversed(lines) if line.lstrip().startswith(b"[")), b"")
-    return _SECTIONS.get(header.strip(), "")
 
 
 def _read_value(text: str) -> bool | int | str:

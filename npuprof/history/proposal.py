@@ -134,9 +134,15 @@ def explain_changes(before: Config, after: Config) -> list[Reason]:
     """
     is_same_text = _collect_texts(before.lineage) == _collect_texts(after.lineage)
     # the rules of another form can give other values
-    reasons = (
-        [] if is_same_text and before.form == after.form else [*_explain_changes(before, after)]
-    )
+    reasons = []
+    if not is_same_text or before.form != after.form:
+        reasons = [*_explain_purpose(before, after)]
+        # in context order; those common to all contexts once
+        reasons += [
+            _explain_change(change)
+            for change in compare_with_scopes(before, after, trace=False)
+            if not change.setting.startswith("profile.")
+        ]
     if reasons or is_same_text:
         return reasons
     return [Reason("patch", "only the text changed, no resolved value")]
@@ -173,14 +179,6 @@ def _raise_number(number: VersionNumber, step: str) -> VersionNumber:
     if step == "minor":
         return major, minor + 1, 0
     return major, minor, patch + 1
-
-
-def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
-    """Yield the reasons for a step, in context order; reasons common to all contexts once."""
-    yield from _explain_purpose(before, after)
-    for change in compare_with_scopes(before, after, trace=False):
-        if not change.setting.startswith("profile."):
-            yield _explain_change(change)
 
 
 def _explain_change(change: Change) -> Reason:

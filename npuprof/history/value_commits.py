@@ -221,8 +221,7 @@ class _BlameWalk:
 def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
     """Return the preset name of an origin's file; None if it is not a preset."""
     if ":" in origin.profile:
-        _, _, name = origin.profile.rpartition(":")  # a source's preset
-        return name
+        return origin.profile.rpartition(":")[2]  # a source's preset
     return origin.profile if origin.revision is None else layout.name_of(origin.file)
 
 

@@ -95,23 +95,17 @@ class Verifier:
                         yanked=self.repository.find_yank(ref.tag),
                     )
         if not presets or WHOLE_STORE in presets:
-            yield from self._verify_store_versions()
-
-    def _verify_store_versions(self) -> Iterator[VerifiedVersion]:
-        """Yield the versions of the whole store.
-
-        Tags without a digest belong to something else or to an older npuprof.
-        """
-        for version in self.repository.load_store_versions():
-            if version.digest or version.record.faults:
-                yield VerifiedVersion(
-                    WHOLE_STORE,
-                    version.number_text,
-                    version.tag_name,
-                    version.commit,
-                    tuple(self._verify_store_version(version)),
-                    self.repository.find_yank(version.tag_name),
-                )
+            for version in self.repository.load_store_versions():
+                # tags without a digest belong to something else or to an older npuprof
+                if version.digest or version.record.faults:
+                    yield VerifiedVersion(
+                        WHOLE_STORE,
+                        version.number_text,
+                        version.tag_name,
+                        version.commit,
+                        tuple(self._verify_store_version(version)),
+                        self.repository.find_yank(version.tag_name),
+                    )
 
     def _verify_store_version(self, version: Version) -> Iterator[Finding]:
         tag = version.tag_name

@@ -118,7 +118,15 @@ def _format_rows(table: Table) -> Iterator[str]:
     names = [name.replace("_", " ") for name in table.columns]
     rows = [[_escape_text(_shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
     inline_names = names[: table.inline]
-    grid = [inline_names, *(_align_numbers(row, inline_names) for row in rows)]
+    # numbers at the right of their columns' names
+    aligned = (
+        [
+            cell.rjust(len(name)) if cell.isdigit() else cell
+            for cell, name in zip(row, inline_names, strict=False)
+        ]
+        for row in rows
+    )
+    grid = [inline_names, *aligned]
     head, *lines = TextTable(grid).format_plain().splitlines()
     yield f"  {head}"
     for line, row in zip(lines, rows, strict=True):
@@ -128,14 +136,6 @@ def _format_rows(table: Table) -> Iterator[str]:
                 yield f"      {name}: {cell}"
     for text in _list_endings(table, table.most):
         yield f"  {_escape_text(text)}"
-
-
-def _align_numbers(row: list[str], names: list[str]) -> list[str]:
-    """Return the first cells of a row, with numbers at the right of their columns' names."""
-    return [
-        cell.rjust(len(name)) if cell.isdigit() else cell
-        for cell, name in zip(row, names, strict=False)
-    ]
 
 
 def _list_endings(table: Table, most: int) -> list[str]:
