@@ -128,8 +128,11 @@ class Migrate(Verb):
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
         for name in self.specs:
-            is_other_file = os.path.exists(name) and not name.endswith(".toml")
-            if is_other_file and name not in workspace.store.names():
+            if (
+                os.path.exists(name)
+                and not name.endswith(".toml")
+                and name not in workspace.store.names()
+            ):
                 raise build_usage_error(
                     f"{name} is not a preset",
                     f"npuprof scan {shlex.quote(name)} {self._upgrade.flags} reports what breaks "
@@ -154,15 +157,15 @@ class Migrate(Verb):
             notes = _describe_blocks_of(outcome, file) if changed else ()
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
-        fields = {
-            "schema": "npuprof.migrate/1",
-            "preset": outcome.after.name,
-            "cann": context.cann,
-            "versions": dict(context.versions),
-        }
         forms = {
             "text": lambda: _format_outcome(outcome, self.coloured),
-            "json": lambda: fields | _build_fields(outcome),
+            "json": lambda: {
+                "schema": "npuprof.migrate/1",
+                "preset": outcome.after.name,
+                "cann": context.cann,
+                "versions": dict(context.versions),
+                **_build_fields(outcome),
+            },
         }
         written = f"{describe_write(changed, dry_run)} {file.source}"
         return self._build_answer(context, forms, [outcome], outcome.decisions, (written, *notes))
@@ -177,7 +180,7 @@ class Migrate(Verb):
                 writing.write_planned_files(writes)
         summary = "nothing to change in any preset"
         if writes:
-            done = "would write" if self.dry_run else "wrote"
+            done = describe_write(True, self.dry_run)
             summary = f"{done} {format_count(len(writes), 'file')}"
         forms = {
             "text": lambda: _format_plan(plan, self.coloured),

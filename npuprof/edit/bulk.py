@@ -162,7 +162,7 @@ class Bulk:
 def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     """Return whether ``KEY=VALUE``, or a parent, is already inherited."""
     list_change = parse_list_change(text)
-    if list_change is not None:
+    if list_change:
         if not list_change.adds or list_change.key != "profile.extends":
             return False
         return {*list_change.text.split(",")} <= {member.name for member in config.lineage[:-1]}

@@ -181,7 +181,7 @@ def _judge_new_names(config: Config, to: str, mentions: dict[str, list[Mention]]
                     f"{member.name}: {_name_block(mention.base)} {_DOES[mention.kind]} {to} as well"
                 )
             setter = member
-        if setter is not None and any(mention.kind != "set" or mention.base for mention in olds):
+        if setter and any(mention.kind != "set" or mention.base for mention in olds):
             yield f"{member.name}: it inherits {to} already, from {setter.name}"
         below |= bool(olds)
 

@@ -77,9 +77,9 @@ def find_changes(
         *((text, parse_appended(text)) for text in appended),
     ]
     for text, change in changes:
-        if change is not None:
+        if change:
             results += find_list_changes(profile, data, change, notes, below)
-        elif (plain := parse_assignment(data, text)) is not None:
+        elif plain := parse_assignment(data, text):
             results.append(plain)
     return results
 

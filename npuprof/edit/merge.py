@@ -180,9 +180,9 @@ class _Merge:
             self._merge_row(path, *(side.rows.get(path) for side in self._sides))
         self._restore_used_headers()
         self._order = list(self._arrange_paths())
-        self.pairs = []
-        for path in self._order:
-            self.pairs += [self._leads[path], self._texts[path]]
+        self.pairs = [
+            piece for path in self._order for piece in (self._leads[path], self._texts[path])
+        ]
 
     def list_paths(self, side: str) -> list[Path]:
         """Return the paths of the statements in the version of ``ours`` or ``theirs``."""
@@ -193,11 +193,18 @@ class _Merge:
     ) -> None:
         """Merge a statement as it was before, as we have it, and as they have it."""
         present = mine or rival
-        assert present is not None, "a side has it"
+        assert present, "a side has it"
         is_forced = any(path[:end] in self._forced for end in range(1, len(path) + 1))
-        is_on_one_side = mine is None or rival is None
-        # removed on one side and changed on the other: neither can be taken silently
-        if is_forced or (before is not None and is_on_one_side and _is_changed(before, present)):
+        # removed on one side and changed on the other, or its comments: neither can be taken
+        # silently
+        if is_forced or (
+            before
+            and not (mine and rival)
+            and (
+                present.text != before.text
+                or not {*_list_comments(present.lead)} <= {*_list_comments(before.lead)}
+            )
+        ):
             self._leads[path] = Pair(mine.lead if mine else "", rival.lead if rival else "")
             self._texts[path] = Pair(mine.text if mine else "", rival.text if rival else "")
             if not self._texts[path].is_equal:
@@ -235,7 +242,7 @@ class _Merge:
         # a table written as a header here and as dotted keys there cannot be merged by line
         if mine.header != rival.header or mine.table != rival.table:
             self.is_undecided = True
-        if before is not None and mine.text == before.text:
+        if before and mine.text == before.text:
             return Pair(rival.text, rival.text)
         merged = MISSING
         if not mine.header:
@@ -324,16 +331,10 @@ def _are_blocks_moved(base: _Layout, ours: _Layout, theirs: _Layout) -> bool:
     The order of overrides matters: the last one that matches wins.
     """
     common = {*ours.marks} & {*theirs.marks}
-    our_order = [mark for mark in ours.marks if mark in common]
-    their_order = [mark for mark in theirs.marks if mark in common]
+    our_order, their_order = (
+        [mark for mark in side.marks if mark in common] for side in (ours, theirs)
+    )
     return our_order != their_order and theirs.marks != base.marks
-
-
-def _is_changed(before: Statement, row: Statement) -> bool:
-    """Return whether a side changed a statement or its comments."""
-    return row.text != before.text or not {*_list_comments(row.lead)} <= {
-        *_list_comments(before.lead)
-    }
 
 
 def _list_comments(lead: str) -> list[str]:
@@ -439,7 +440,7 @@ def find_setting_key(path: Path) -> str:
 def _is_unordered_list(path: Path) -> bool:
     if path[0] == "profile" or path[-1] == "unset":
         key = PROFILE_KEYS.get(path[-1])
-        return path[:2] == ("profile", "axes") or (key is not None and key.unordered)
+        return path[:2] == ("profile", "axes") or bool(key and key.unordered)
     if path[0] == "override":
         path = path[2:]
     if path[:1] == ("remove",):

@@ -200,19 +200,23 @@ def check_dependents(
     made: tuple[MadeStep, ...], dependents: list[Profile], flags: str
 ) -> list[Finding]:
     """Return the places where dependents of the migrated preset still use a renamed key."""
-    findings = []
     renames = {change.step.option: change.step for change in made if change.step.to}
     why = "It overrode, cleared or locked the value of this preset; now both keys are set."
     hint = f"npuprof migrate --all {flags} carries it over"
-    for child in dependents:
-        for option, step in renames.items():
-            what = f"{step.rule}: {child.name} names {option}, and inherits {step.to} now"
-            for mention in list_mentions(child, option):
-                origin = child.origin(*mention.path)
-                findings.append(
-                    build_finding("NP513", what, why, hint, origin, option, (child.name,))
-                )
-    return findings
+    return [
+        build_finding(
+            "NP513",
+            f"{step.rule}: {child.name} names {option}, and inherits {step.to} now",
+            why,
+            hint,
+            child.origin(*mention.path),
+            option,
+            (child.name,),
+        )
+        for child in dependents
+        for option, step in renames.items()
+        for mention in list_mentions(child, option)
+    ]
 
 
 def _carry_names(
@@ -317,10 +321,12 @@ def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -
     """
     findings = []
     for rule in policy.rules if policy else ():
-        due: dict[str, Step] = {}
-        for name, changes in made.items():
-            if is_name_meant(rule.presets, name):
-                due |= {change.step.option: change.step for change in changes}
+        due = {
+            change.step.option: change.step
+            for name, changes in made.items()
+            if is_name_meant(rule.presets, name)
+            for change in changes
+        }
         findings += [
             _build_rule_finding(rule, due[option])
             for option in written_condition.list_team_reads(rule)
@@ -338,7 +344,7 @@ def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
         hint = f"take {step.option} out of the rule"
     else:
         now = "whose values are others now"
-    paths = condition.collect_condition_paths(rule.when[1]) if rule.when is not None else ()
+    paths = condition.collect_condition_paths(rule.when[1]) if rule.when else ()
     field = "when" if step.option in map(".".join, paths) else "require"
     origin = rule.origin and rule.origin.locate_below(field)
     return build_finding(

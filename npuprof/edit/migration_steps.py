@@ -71,7 +71,7 @@ def _find_overridden_key(step: Step, config: Config) -> str:
     if step.action != "rename" or step.to not in config.settings:
         return ""
     origin = config.origin(step.to)
-    is_inherited = origin is not None and origin.document is not config.profile.document
+    is_inherited = origin and origin.document is not config.profile.document
     return step.to if is_inherited else ""
 
 
@@ -132,7 +132,7 @@ def find_earlier_releases(texts: Sequence[str], context: Context) -> dict[str, s
             raise build_usage_error("--from needs to know which release to move to", hint)
         is_cann = name == releases.CANN
         built = build_context(release) if is_cann else build_context(versions={name: release})
-        since[name] = str(built.cann if is_cann else dict(built.versions)[name])
+        since[name] = built.list_named()[name]
         known = releases.load_releases(name)
         if known.index(since[name]) > known.index(targets[name]):
             flag = "--cann " if is_cann else f"--framework {name}="

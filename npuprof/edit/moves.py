@@ -152,7 +152,7 @@ def _find_record(
     for end in range(len(path), 0, -1):
         name = ".".join(map(str, path[:end]))
         record = catalog.find_record(section, name)
-        if record is not None and not isinstance(record, catalog.Argument):
+        if record and not isinstance(record, catalog.Argument):
             axis = releases.find_axis(section, record)
             key = keys.format_full_key(section, name)
             return (key, record, end) if axis in upgrade.releases else None
@@ -187,7 +187,7 @@ def _move(
     why = f"{title} calls it deprecated." if is_kept else f"{title} does not read it."
     step = Step(title, key, why, release)
     value, problem = None, ""
-    if successor is not None:
+    if successor:
         new_key, record = successor
         value = convert(setting.value, setting.record, record)
         # in the block that has the setting

@@ -209,7 +209,7 @@ def require_free_name(home: Folder, name: str, besides: str = "") -> None:
         (known for known in home.names() if known.lower() == name.lower() and known != besides),
         None,
     )
-    if taken is not None:
+    if taken:
         why = (
             "Nothing is overwritten."
             if taken == name
@@ -264,7 +264,7 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
         yield PresetFile("-", b"", workspace.profile(name))
         return
     home, name_in_store = _locate_preset(name, workspace)
-    if home is not None and name_in_store:
+    if home and name_in_store:
         path = home.profile_path(name_in_store)
         folder = home.root
     else:
@@ -274,7 +274,7 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
     with lock_folders([folder, find_real_folder(path)]):
         # only under the lock: another npuprof may just have written it
         profile = workspace.profile(name)
-        if home is not None:
+        if home:
             require_writable_store(home)
         yield PresetFile(path, _read_raw(path, profile), profile)
 
@@ -321,7 +321,7 @@ def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[Folder | None,
 
 def require_writable_store(home: ProfileSource | None) -> None:
     """Raise NpuprofError for the store that npuprof ships."""
-    if home is not None and home.is_shipped:
+    if home and home.is_shipped:
         why = "These presets come with npuprof and are the same for everybody."
         hint = (
             "take the preset into a store of your own: "

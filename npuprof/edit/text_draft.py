@@ -69,7 +69,7 @@ class Draft:
         if values.is_same_typed_value(old, new):
             return True
         row = self._rows.at.get(path)
-        if row is not None and not row.header and new is not MISSING:
+        if row and not row.header and new is not MISSING:
             self._replace_value(row, rewrite_value(row.text[row.value : row.end], old, new))
             return True
         noted = len(self._missing)
@@ -95,9 +95,9 @@ class Draft:
         for name, item in old.items():
             row = self._rows.at.get((*path, name))
             change = self._changes.get((*path, name))
-            new_name = change.name if change is not None else ""
+            new_name = change.name if change else ""
             is_renamed = bool(new_name) and new_name in new and new_name not in known
-            if is_renamed and row is not None and not row.header:
+            if is_renamed and row and not row.header:
                 row.rename_key(new_name)
                 if not values.is_same_typed_value(item, new[new_name]):
                     self._replace_value(row, keys.format_toml_value(new[new_name]))
@@ -210,7 +210,7 @@ class Draft:
     def _add_pair(self, parent: Path, name: Any, value: Any) -> None:
         """Add a pair after the last one of its table."""
         head = self._rows.at.get(parent)
-        if head is not None or not parent:
+        if head or not parent:
             last = self._last_pairs.get(parent) or head or self._rows.first
         elif parent in self._last_dotted:
             last = self._last_dotted[parent]

@@ -116,7 +116,7 @@ class Statements:
     def find_statements(self, path: Path, value: Any) -> Iterator[Statement]:
         """Yield the statements that set ``value`` at a path."""
         row = self.at.get(path)
-        if row is not None:
+        if row:
             yield row
         # a table may continue below other headers, and a dotted key has no header at all
         if row is None or row.header:
