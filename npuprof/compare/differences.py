@@ -116,8 +116,9 @@ def _compare_nested_pairs(
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     """Return the differences between two ordered lists, by position; tables inside are compared."""
-    old_form = [_build_form(item, opened=True) for item in before]
-    new_form = [_build_form(item, opened=True) for item in after]
+    old_form, new_form = (
+        [_build_form(item, opened=True) for item in side] for side in (before, after)
+    )
     plain = _compare_plain_lists(old_form, new_form)
     if plain is not None:
         old_items = dict(enumerate(before))

@@ -43,9 +43,10 @@ def format_survey_html(survey: Survey) -> str:
             for fold in wide
         ]
         out.append("<h2>In several presets</h2>\n")
-        table = Table(rows, header=(*_COLUMNS, "presets"))
         out.append(
-            table.format_html("Changes of several presets", [fold.change.kind for fold in wide])
+            Table(rows, header=(*_COLUMNS, "presets")).format_html(
+                "Changes of several presets", [fold.change.kind for fold in wide]
+            )
         )
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]

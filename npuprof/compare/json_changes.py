@@ -106,6 +106,4 @@ def build_change_dict(change: Change) -> Fields:
 
 def build_origin_dict(origin: Origin | None) -> Fields | None:
     """Return an origin as the fields of the JSON form, with its citation."""
-    return (
-        {**origins.build_origin_dict(origin), "text": str(origin)} if origin is not None else None
-    )
+    return {**origins.build_origin_dict(origin), "text": str(origin)} if origin else None

@@ -393,7 +393,7 @@ def _list_other_faults(page: Page) -> list[_FaultGroup]:
 def _find_preset_name(finding: Finding) -> str:
     """Return the preset whose file has a finding; empty for other files."""
     origin = finding.origin
-    return origin.profile if origin is not None and origin.profile != origin.file else ""
+    return origin.profile if origin and origin.profile != origin.file else ""
 
 
 def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _Fault:

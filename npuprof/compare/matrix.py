@@ -95,9 +95,9 @@ def format_matrix_markdown(configs: Sequence[Config], rows: list[MatrixRow]) -> 
 
 def format_matrix_html(configs: Sequence[Config], rows: list[MatrixRow]) -> str:
     """Return rows as an HTML page."""
-    table = build_matrix_table(configs, rows, "key")
     return format_page(
-        ", ".join(config.name for config in configs), table.format_html("What differs", matrix=True)
+        ", ".join(config.name for config in configs),
+        build_matrix_table(configs, rows, "key").format_html("What differs", matrix=True),
     )
 
 

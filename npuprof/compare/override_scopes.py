@@ -39,7 +39,7 @@ def compare_scopes(
     """
     for context, scope in list_override_scopes((after, before), key).items():
         old, new = (contexts.resolve_elsewhere(config, context) for config in (before, after))
-        if old is not None and new is not None:
+        if old and new:
             yield scope, compare(old, new)
 
 

@@ -50,7 +50,7 @@ def read_owner_rules(repository: Repository, commit: str) -> list[OwnerRule]:
     Raises NpuprofError.
     """
     for file in repository.git.read_objects([f"{commit}:{path}" for path in OWNER_FILES]):
-        if file is not None and file.type == "blob":
+        if file and file.type == "blob":
             return parse_owners(decode_safely(file.content))
     return []
 

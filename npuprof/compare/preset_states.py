@@ -201,8 +201,7 @@ def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
         return _Verdict(False, (), label)
     try:
         # Notes are only needed if one may be accepted.
-        has_ignores = View(side).find_acceptance() is not None
-        verdict = checks.judge_config(side, notes=has_ignores)
+        verdict = checks.judge_config(side, notes=View(side).find_acceptance() is not None)
     except NpuprofError as error:  # an invalid team policy in that tree
         return _Verdict(False, tuple(error.findings), label)
     faults = tuple(finding for finding in verdict.findings if finding.severity != "info")

@@ -76,7 +76,7 @@ def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
         side.profile.document.revision
         for pair in pairs
         for side in (pair.before, pair.after)
-        if side is not None and side.lineage
+        if side and side.lineage
     )
     return frozenset(filter(None, revisions))
 
@@ -125,8 +125,7 @@ def format_short_sentence(change: Change) -> str:
         return format_change_sentence(change)
     columns = enumerate(zip(*texts, strict=False))
     # 0 if one starts the other
-    first = next((index for index, characters in columns if len(set(characters)) > 1), 0)
-    start = first - _SHARED
+    start = next((index for index, characters in columns if len(set(characters)) > 1), 0) - _SHARED
     if start <= VALUE_LIMIT - 2 * _SHARED:
         start = 0  # the difference is seen from the start, too
     shown = [shorten_text(text, start) for text in texts]

@@ -75,9 +75,7 @@ class _Building:
             (name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents)
         )
         sides = self._build_sides()
-        paths = page_data.name_data(
-            [*(preset.name for preset in presets if preset.config is not None), *sides]
-        )
+        paths = page_data.name_data([*(preset.name for preset in presets if preset.config), *sides])
         for preset in presets:
             self._add_preset(preset, past, paths)
         self.files |= {
@@ -134,9 +132,7 @@ class _Building:
         Presets with a parent come first, then presets with the same parents.
         """
         runnable = [
-            preset
-            for preset in self.presets
-            if preset.config is not None and not preset.config.abstract
+            preset for preset in self.presets if preset.config and not preset.config.abstract
         ]
         shown = {preset.name for preset in runnable}
         examples = [
@@ -168,10 +164,8 @@ class _Building:
         path = self.paths[name]
         config = preset.config
         findings = preset.findings
-        details = (
-            build_details(config, findings, self.inherited) if config is not None else Details()
-        )
-        self.cells[name] = judge_everywhere(config, findings) if config is not None else ()
+        details = build_details(config, findings, self.inherited) if config else Details()
+        self.cells[name] = judge_everywhere(config, findings) if config else ()
         self.files[path] = self.writer.fill(
             "preset.html",
             path,
@@ -191,8 +185,11 @@ class _Building:
 
     def _build_sides(self) -> dict[str, list[list[Any]]]:
         """Return the settings of the further specs to compare. Raises NpuprofError."""
-        references = [reference for reference in self.requested.also if reference not in self.paths]
-        configs = {reference: self.workspace.resolve_spec(reference) for reference in references}
+        configs = {
+            reference: self.workspace.resolve_spec(reference)
+            for reference in self.requested.also
+            if reference not in self.paths
+        }
         return {
             reference: build_compared_fields(config, build_settings(config, {}))
             for reference, config in configs.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
@@ -60,7 +61,7 @@ def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
 def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
     record = section.find(name)
     texts = catalog.find_record_texts(section.name, name)
-    fields = record._asdict() if record is not None else {}
+    fields = record._asdict() if record else {}
     key = section.format_key(name)
     default = fields.get("default")
     return CatalogueRow(
@@ -119,19 +120,18 @@ def list_release_rows() -> list[ReleaseRow]:
     Changes with an unknown release are listed at the first known one.
     """
     known = releases.load_releases()
-    new: dict[str, list[str]] = {}
-    gone: dict[str, list[str]] = {}
+    changed = defaultdict[tuple[str, bool], list[str]](list)  # by release, and if it is new
     for option in catalog.list_records(catalog.Option):
         last = ""
         for release, state in zip(known, option.states, strict=False):
             if last and state not in (last, "?"):
-                (new if state == "Y" else gone).setdefault(release, []).append(option.name)
+                changed[release, state == "Y"].append(option.name)
             last = last if state == "?" else state
     rows = [
         ReleaseRow(
             release,
-            tuple(sorted(new.get(release, ()))),
-            tuple(sorted(gone.get(release, ()))),
+            tuple(sorted(changed[release, True])),
+            tuple(sorted(changed[release, False])),
             tuple(row.build_finding().message for row in list_changed_defaults(before, release)),
         )
         for before, release in pairwise(known)

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from itertools import compress
 from typing import Any
 
 from jinja2 import Environment
@@ -150,7 +151,7 @@ class Writer:
         """Return the name of a preset, as a link if it has a page."""
         path = self.paths.get(name)
         text = escape_text(name)
-        if path is not None:
+        if path:
             text = f'<a href="{up}{escape_text(path)}">{text}</a>'
         return mark_markup(text)
 
@@ -225,8 +226,7 @@ def list_shown(
 def _build_row(preset: Preset, past: Past) -> Fields:
     """Return one preset's row in the list of all."""
     states = ["broken"] if preset.config is None else []
-    counts = zip(SEVERITIES[:2], preset.counts, strict=False)
-    states += [severity for severity, number in counts if number]
+    states += compress(SEVERITIES[:2], preset.counts)
     return {
         "preset": preset,
         "owners": list_owners(preset, past),

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 from npuprof import checks, renderers
@@ -49,7 +50,7 @@ class Preset(Record):
 
         An empty string is unset.
         """
-        table = self.profile.table if self.profile is not None else {}
+        table = self.profile.table if self.profile else {}
         own = {
             name: str(table.get(name, ""))
             for name in ("description", "owner", "deprecated", "scenario", "cann")
@@ -88,10 +89,7 @@ class Preset(Record):
     @cached_property
     def worst(self) -> str:
         """The worst severity of its findings; an empty string if there are none."""
-        for severity, number in zip(SEVERITIES, self.counts, strict=True):
-            if number:
-                return severity
-        return ""
+        return next(compress(SEVERITIES, self.counts), "")
 
     @property
     def lineage(self) -> tuple[str, ...]:
@@ -103,7 +101,7 @@ class Preset(Record):
     @property
     def parents(self) -> list[str]:
         """Its parents by name: those of this store without versions, others as written."""
-        references = self.profile.extends if self.profile is not None else ()
+        references = self.profile.extends if self.profile else ()
         return [
             reference if is_source_reference(reference) else reference.partition("@")[0]
             for reference in references

@@ -155,7 +155,7 @@ def _list_committed(git: Git, files: Mapping[str, str]) -> Iterator[str]:
     prefix = os.path.relpath(os.path.realpath(git.folder), git.top)
     for name, digest in files.items():  # one at a time: together they may exceed the memory
         (blob,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(prefix, name))}"])
-        if blob is not None and _digest_lines(blob.content) == digest:
+        if blob and _digest_lines(blob.content) == digest:
             yield name
 
 
