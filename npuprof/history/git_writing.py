@@ -57,7 +57,7 @@ def require_no_pending_merge(repository: Repository) -> None:
     Git would then commit everything or nothing.
     """
     for ref, operation in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
-        if repository.git.read_object(ref) is not None:
+        if repository.git.read_object(ref):
             message = f"cannot do a partial commit during {operation}."
             raise NpuprofError(build_refusal_finding(message.encode(), repository.folder))
 
@@ -69,7 +69,7 @@ def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str
     )
     fields = os.fsdecode(result.output).split("\0")
     # Four fields for each path: the file of the rule, its line, its pattern, and the path.
-    rules = zip(fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
+    rules = zip(*[iter(fields)] * 4, strict=False)
     return {
         path: f"{source}:{line}"
         for source, line, pattern, path in rules
@@ -167,7 +167,7 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     """
     for name in messages:
         # before any tag is signed, which may ask for a password; the transaction checks it again
-        if repository.git.read_object(f"refs/tags/{name}") is not None:
+        if repository.git.read_object(f"refs/tags/{name}"):
             what = f"the tag {name} exists already"
             raise build_error(
                 "NP026", what, "A released version never changes.", "release the next number"
@@ -200,7 +200,7 @@ def _open_scratch_repository(repository: Repository, folder: str, length: int) -
     repository.git.run_command("init", "--quiet", "--bare", "--template=", *object_format, folder)
     printed = repository.git.run_command("var", "GIT_COMMITTER_IDENT")
     identity = _IDENTITY.match(printed.decode(errors="surrogateescape"))
-    assert identity is not None, "git writes it so"
+    assert identity, "git writes it so"
     variables = {
         "GIT_DIR": folder,
         "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects"),

@@ -242,10 +242,10 @@ class _Planner:
                     unreleased.append(name)
                     continue
                 release = self._plan_preset(name, last, planned)
-                if release is not None:
+                if release:
                     planned[name] = release
                     self.labels[name] = release.label
-                elif last is not None:
+                elif last:
                     self.labels[name] = f"{name}@{last.number_text}"
             new = [planned[name] for name in group if name in planned and name in pinned]
             if new:
@@ -445,7 +445,7 @@ def format_plan(plan: ReleasePlan) -> str:
 
 def format_store_message(plan: ReleasePlan) -> str:
     """Return the tag message of the whole store: why its number, and which presets."""
-    assert plan.store is not None, "there is a version to describe"
+    assert plan.store, "there is a version to describe"
     reasons = join_lines(plan.store.proposal.reasons)
     changes = format_plan(plan._replace(store=None)) or "no preset has a new version\n"
     return f"{plan.store.tag}\n\n{reasons}\n{changes}\nDigest: {plan.store.digest}\n"

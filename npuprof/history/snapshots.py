@@ -84,7 +84,7 @@ class Snapshots(ProfileSource):
     def profile(self, name: str, referrer: Origin | None = None) -> Profile:
         """Return a profile at the current commit. Raises NpuprofError."""
         if name not in self.files:
-            assert referrer is not None, "the preset itself has been looked for"
+            assert referrer, "the preset itself has been looked for"
             what = f"{referrer.profile} extends {name!r}, which was not there"
             raise build_error(
                 "NP101", what, "", "", referrer, "profile.extends", (referrer.profile,)

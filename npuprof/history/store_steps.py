@@ -175,7 +175,7 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
         if now is None:
             yield Reason("minor", f"the rule {code} is gone")
         # the text of a rule changes no verdict
-        elif was is not None and was._replace(message="") == now._replace(message=""):
+        elif was and was._replace(message="") == now._replace(message=""):
             yield Reason("patch", f"the rule {code} says it otherwise: {now.title}")
         else:
             what = f"new rule {code}" if was is None else f"the rule {code} is another"

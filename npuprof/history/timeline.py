@@ -130,14 +130,15 @@ class Timeline:
 
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
-        commits = walk_commits(
-            self._repository,
-            self._tip,
-            self._everything,
-            self._snapshots.layout,
-            simplified=not self._path.everywhere,
-        )
-        for commit in self._snapshots.ahead.walk(commits):
+        for commit in self._snapshots.ahead.walk(
+            walk_commits(
+                self._repository,
+                self._tip,
+                self._everything,
+                self._snapshots.layout,
+                simplified=not self._path.everywhere,
+            )
+        ):
             if states is None:
                 states = {commit.id: self._load_tip_state(commit.id)}
             state = states.pop(commit.id, None)
@@ -145,7 +146,7 @@ class Timeline:
                 continue  # not reachable from the requested commits
             before = self._find_earlier_presets(commit, state, states)
             step = build_history_step(commit, state.name, before, state.preset, self._path)
-            if step is not None:
+            if step:
                 yield step
 
     def _load_tip_state(self, commit: str) -> StoreState:
@@ -220,7 +221,7 @@ class Timeline:
                     return preset
             elif not linked and not moving:
                 derived = self._undo_plain_edits(preset, touched)
-                if derived is not None:
+                if derived:
                     return derived
         return self._resolve_preset(files, name, commit)
 
@@ -312,9 +313,7 @@ class Timeline:
 
         Raises NpuprofError.
         """
-        home = (
-            referrer.home if referrer is not None and referrer.home is not None else self._snapshots
-        )
+        home = (referrer and referrer.home) or self._snapshots
         # the walk has skipped commits that may have moved the reference
         if home is self._snapshots and not self._everything and is_moving_reference(reference):
             raise _MovingParentMetError
@@ -380,9 +379,9 @@ def build_history_step(
         return None
     if any(map(is_unknown_state, (now, *before))):
         return _build_unknown_step(commit, name, before, now)
-    if now is None or isinstance(now, NpuprofError):
+    if not isinstance(now, Config):
         return _build_loss_step(commit, name, before, now, path)
-    resolved = [then for then in before if then is not None and not isinstance(then, NpuprofError)]
+    resolved = [then for then in before if isinstance(then, Config)]
     if len(resolved) == len(before):
         changes = _select_common_changes(resolved, now, path)
         return HistoryStep(commit, "changed", name, tuple(changes)) if changes else None
@@ -442,7 +441,7 @@ def _build_loss_step(
     # it was missing, or broken, in a parent already
     if any(type(then) is type(now) for then in before):
         return None
-    if now is not None:
+    if now:
         return HistoryStep(commit, "broken", name, (), now.findings)
     if path.key and not _was_reported(before, path):
         return None

@@ -45,9 +45,9 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
 
     Commits that only move or format a line do not count; renames are followed.
     """
-    blamed = []
-    for key in config.ordered_settings():
-        blamed += _collect_blamed_values(config, key)
+    blamed = [
+        value for key in config.ordered_settings() for value in _collect_blamed_values(config, key)
+    ]
     own_origins, source_origins = _group_by_home(config, blamed)
     commits: dict[int, Commit] = {}
     copied: dict[int, str] = {}
@@ -56,12 +56,14 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
         if source.copy is not None and not os.path.isdir(find_mirror_folder(source.locked.url)):
             copied |= dict.fromkeys(origins, source.commit)
         else:  # the commit is in the repository of the source
-            walk = _BlameWalk(source.revision.repository)
-            commits |= walk.find_writing_commits(source.commit, origins)
+            commits |= _BlameWalk(source.revision.repository).find_writing_commits(
+                source.commit, origins
+            )
     for start, origins in _group_by_start(repository, own_origins).items():
         # The store may have had another folder then.
-        walk = _BlameWalk(repository.load_revision(start).repository)
-        commits |= walk.find_writing_commits(start, origins)
+        commits |= _BlameWalk(repository.load_revision(start).repository).find_writing_commits(
+            start, origins
+        )
     return [
         value._replace(commit=commits.get(number), copied=copied.get(number, ""))
         for number, value in enumerate(blamed)

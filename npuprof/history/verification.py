@@ -160,12 +160,12 @@ class Verifier:
                 "nothing can be compared with it: release the next version",
             )
         if self.repository.git.read_object(f"{version.commit}^{{commit}}") is None:
-            yield self._explain_lost_commit(version, tag)
+            yield self._explain_lost_commit(version)
             return
         try:
             home = self.repository.load_release(version)
             config = self._workspace.resolver.resolve_profile(home.profile(version.name))
-            yield from _compare_digests(version, config, tag)
+            yield from _compare_digests(version, config)
             yield from self._compare_parents(version, config, tag)
         except NpuprofError as error:
             for finding in error.findings:
@@ -188,16 +188,17 @@ class Verifier:
                 _ADVICE.format(version.tag_name),
             )
 
-    def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
-        if self.repository.git.read_object(version.commit) is not None:
+    def _explain_lost_commit(self, version: Version) -> Finding:
+        if self.repository.git.read_object(version.commit):
             return Finding(
                 "NP028",
-                f"the tag {tag} names no commit",
+                f"the tag {version.tag_name} names no commit",
                 "A release is made of one.",
-                _ADVICE.format(tag),
+                _ADVICE.format(version.tag_name),
             )
         absent = self.repository.git.explain_absence([version.commit])
-        return absent._replace(code="NP029", message=f"the commit of {tag}: {absent.message}")
+        message = f"the commit of {version.tag_name}: {absent.message}"
+        return absent._replace(code="NP029", message=message)
 
     def _compare_parents(self, version: Version, config: Config, tag: str) -> Iterator[Finding]:
         """Yield the recorded parents that differ, and unrecorded ones; older forms record none."""
@@ -225,7 +226,7 @@ class Verifier:
         parent_tag = f"{parent.name}/v{parent.version}"
         hint = f"git fetch --force origin tag {parent_tag}"
         commit = self.repository.git.read_object(f"refs/tags/{parent_tag}^{{commit}}")
-        if commit is not None:
+        if commit:
             if commit.oid != parent.commit:
                 what = (
                     f"{made_with} at {shorten_commit(parent.commit)}, and that tag names "
@@ -259,23 +260,23 @@ def find_edits(home: ProfileSource) -> list[Finding]:
         return [finding for finding in error.findings if finding.code not in _UNVERIFIABLE]
 
 
-def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:
+def _compare_digests(version: Version, config: Config) -> Iterator[Finding]:
     """Yield the digests that differ from the tag's.
 
     A tag without a form number may use any old form.
     """
     record = version.record
     if record.form is not None and record.form > FORM:
-        what = f"the digests of {tag} are in form {record.form}, which this npuprof does not know"
         yield Finding(
             "NP029",
-            what,
+            f"the digests of {version.tag_name} are in form {record.form}, "
+            "which this npuprof does not know",
             f"It knows the forms up to {FORM}.",
             "verify it with the npuprof that released it, or a later one",
         )
         return
     label = f"{version.name} {version.number_text}"
-    hint = _ADVICE.format(tag)
+    hint = _ADVICE.format(version.tag_name)
     forms = (record.form,) if record.form is not None else tuple(range(1, FORM + 1))
     digests = [compute_digest(config.settings, form) for form in forms] if record.digest else []
     if record.digest and record.digest not in digests:

@@ -137,9 +137,12 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
         _list_releases(survey),
         *_list_upgrade(survey),
     ]
-    others = sum(group.places for group in faults[MOST_WEIGHTY:])
     return Report(
-        counts, faults[:MOST_WEIGHTY], others, tables, () if survey.context.cann else (_NOT_ASKED,)
+        counts,
+        faults[:MOST_WEIGHTY],
+        sum(group.places for group in faults[MOST_WEIGHTY:]),
+        tables,
+        () if survey.context.cann else (_NOT_ASKED,),
     )
 
 

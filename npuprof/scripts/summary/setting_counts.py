@@ -126,7 +126,7 @@ def list_touched(draft: Draft, upgrade: Upgrade) -> Iterator[Touched]:
             yield _build_stepped(step, settings[step.option], draft.scenario)
     scope = Scope(draft.scenario, (release,), ())
     for key, value in settings.items():
-        if key in stepped or (draft.surfaces == {"atc"} and catalog.find_option(key) is not None):
+        if key in stepped or (draft.surfaces == {"atc"} and catalog.find_option(key)):
             continue  # the adapter's releases do not apply to ATC
         for fault in find_scope_faults(scope, key, value):
             if fault.code in _KINDS:
