@@ -83,9 +83,7 @@ def convert(value: Any, record: catalog.Entry, successor: catalog.Entry) -> Any:
     if successor.kind == "bool":
         return _TRUTHS.get(text.lower(), NO_WORD)
     with suppress(ValueError):
-        if successor.kind in ("int", "float"):
-            return int(text) if successor.kind == "int" else float(text)
-        return json.loads(text) if successor.kind in ("json", "list") else text
+        return text if successor.kind in ("str", "path") else json.loads(text)
     return NO_WORD
 
 
@@ -182,10 +180,8 @@ def find_changed_defaults(
                 )
 
 
-def find_defaults_of_ranges(before: Config | None, after: Config | None) -> tuple[Finding, ...]:
+def find_defaults_of_ranges(before: Config, after: Config) -> tuple[Finding, ...]:
     """Return the defaults that change as a preset is meant for other releases of frameworks."""
-    if before is None or after is None or before.versions == after.versions:
-        return ()
     since, now = (
         releases.list_selected(
             {
@@ -203,13 +199,10 @@ def _is_used(axis: str, config: Config) -> bool:
     """Return whether a preset is for a framework, or for one that runs on it or below it."""
     used = {*config.versions}
     for section, table in config.sections().items():
-        named = map(catalog.find_variable, table) if section == "env" else ()
-        used.update(releases.find_axis(section, each) for each in named)
-        used.update({catalog.load_sections()[section].axis} if table else ())
-    below = {base for bases in releases.load_axis(axis).runs_on.values() for base in bases}
-    above = (
-        other
-        for other in releases.list_frameworks()
-        if any(axis in bases for bases in releases.load_axis(other).runs_on.values())
-    )
-    return not used.isdisjoint({axis, *below, *above})
+        for name in table:
+            used.add(releases.find_axis(section, catalog.find_record(section, name)))
+
+    def runs_on(name: str, base: str) -> bool:
+        return any(base in bases for bases in releases.load_axis(name).runs_on.values())
+
+    return any(each == axis or runs_on(each, axis) or runs_on(axis, each) for each in used)

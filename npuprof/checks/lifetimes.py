@@ -264,7 +264,10 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
     if (
         following is not None
         and following.replaced_by not in ("", lifetime.subject)
-        and _select(following, following.deprecated, covered[-1:], "Y")
+        and any(
+            _select(following, marks, covered[-1:], "Y")
+            for marks in (following.deprecated, following.no_effect)
+        )
     ):
         return _advise_successor(following, covered)
     name = lifetime.replaced_by

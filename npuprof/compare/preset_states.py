@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import attrgetter
 
 from npuprof import checks
-from npuprof.checks.changed_defaults import find_defaults_of_ranges
 from npuprof.checks.view import View
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
@@ -236,7 +235,11 @@ def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     # without the old side, nothing can be called new
     if lacks_source(before.faults):
         return pair
-    changed = find_defaults_of_ranges(pair.before, pair.after)
+    changed: tuple[Finding, ...] = ()
+    if pair.before and pair.after and pair.before.versions != pair.after.versions:
+        from npuprof.checks.changed_defaults import find_defaults_of_ranges
+
+        changed = find_defaults_of_ranges(pair.before, pair.after)
     return pair._replace(
         broken=(*_list_faults_missing_in(before, after), *changed),
         # The faults of a side that could not be judged are unknown, not fixed.
