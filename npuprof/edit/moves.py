@@ -28,6 +28,7 @@ from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.migration_steps import MadeStep, Step
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import LIST_OPS, Finding, Path, Record, TomlTable
+from npuprof.resolve import is_match_met
 from npuprof.resolve.config import Config
 
 
@@ -135,14 +136,11 @@ def list_settings(data: TomlTable, upgrade: Upgrade) -> Iterator[Setting]:
 
 def _matches(match: Mapping[str, Any], upgrade: Upgrade) -> bool:
     """Return whether an override can apply to the releases of an upgrade."""
-    for axis, release in upgrade.releases.items():
-        specs = match.get(axis, ())
-        listed = [specs] if isinstance(specs, str) else specs
-        if listed and not any(
-            release in (releases.find_releases_in_range(spec, axis) or ()) for spec in listed
-        ):
-            return False
-    return True
+    return all(
+        is_match_met(axis, (spec,) if isinstance(spec, str) else spec, release)
+        for axis, release in upgrade.releases.items()
+        if (spec := match.get(axis)) is not None
+    )
 
 
 def _find_record(
