@@ -115,8 +115,7 @@ class Migrate(Verb):
             what = f"{axis} {written} is newer than all known releases"
             raise build_usage_error(what, f"update npuprof, or name {named[axis]}")
         if not named:
-            what = "which release is to be moved to?"
-            raise build_usage_error(what, "say --cann RELEASE, or --framework NAME=RELEASE")
+            raise build_usage_error("which release is to be moved to?", self.usage_hint)
         moved = releases.list_selected(named)
         shown = " ".join(
             f"--cann {name}" if axis == releases.CANN else f"--framework {axis}={name}"

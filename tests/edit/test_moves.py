@@ -177,7 +177,7 @@ REFUSED = {
     "--framework vllm_ascend=99.0": "newer than all known releases",
     "--framework vllm_ascend=0.0.1": "unknown vllm_ascend release '0.0.1'",
     "--framework nothing=1.0": "unknown framework 'nothing'",
-    "": "say --cann RELEASE, or --framework NAME=RELEASE",
+    "": "npuprof migrate --all --framework vllm_ascend=0.23.0",
     "--framework vllm_ascend=0.23.0 --cann 9.0.0 --from 0.18.0": "--from vllm_ascend=0.18.0",
     "--framework vllm_ascend=0.23.0 --from vllm=0.18.0": "--framework vllm=RELEASE",
 }
