@@ -91,7 +91,6 @@ class Migrate(Verb):
     store = STORE
     color = COLOR
     _upgrade = Upgrade({})
-    _title = ""
 
     def run(self) -> Answer:
         """Return the changes and the remaining decisions; write the changes unless it is a dry run.
@@ -116,13 +115,13 @@ class Migrate(Verb):
             raise build_usage_error(what, f"update npuprof, or name {named[axis]}")
         if not named:
             raise build_usage_error("which release is to be moved to?", self.usage_hint)
-        moved = releases.list_selected(named)
         shown = " ".join(
             f"--cann {name}" if axis == releases.CANN else f"--framework {axis}={name}"
             for axis, name in named.items()
         )
-        self._upgrade = Upgrade(moved, since, self.widen, self.keep_defaults, shown)
-        self._title = releases.format_releases(named)
+        self._upgrade = Upgrade(
+            releases.list_selected(named), since, self.widen, self.keep_defaults, shown
+        )
         if not self.specs:
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
@@ -201,9 +200,7 @@ class Migrate(Verb):
         """
         steps = sum(len(outcome.moved.made) for outcome in outcomes)
         todo = sum(finding.severity != "info" for finding in left)
-        summary = (
-            f"{self._title}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
-        )
+        summary = f"{releases.format_releases(context.list_named())}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         return Answer(forms, (summary, *notes) if self.format == "text" else notes, int(bool(todo)))
 
 
