@@ -200,7 +200,10 @@ class Migrate(Verb):
         """
         steps = sum(len(outcome.moved.made) for outcome in outcomes)
         todo = sum(finding.severity != "info" for finding in left)
-        summary = f"{releases.format_releases(context.list_named())}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
+        summary = (
+            f"{releases.format_releases(context.list_named())}: {format_count(steps, 'step')} "
+            f"made, {todo or 'nothing'} left to decide"
+        )
         return Answer(forms, (summary, *notes) if self.format == "text" else notes, int(bool(todo)))
 
 

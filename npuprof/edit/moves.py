@@ -170,10 +170,8 @@ def _move(
     if was_unread and not is_meant and is_read(setting.lifetime, release):
         what = f"{'.'.join(keys.find_key_path(key))} takes effect with {axis} {release}"
         why = f"{axis} {since} does not read it."
-        origin, names = profile.origin(*setting.path), (profile.name,)
-        moves.findings.append(
-            build_finding("NP511", what, why, "unset it if that is not meant", origin, key, names)
-        )
+        hint, origin = "unset it if that is not meant", profile.origin(*setting.path)
+        moves.findings.append(build_finding("NP511", what, why, hint, origin, key, (profile.name,)))
     # what had no effect is a finding of its own
     if was_unread or not is_outdated(setting.lifetime, release):
         return
