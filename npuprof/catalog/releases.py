@@ -203,8 +203,11 @@ def format_releases(named: Mapping[str, str]) -> str:
 def list_selected(named: Mapping[str, str]) -> dict[str, str]:
     """Return the named releases by axis, with those of other frameworks that they run on."""
     versions = {axis: (release,) for axis, release in named.items()}
-    found = {axis: find_covered(axis, versions.items()) for axis in (CANN, *list_frameworks())}
-    return {axis: names[-1] for axis, names in found.items() if names}
+    return {
+        axis: names[-1]
+        for axis in (CANN, *list_frameworks())
+        if (names := find_covered(axis, versions.items()))
+    }
 
 
 def is_installed(section: str, name: str) -> bool:

@@ -170,7 +170,8 @@ def _move(
     if was_unread and not is_meant and is_read(setting.lifetime, release):
         what = f"{'.'.join(keys.find_key_path(key))} takes effect with {axis} {release}"
         why = f"{axis} {since} does not read it."
-        hint, origin = "unset it if that is not meant", profile.origin(*setting.path)
+        origin = profile.origin(*setting.path)
+        hint = "unset it if that is not meant"
         moves.findings.append(build_finding("NP511", what, why, hint, origin, key, (profile.name,)))
     # what had no effect is a finding of its own
     if was_unread or not is_outdated(setting.lifetime, release):
