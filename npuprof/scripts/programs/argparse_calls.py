@@ -76,7 +76,7 @@ def read_parser(path: str, modules: Modules) -> Parser | None:
     another scan.
     """
     data = modules.read(path)
-    can_parse = _can_parse(data, data) or modules.list_supplied(path, _can_parse)
+    can_parse = _can_parse(data, data, False) or modules.list_supplied(path, _can_parse)
     module = modules.load(path) if can_parse else None
     if module is None:
         return None
@@ -84,7 +84,7 @@ def read_parser(path: str, modules: Modules) -> Parser | None:
     return _Reader(path, modules).read(module)
 
 
-def _can_parse(_: bytes, part: bytes) -> bool:
+def _can_parse(_: bytes, part: bytes, __: bool) -> bool:
     return _PARSING.search(part) is not None
 
 
@@ -110,7 +110,7 @@ class _Reader:
             data = self._modules.read(file)
             if match := _CHANGING.search(data):
                 self._gaps[f"{file} has {match[0].decode(errors='replace').strip()!r}"] = None
-            if file != main.path and _can_parse(data, data):
+            if file != main.path and _can_parse(data, data, False):
                 if module := self._modules.load(file):
                     modules.append(module)
                 else:
@@ -196,9 +196,8 @@ class _Reader:
         entered = find_entered(node, ast.Expr(node), scope)
         if entered is None:
             return None
-        supplied = self._modules.list_supplied(entered.scope.file, _can_parse)
-        names = (entered.function.name, getattr(entered.scope.node, "name", ""))
-        return entered if any(name.encode() in supplied for name in names) else None
+        setters = self._modules.list_setters(entered.scope.file, _can_parse)
+        return entered if entered.name in setters else None
 
     def _is_given(self, node: ast.expr, scope: Scope, words: Collection[str]) -> bool:
         """Return whether a parameter has no other values than some names in all files."""

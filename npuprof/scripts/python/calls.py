@@ -29,6 +29,17 @@ class Entered(Record):
     call: ast.Call
     owner: Scoped | None = None
 
+    @property
+    def name(self) -> bytes:
+        """The name of the function, with its class; of a constructor, that of the class."""
+        cls, name = self.scope.node, self.function.name.encode()
+        return name_method(cls.name.encode(), name) if isinstance(cls, ast.ClassDef) else name
+
+
+def name_method(cls: bytes, name: bytes) -> bytes:
+    """Return the name of a method with its class, which stands for its constructor."""
+    return cls if name == b"__init__" else b"%b.%b" % (cls, name)
+
 
 def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
     """Return the function entered by a call, None for others.

@@ -66,6 +66,14 @@ _OURS = "NPUPROF_"
 _OWNER = "<process>:os.environ"
 
 
+#: What may set a variable: all but reads of the process environment.
+SETS = re.compile(
+    rb"(?<! in os\.)(?<! in )environ\b(?!\.(?:get|pop|keys|items|values)\b"
+    rb"|\[[^][]*\](?!\s*(?:=(?!=)|,\s*(?:os\.)?environ)))"
+    rb"|putenv|env_vars|env=|subprocess|system\(|popen\("
+)
+
+
 @cache
 def _list_encoded_names() -> frozenset[bytes]:
     names = (*list_ascend_names(), *list_misspelt_names(), *list_option_calls())

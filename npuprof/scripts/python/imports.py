@@ -9,12 +9,12 @@ import ast
 import posixpath
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
-from math import inf
 from string import ascii_letters, digits
 from typing import NamedTuple
 
+from npuprof.scripts.python.calls import name_method
 from npuprof.scripts.python.expressions import find_root, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
@@ -55,11 +55,15 @@ _IMPORT_KEYWORD = re.compile(rb"import\b")
 _ONLY_WORDS = bytes(
     code if chr(code) in f"{ascii_letters}{digits}_" else ord(" ") for code in range(256)
 )
+#: An object of a module.
+_INSTANCE = re.compile(rb"^(\w+)[ \t]*=[ \t]*(\w+)\(", re.MULTILINE)
+#: The same, without brackets that begin arguments.
+_ONLY_CALLS = _ONLY_WORDS[: ord("(")] + b"(" + _ONLY_WORDS[ord("(") + 1 :]
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(?P<name>\w+)")
-#: The start of a function, class or compound statement; ``blank`` is the indentation of the first
-#: two.
+#: The start of a function, class or outer compound statement.
 _HEAD = re.compile(
-    rb"\n(?:(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)"
+    rb"\n(?:(?P<blank>[ \t]*)(?:(?:async[ \t]+)?def|(?P<class>class))[ \t]+(?P<name>\w+)"
+    rb"(?(class)(?:\((?P<bases>[^()]*))?)"
     rb"|(?:if|elif|else|try|except|finally|with|for|while)\b)"
 )
 
@@ -68,8 +72,9 @@ _HEAD = re.compile(
 Locate = Callable[[str, str, int], str]
 #: Returns the bytes of a file, None if it cannot be read.
 Read = Callable[[str], "bytes | None"]
-#: Whether a part of a text can set something: arguments are the whole text, and the part.
-CanSet = Callable[[bytes, bytes], bool]
+#: Whether a part of a text can set something: arguments are the whole text, the part, and whether
+#: it is a class whose methods set something together.
+CanSet = Callable[[bytes, bytes, bool], bool]
 #: Returns the Python files of a file's tree; None if there are too many.
 ListFiles = Callable[[str], "tuple[str, ...] | None"]
 #: Returns the files that a path may denote: relative to the script, or to an unknown start folder.
@@ -119,6 +124,10 @@ class Modules:
             lambda path: frozenset(map(decode_safely, _DEFINED.findall(self.read(path))))
         )
         self._supplied: dict[str, frozenset[bytes]] = {}
+        self._setters: dict[str, set[bytes]] = {}
+        #: the methods that may set something, by class and by their name
+        self._methods = defaultdict[bytes, set[bytes]](set)
+        self._classes = defaultdict[bytes, set[bytes]](set)
         #: the modules of the current script
         self._used: dict[str, Module | None] = {}
         self.requested: set[tuple[str, str]] = set()
@@ -265,7 +274,23 @@ class Modules:
         supplied = frozenset().union(
             *(self.list_supplied(file, can_set) for file in self.list_imported(path, data))
         )
-        return bool(supplied) and not supplied.isdisjoint(split_words(data))
+        if not supplied:
+            return False
+        words = frozenset(split_words(data))
+        called = list_called(data).union(
+            *(split_words(head["bases"] or b"") for head in _HEAD.finditer(b"\n" + data))
+        )
+        # options of TensorFlow 2 may have any name
+        return not supplied.isdisjoint(words if b"" in supplied else called) or any(
+            each in supplied and each.rpartition(b".")[0] in words
+            for name in called & self._classes.keys()
+            for each in self._classes[name]
+        )
+
+    def list_setters(self, path: str, can_set: CanSet) -> Set[bytes]:
+        """Return the functions and classes that a module defines and that may set something."""
+        self.list_supplied(path, can_set)
+        return self._setters.get(path, set())
 
     def list_supplied(self, path: str, can_set: CanSet) -> frozenset[bytes]:
         """Return the functions and classes of a module that may set something, by text.
@@ -319,37 +344,100 @@ class Modules:
         names, others = set(imported), []
         for path in paths:
             if self._names_options(path):
-                names.update(split_words(self.read(path)))
+                self._setters[path] = {b"", *split_words(self.read(path))}
+                names |= self._setters[path]
             else:
                 others.append(path)
-        if not names and not any(can_set(data, data) for data in map(self.read, others)):
+        if not names and not any(can_set(data, data, False) for data in map(self.read, others)):
             return names
-        return _list_setting_names(map(self.read, others), can_set, names)
+        callers, heirs = defaultdict[bytes, list[_Mention]](list), defaultdict[bytes, set[bytes]](set)
+        texts = {path: frozenset(split_words(self.read(path))) for path in others}
+        for path in others:
+            data = self.read(path)
+            for name, cls in _INSTANCE.findall(data):
+                heirs[cls].add(name)
+            for mention in _iterate_mentions(path, data, can_set):
+                for word in mention.called:
+                    callers[word].append(mention)
+                for cls in mention.bases:
+                    heirs[cls].add(mention.owners[0])
+        direct = {b""} - names
+        names.add(b"")
+        waiting = {
+            *(names & callers.keys()),
+            *(each for cls in heirs for each in self._methods[cls] & names),
+            *(
+                each
+                for name in self._classes.keys() & callers.keys()
+                for each in self._classes[name] & names
+            ),
+        }
+        while waiting:
+            name = waiting.pop()
+            cls, _, method = name.rpartition(b".")
+            fresh = {b"%b.%b" % (heir, method) for heir in heirs[cls]} if cls else set[bytes]()
+            if cls:
+                self._methods[cls].add(name)
+                self._classes[method].add(name)
+            for mention in callers[method]:
+                if not cls or cls in texts[mention.path]:
+                    self._setters.setdefault(mention.path, set()).update(mention.owners)
+                    fresh.update(mention.owners)
+            waiting |= fresh - names
+            names |= fresh
+        return names - direct
 
 
-def _list_setting_names(texts: Iterable[bytes], can_set: CanSet, called: set[bytes]) -> set[bytes]:
-    """Return the functions and classes of texts that can set something, or call such others."""
-    names = set(called)
-    mentions = []
-    for data in texts:
-        heads = list(_iterate_outer_heads(data))
-        ends = [*(head.start() for head in heads[1:]), len(data)]
-        for head, end in zip(heads, ends, strict=False):
-            name, block = head["name"] or b"", data[head.start() : end]
-            if can_set(data, block):
-                names.add(name)
-            elif name:
-                mentions.append((name, split_words(block)))
-    defined = names.union(name for name, _ in mentions)
-    callers = group_pairs(
-        (word, name) for name, words in mentions for word in defined.intersection(words)
-    )
-    waiting = list(names)
-    while waiting:
-        fresh = [name for name in callers.pop(waiting.pop(), ()) if name not in names]
-        names.update(fresh)
-        waiting += fresh
-    return names - {b""}
+class _Mention(NamedTuple):
+    """The names that a function calls, and the names of itself and of the functions around it.
+
+    A class stands for its constructor. What can set something calls an empty name.
+    """
+
+    path: str
+    owners: list[bytes]
+    called: set[bytes]
+    bases: list[bytes]
+
+
+def _iterate_mentions(path: str, data: bytes, can_set: CanSet) -> Iterator[_Mention]:
+    """Yield the mentions in a text."""
+    sets = can_set(data, data, False)
+    heads = [*_HEAD.finditer(b"\n" + data)]  # their start is that of the line in the text
+    indents = [len(head["blank"] or b"") for head in heads]
+    starts = [*(head.start() for head in heads), len(data)]
+    around: list[tuple[int, bytes, bool, bool]] = []  # indentation, name, is class, and sets
+    for number, (head, indent) in enumerate(zip(heads, indents, strict=True)):
+        while around and around[-1][0] >= indent:
+            around.pop()
+        if not (name := head["name"]):
+            continue
+        is_class = head["class"] is not None
+        _, outer, in_class, all_set = around[-1] if around else (0, b"", False, False)
+        start, end = starts[number : number + 2]
+        called, bases = set[bytes](), list[bytes]()
+        owners = [name_method(outer, name) if in_class and not is_class else name]
+        if is_class:
+            last = number + 1
+            while last < len(heads) and indents[last] > indent:
+                last += 1
+            all_set = sets and can_set(data, data[start : starts[last]], True)
+            bases = split_words(head["bases"] or b"")
+            called = set(bases)
+        else:
+            all_set = in_class and all_set
+            owners += [each for _, each, is_outer_class, _ in around if not is_outer_class]
+            called = list_called(data[start:end])
+        if all_set or (sets and not is_class and can_set(data, data[start:end], False)):
+            called.add(b"")
+        around.append((indent, owners[0], is_class, all_set))
+        yield _Mention(path, owners, called, bases)
+
+
+def list_called(data: bytes) -> set[bytes]:
+    """Return the names in a text before a bracket, or those that an import renames."""
+    pieces = data.translate(_ONLY_CALLS).replace(b" as ", b"(").split(b"(")[:-1]
+    return {piece.rstrip().rpartition(b" ")[2] for piece in pieces} - {b""}
 
 
 def split_words(data: bytes) -> list[bytes]:
@@ -368,15 +456,6 @@ def _iterate_imports(data: bytes) -> Iterator[ImportLine]:
         if match is not None:
             end = match.end()
             yield ImportLine(match["source"] or b"", match["names"] or b"", match["modules"] or b"")
-
-
-def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the start of each top-level function and class, and of statements around some."""
-    deepest: float = 0  # indentation from which definitions are nested
-    for head in _HEAD.finditer(b"\n" + data):  # its start is that of the line in the text
-        if head["name"] is None or len(head["blank"]) <= deepest:
-            yield head
-            deepest = len(head["blank"]) if head["name"] else inf
 
 
 class Home:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections import ChainMap, Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache, partial
 from itertools import islice
 from operator import attrgetter
@@ -159,7 +159,8 @@ class Visitor:
         module: The script.
         choose_surfaces: Returns the surfaces for a file.
         load_module: Returns another file of the tree.
-        supplied: Returns the functions and classes of a file that are followed.
+        reached: Returns whether a file has functions that are followed.
+        list_setters: Returns the functions and classes of a file that are followed.
 
     """
 
@@ -168,7 +169,8 @@ class Visitor:
         module: Module,
         choose_surfaces: ChooseSurfaces,
         load_module: LoadModule = lambda path: None,
-        supplied: Callable[[str], frozenset[bytes]] = lambda path: frozenset(),
+        reached: Reached = lambda path: False,
+        list_setters: Callable[[str], Set[bytes]] = lambda path: frozenset(),
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
         self.settings: list[ScriptSetting] = []
@@ -200,8 +202,8 @@ class Visitor:
         self._list_flags = cache(Module.list_flags)
         self._format_test = cache(_format_test)
         self._load_module = load_module
-        self._supplied = supplied
-        self._reached: Reached = lambda path: bool(supplied(path))
+        self._list_setters = list_setters
+        self._reached = reached
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
         #: added to the lines of conditions, which differ for calls into other files only
@@ -412,7 +414,7 @@ class Visitor:
         module = self._find_module(entered.scope)
         if module is None or function in self._without_settings:
             return
-        if module is not self.module and not self._may_set(module.path, entered):
+        if module is not self.main and entered.name not in self._list_setters(module.path):
             return
         is_recursive = function in self._stack
         is_too_deep = len(self._stack) >= _DEEPEST
@@ -425,14 +427,6 @@ class Visitor:
             self.skips = True
         else:
             self._enter(call, entered, module, scope, conditions)
-
-    def _may_set(self, path: str, entered: Entered) -> bool:
-        """Return whether a function of another file, or its class, may set something."""
-        outermost = entered.function.name
-        scope: Scope | None = entered.scope
-        while scope is not None and isinstance(scope.node, ast.ClassDef):
-            outermost, scope = scope.node.name, scope.outer
-        return outermost.encode() in self._supplied(path)
 
     def _find_module(self, scope: Scope) -> Module | None:
         """Return the file that a scope belongs to; None if calls into it are not followed."""

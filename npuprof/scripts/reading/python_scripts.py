@@ -43,12 +43,13 @@ def _encode(markers: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(map(str.encode, markers))
 
 
+def _compile(markers: Iterable[bytes]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, markers)))
+
+
 _CLASS_MARKERS = _encode(run_config_calls.SURFACE.markers)
 _ATC_MARKERS = _encode(command_lists.ATC_MARKERS)
-_COMMAND_MARKERS = _encode(command_lists.MARKERS)
-_ENVIRON_MARKERS = _encode(environ.SURFACE.markers)
 _TORCH_MARKERS = _encode(torch_settings.SURFACE.markers)
-_ALL_MARKERS = frozenset(marker for surface in _SURFACES for marker in _encode(surface.markers))
 #: Any of these, alone or together with ``npu``, justifies parsing.
 _CERTAIN = (
     b"parameter_map",
@@ -59,6 +60,12 @@ _CERTAIN = (
 )
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
+#: What each part has that sets something, by the kind of setting.
+_COMMAND_PART = re.compile(rb"\b(?:%b)\b" % _compile(_encode(command_lists.MARKERS)).pattern)
+_CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))
+_CLASS_PART, _ATC_PART, _TORCH_PART, _OPTIONS_PART = map(
+    _compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS, [b"global_options"])
+)
 
 
 def _has_any(data: bytes, markers: Iterable[bytes]) -> bool:
@@ -66,30 +73,43 @@ def _has_any(data: bytes, markers: Iterable[bytes]) -> bool:
 
 
 @lru_cache(4)  # called for a module itself, and again for each part that importers may call
-def mentions_python_setting(data: bytes) -> bool:
-    """Return whether a script can contain settings, without parsing it."""
+def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
+    """Return the patterns of parts that can set something in a script, without parsing it."""
+    parts = []
     if _has_any(data, _CERTAIN):
-        return True
+        parts.append(_CERTAIN_PART)
     if b"npu" in data:
         if b"global_options" in data:
-            return True
+            parts.append(_OPTIONS_PART)
         if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
-            return True
+            parts.append(_CLASS_PART)
     if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
-        return True
-    if _has_any(data, _COMMAND_MARKERS) and mentions_program(data):
-        return True
+        parts.append(_TORCH_PART)
+    if mentions_program(data) and _COMMAND_PART.search(data):
+        parts.append(_COMMAND_PART)
     starts_program = _has_any(data, _PROGRAMS)
     if starts_program and _has_any(data, _ATC_MARKERS):
-        return True
+        parts.append(_ATC_PART)
     # each text that sets a variable has env in it, unless it starts a program
-    may_set_variable = (starts_program or b"env" in data) and _has_any(data, _ENVIRON_MARKERS)
-    return may_set_variable and environ.mentions_variable(data)
+    may_set_variable = (starts_program or b"env" in data) and environ.SETS.search(data)
+    if may_set_variable and environ.mentions_variable(data):
+        parts.append(environ.SETS)
+    return parts
 
 
-def _can_set(text: bytes, part: bytes) -> bool:
+def mentions_python_setting(data: bytes) -> bool:
+    """Return whether a script can contain settings, without parsing it."""
+    return bool(_list_parts(data))
+
+
+def _can_set(text: bytes, part: bytes, together: bool) -> bool:
     """Return whether a part of a text can set something; for the whole text, by rare markers."""
-    return mentions_python_setting(text) and (part is text or _has_any(part, _ALL_MARKERS))
+    parts = _list_parts(text)
+    # an object is no environment
+    return bool(parts) and (
+        part is text
+        or any(each.search(part) for each in parts if not (together and each is environ.SETS))
+    )
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -178,7 +198,8 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         module,
         _choose_surfaces,
         modules.load,
-        lambda path: modules.list_supplied(path, _can_set),
+        can_set,
+        lambda path: modules.list_setters(path, _can_set),
     )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
