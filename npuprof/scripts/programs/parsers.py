@@ -45,7 +45,7 @@ class Parser(Record):
         """Whether it has all arguments of the program."""
         return not self.gaps
 
-    @property
+    @cached_property
     def has_positional(self) -> bool:
         """Whether it has an argument without flag."""
         return any(not each.flags[0].startswith("-") for each in self.arguments)

@@ -51,6 +51,10 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(r"\w+")
 _IMPORT_KEYWORD = re.compile(rb"import\b")
+#: The options of TensorFlow 2.
+OPTIONS = re.compile(
+    rb"\b(?:npu\w*\.global_options|global_options(?=\(\))|import\s*\(?[\w\s,]*\bglobal_options)\b"
+)
 #: Blanks for all characters outside of words: splitting is several times faster than a pattern.
 _ONLY_WORDS = bytes(
     code if chr(code) in f"{ascii_letters}{digits}_" else ord(" ") for code in range(256)
@@ -118,7 +122,7 @@ class Modules:
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
-        self._names_options = cache(lambda path: b"global_options" in self.read(path))
+        self._names_options = cache(lambda path: OPTIONS.search(self.read(path)) is not None)
         #: Returns the names of a module's functions and classes.
         self.list_defined = cache(
             lambda path: frozenset(map(decode_safely, _DEFINED.findall(self.read(path))))
@@ -465,22 +469,15 @@ class Home:
         self.path = path
         self.modules = modules
 
-    def list_defined(self, reached: Reached) -> frozenset[str]:
-        """Return the functions and classes of the imported files that are ``reached``.
-
-        Including those that such files import.
-        """
-        names, seen, waiting = set[str](), {self.path}, [self.path]
+    def list_reached(self, reached: Reached) -> set[str]:
+        """Return the file, and the imported ones that are ``reached``, with those they import."""
+        seen, waiting = {self.path}, [self.path]
         while waiting:
-            fresh = {
-                path
-                for path in self.modules.list_imported(waiting.pop())
-                if path not in seen and reached(path)
-            }
-            names.update(*map(self.modules.list_defined, fresh))
+            imported = self.modules.list_imported(waiting.pop())
+            fresh = {path for path in imported if path not in seen and reached(path)}
             seen |= fresh
             waiting += fresh
-        return frozenset(names)
+        return seen
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> Resolved | None:
         """Return the binding of a name imported from modules of the tree.

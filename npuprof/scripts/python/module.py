@@ -6,7 +6,9 @@ import ast
 import posixpath
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -19,7 +21,7 @@ from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.statements import Definition, find_start, list_lines
 from npuprof.scripts.script_records import HERE
 from npuprof.scripts.steps import count_steps
-from npuprof.system import group_pairs
+from npuprof.system import decode_safely, group_pairs
 
 _get_line = attrgetter("lineno")
 _get_end = attrgetter("end_lineno", "end_col_offset")
@@ -177,6 +179,7 @@ class Module:
         self.tree = script.tree
         self.home = home
         self._callable: frozenset[str] | None = None
+        self.surfaces: tuple[Any, ...] | None = None  #: those of the visitor
         # once for the file, since it is asked at each call
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)
@@ -187,16 +190,18 @@ class Module:
         # a scope without bindings: its own would be a reference cycle
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{file_name}"), Scope(self.tree)
 
-    def list_callable(self, reached: Reached) -> frozenset[str]:
-        """Return the callable names of functions and classes.
+    def list_callable(
+        self, reached: Reached, list_setters: Callable[[str], Iterable[bytes]]
+    ) -> frozenset[str]:
+        """Return the callable names of functions and classes that may set something.
 
         Its own, and those of imported files that are ``reached``, under other names too.
         """
         if self._callable is None:
-            own = {node.name for node in self.index.definitions}
-            imported: frozenset[str] = self.home.list_defined(reached)
-            renamed = _RENAMED.findall(self.script.text) if imported else ()
-            self._callable = imported.union(own, renamed)
+            files = self.home.list_reached(reached)
+            names = {decode_safely(name.rpartition(b".")[2]) for name in chain(*map(list_setters, files))}
+            renamed = _RENAMED.findall(self.script.text) if names else ()
+            self._callable = frozenset(("__init__", *names, *renamed))
         return self._callable
 
     def list_flags(self) -> TomlTable:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter
+from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter, name_function
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.expressions import (
     PLAIN,
@@ -161,6 +161,7 @@ class Visitor:
         load_module: Returns another file of the tree.
         reached: Returns whether a file has functions that are followed.
         list_setters: Returns the functions and classes of a file that are followed.
+        only_calls: Whether the script sets something by calls into other files only.
 
     """
 
@@ -171,6 +172,7 @@ class Visitor:
         load_module: LoadModule = lambda path: None,
         reached: Reached = lambda path: False,
         list_setters: Callable[[str], Set[bytes]] = lambda path: frozenset(),
+        only_calls: bool = False,
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
         self.settings: list[ScriptSetting] = []
@@ -203,6 +205,9 @@ class Visitor:
         self._format_test = cache(_format_test)
         self._load_module = load_module
         self._list_setters = list_setters
+        self._list_callable = cache(self._find_callable)
+        #: the file whose functions are all looked into
+        self._whole = None if only_calls else module
         self._reached = reached
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
@@ -245,6 +250,8 @@ class Visitor:
         self._pending.sort(key=lambda entry: entry.function.name != "__init__")
         for entry in _sort_by_calls(self._pending, self.module.index):
             function = entry.function
+            if not self._is_followed(self.module, function, entry.scope):
+                continue
             # one that is passed on may run with other arguments than those of its calls
             if function in self._runs and function.name not in self.module.index.passed_on:
                 continue
@@ -405,7 +412,7 @@ class Visitor:
     ) -> None:
         """Visit the function entered by a call, if it can set something."""
         # names are compared before anything is resolved: most calls enter no function of the tree
-        if name_callee(call) not in self.module.list_callable(self._reached):
+        if name_callee(call) not in self._list_callable(self.module):
             return
         entered = find_entered(call, statement, scope)
         if entered is None:
@@ -414,7 +421,7 @@ class Visitor:
         module = self._find_module(entered.scope)
         if module is None or function in self._without_settings:
             return
-        if module is not self.main and entered.name not in self._list_setters(module.path):
+        if not self._is_followed(module, function, entered.scope):
             return
         is_recursive = function in self._stack
         is_too_deep = len(self._stack) >= _DEEPEST
@@ -427,6 +434,16 @@ class Visitor:
             self.skips = True
         else:
             self._enter(call, entered, module, scope, conditions)
+
+    def _is_followed(self, module: Module, function: Function, scope: Scope) -> bool:
+        """Return whether a function of a file may set something."""
+        setters = self._list_setters(module.path)
+        return module is self._whole or name_function(function, scope) in setters
+
+    def _find_callable(self, module: Module) -> frozenset[str]:
+        """Return the names under which a file may call functions that may set something."""
+        names = module.list_callable(self._reached, self._list_setters)
+        return names.union(each.name for each in module.index.definitions if module is self._whole)
 
     def _find_module(self, scope: Scope) -> Module | None:
         """Return the file that a scope belongs to; None if calls into it are not followed."""

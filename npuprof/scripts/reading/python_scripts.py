@@ -16,7 +16,7 @@ from npuprof.scripts.python import (
     torch_settings,
 )
 from npuprof.scripts.python.expressions import TOO_MUCH
-from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.imports import OPTIONS, Modules
 from npuprof.scripts.python.ineffective import mark_without_effect
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
@@ -63,9 +63,7 @@ _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 #: What each part has that sets something, by the kind of setting.
 _COMMAND_PART = re.compile(rb"\b(?:%b)\b" % _compile(_encode(command_lists.MARKERS)).pattern)
 _CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))
-_CLASS_PART, _ATC_PART, _TORCH_PART, _OPTIONS_PART = map(
-    _compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS, [b"global_options"])
-)
+_CLASS_PART, _ATC_PART, _TORCH_PART = map(_compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS))
 
 
 def _has_any(data: bytes, markers: Iterable[bytes]) -> bool:
@@ -79,8 +77,8 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     if _has_any(data, _CERTAIN):
         parts.append(_CERTAIN_PART)
     if b"npu" in data:
-        if b"global_options" in data:
-            parts.append(_OPTIONS_PART)
+        if b"global_options" in data and OPTIONS.search(data):
+            parts.append(OPTIONS)
         if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
             parts.append(_CLASS_PART)
     if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
@@ -200,6 +198,7 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         modules.load,
         can_set,
         lambda path: modules.list_setters(path, _can_set),
+        not mentions_python_setting(data),
     )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
@@ -212,12 +211,14 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
 
     The options of TensorFlow 2 too if an imported module has them.
     """
-    text = module.script.text
-    modules = module.home.modules
-    has_options = any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
-    surfaces = []
-    for surface in _SURFACES:
-        is_shared = surface is global_options_calls.SURFACE and has_options
-        if is_shared or any(marker in text for marker in surface.markers):
-            surfaces.append(surface)
-    return tuple(surfaces)
+    if module.surfaces is None:
+        text = module.script.text
+        modules = module.home.modules
+        files = module.path, *modules.list_imported(module.path)
+        shared = global_options_calls.SURFACE if any(map(modules.has_options, files)) else None
+        module.surfaces = tuple(
+            surface
+            for surface in _SURFACES
+            if surface is shared or any(marker in text for marker in surface.markers)
+        )
+    return module.surfaces
