@@ -66,7 +66,7 @@ _ONLY_CALLS = _ONLY_WORDS[: ord("(")] + b"(" + _ONLY_WORDS[ord("(") + 1 :]
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(?P<name>\w+)")
 #: The start of a function, class or outer compound statement.
 _HEAD = re.compile(
-    rb"\n(?:(?P<blank>[ \t]*)(?:(?:async[ \t]+)?def|(?P<class>class))[ \t]+(?P<name>\w+)"
+    rb"\n(?:(?P<blank>[ \t]*)(?:(?:async[ \t]+)?def|(?P<class>class))[\s\\]+(?P<name>\w+)"
     rb"(?(class)(?:\((?P<bases>[^()]*))?)"
     rb"|(?:if|elif|else|try|except|finally|with|for|while)\b)"
 )

@@ -198,7 +198,7 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         modules.load,
         can_set,
         lambda path: modules.list_setters(path, _can_set),
-        not mentions_python_setting(data),
+        not (mentions_python_setting(data) or environ.SETS.search(data)),
     )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
