@@ -270,10 +270,10 @@ class Modules:
                 importers[decode_safely(name)].append(path)
         return importers
 
-    def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:
-        """Return whether a text names something that sets settings in imported modules.
+    def may_call(self, path: str, data: bytes, can_set: CanSet, by_word: bool = False) -> bool:
+        """Return whether a text calls something that sets settings in imported modules.
 
-        Without parsing it.
+        Without parsing it. With ``by_word``, naming it is enough.
         """
         supplied = frozenset().union(
             *(self.list_supplied(file, can_set) for file in self.list_imported(path, data))
@@ -285,7 +285,7 @@ class Modules:
             *(split_words(head["bases"] or b"") for head in _HEAD.finditer(b"\n" + data))
         )
         # options of TensorFlow 2 may have any name
-        return not supplied.isdisjoint(words if b"" in supplied else called) or any(
+        return not supplied.isdisjoint(words if by_word or b"" in supplied else called) or any(
             each in supplied and each.rpartition(b".")[0] in words
             for name in called & self._classes.keys()
             for each in self._classes[name]

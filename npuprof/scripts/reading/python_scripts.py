@@ -115,7 +115,8 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
     Without parsing it.
     """
-    return modules.may_call(path, data, _can_set)
+    # variables that others read are counted next to those of Ascend
+    return modules.may_call(path, data, _can_set, environ.SETS.search(data) is not None)
 
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
