@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cache, cached_property
+from itertools import accumulate
 from marshal import loads
 
 from npuprof import system
@@ -285,9 +286,18 @@ def _read_table(text: str) -> Any:
 
 def list_settings_below(section: str, name: str) -> list[Setting]:
     """Return the settings of a framework at a path or below it; none of another section."""
-    names = load_sections()[section].names if section in load_sections() else ()
-    paths = (path for path in names if f"{path}.".startswith(f"{name}."))
+    paths = _list_paths_below(section).get(name, ())
     return list(filter(None, (find_setting(section, path) for path in paths)))
+
+
+@cache
+def _list_paths_below(section: str) -> dict[str, list[str]]:
+    """Return the names of a section by each path above them, and by themselves."""
+    below: dict[str, list[str]] = {}
+    for name in load_sections()[section].names if section in load_sections() else ():
+        for path in accumulate(name.split("."), "{}.{}".format):
+            below.setdefault(path, []).append(name)
+    return below
 
 
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:

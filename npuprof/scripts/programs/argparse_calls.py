@@ -32,8 +32,9 @@ from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
 from npuprof.scripts.steps import count_steps
 
 #: What a file or function contains that has to do with a parser.
-_PARSING = re.compile(
-    rb"add_argument|parse_args|parse_known|Argument(?:Parser|GroupFactory)|TrlParser|tyro\.cli|draccus"
+_PARSING = (
+    *(b"add_argument", b"parse_args", b"parse_known", b"ArgumentParser", b"ArgumentGroupFactory"),
+    *(b"TrlParser", b"tyro.cli", b"draccus"),
 )
 #: What changes the arguments before they are parsed, or the functions that parse them.
 _CHANGING = re.compile(
@@ -85,7 +86,7 @@ def read_parser(path: str, modules: Modules) -> Parser | None:
 
 
 def _can_parse(_: bytes, part: bytes, __: bool) -> bool:
-    return _PARSING.search(part) is not None
+    return any(name in part for name in _PARSING)
 
 
 class _Reader:

@@ -85,6 +85,12 @@ ListFiles = Callable[[str], "tuple[str, ...] | None"]
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
 
+def has_options(data: bytes) -> bool:
+    """Return whether a text has the options of TensorFlow 2."""
+    # a search for a fixed text is faster than the pattern
+    return b"global_options" in data and OPTIONS.search(data) is not None
+
+
 class ImportLine(NamedTuple):
     """An import in a text: ``source`` and ``names`` of ``from``, else the ``modules``.
 
@@ -122,7 +128,7 @@ class Modules:
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
-        self._names_options = cache(lambda path: OPTIONS.search(self.read(path)) is not None)
+        self._names_options = cache(lambda path: has_options(self.read(path)))
         #: Returns the names of a module's functions and classes.
         self.list_defined = cache(
             lambda path: frozenset(map(decode_safely, _DEFINED.findall(self.read(path))))

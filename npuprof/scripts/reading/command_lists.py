@@ -309,11 +309,16 @@ def _read_text(visitor: Visitor, word: Word) -> Launches:
     return {(path, *place): ""}
 
 
+#: What may be around a word of a command, which may be part of other words.
+_AROUND = ("  ", "''", '""', ' "', " '")
 #: Texts of which a file with a command line has one.
 MARKERS = tuple(
     marker
     for program in load_programs()
-    for marker in (*program.marks, *(start.split()[-1] for start in program.starts))
+    for marker in (
+        *program.marks,
+        *(start.split()[-1].join(around) for start in program.starts for around in _AROUND),
+    )
 )
 #: Texts of which a file that runs ``atc`` has one.
 ATC_MARKERS = ("atc ", 'atc"', "atc'")

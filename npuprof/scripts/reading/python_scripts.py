@@ -16,7 +16,7 @@ from npuprof.scripts.python import (
     torch_settings,
 )
 from npuprof.scripts.python.expressions import TOO_MUCH
-from npuprof.scripts.python.imports import OPTIONS, Modules
+from npuprof.scripts.python.imports import OPTIONS, Modules, has_options
 from npuprof.scripts.python.ineffective import mark_without_effect
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
@@ -48,6 +48,7 @@ def _compile(markers: Iterable[bytes]) -> re.Pattern[bytes]:
 
 
 _CLASS_MARKERS = _encode(run_config_calls.SURFACE.markers)
+_ENVIRON_MARKERS = _encode(environ.SURFACE.markers)
 _ATC_MARKERS = _encode(command_lists.ATC_MARKERS)
 _TORCH_MARKERS = _encode(torch_settings.SURFACE.markers)
 #: Any of these, alone or together with ``npu``, justifies parsing.
@@ -61,7 +62,7 @@ _CERTAIN = (
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 #: What each part has that sets something, by the kind of setting.
-_COMMAND_PART = re.compile(rb"\b(?:%b)\b" % _compile(_encode(command_lists.MARKERS)).pattern)
+_COMMAND_PART = _compile(_encode(command_lists.MARKERS))
 _CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))
 _CLASS_PART, _ATC_PART, _TORCH_PART = map(_compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS))
 
@@ -77,7 +78,7 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     if _has_any(data, _CERTAIN):
         parts.append(_CERTAIN_PART)
     if b"npu" in data:
-        if b"global_options" in data and OPTIONS.search(data):
+        if has_options(data):
             parts.append(OPTIONS)
         if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
             parts.append(_CLASS_PART)
@@ -88,11 +89,16 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     starts_program = _has_any(data, _PROGRAMS)
     if starts_program and _has_any(data, _ATC_MARKERS):
         parts.append(_ATC_PART)
-    # each text that sets a variable has env in it, unless it starts a program
-    may_set_variable = (starts_program or b"env" in data) and environ.SETS.search(data)
-    if may_set_variable and environ.mentions_variable(data):
+    if _sets_variable(data) and environ.mentions_variable(data):
         parts.append(environ.SETS)
     return parts
+
+
+def _sets_variable(data: bytes) -> bool:
+    """Return whether a script may set variables, of any software."""
+    # a search for a fixed text is faster than the pattern
+    may_set = _has_any(data, (b"env", *_PROGRAMS)) and _has_any(data, _ENVIRON_MARKERS)
+    return may_set and environ.SETS.search(data) is not None
 
 
 def mentions_python_setting(data: bytes) -> bool:
@@ -116,7 +122,7 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
     Without parsing it.
     """
     # variables that others read are counted next to those of Ascend
-    return modules.may_call(path, data, _can_set, environ.SETS.search(data) is not None)
+    return modules.may_call(path, data, _can_set, _sets_variable(data))
 
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
@@ -199,7 +205,7 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         modules.load,
         can_set,
         lambda path: modules.list_setters(path, _can_set),
-        not (mentions_python_setting(data) or environ.SETS.search(data)),
+        not (mentions_python_setting(data) or _sets_variable(data)),
     )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
