@@ -74,6 +74,16 @@ SETS = re.compile(
 )
 
 
+#: A variable whose name is in the text.
+_NAMED = re.compile(rb"environ(?:\[|\.setdefault\()\s*['\"](\w+)['\"]")
+
+
+def sets_own_variable(data: bytes) -> bool:
+    """Return whether a text may set variables of Ascend."""
+    found = (_NAMED.match(data, each.start()) for each in SETS.finditer(data))
+    return any(not named or find_variable_key(named[1].decode()) is not None for named in found)
+
+
 @cache
 def _list_encoded_names() -> frozenset[bytes]:
     names = (*list_ascend_names(), *list_misspelt_names(), *list_option_calls())

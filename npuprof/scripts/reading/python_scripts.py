@@ -109,11 +109,12 @@ def mentions_python_setting(data: bytes) -> bool:
 def _can_set(text: bytes, part: bytes, together: bool) -> bool:
     """Return whether a part of a text can set something; for the whole text, by rare markers."""
     parts = _list_parts(text)
+    if part is text:
+        return bool(parts)
+    if any(each.search(part) for each in parts if each is not environ.SETS):
+        return True
     # an object is no environment
-    return bool(parts) and (
-        part is text
-        or any(each.search(part) for each in parts if not (together and each is environ.SETS))
-    )
+    return not together and environ.SETS in parts and environ.sets_own_variable(part)
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
