@@ -61,8 +61,8 @@ _ONLY_WORDS = bytes(
 )
 #: An object of a module.
 _INSTANCE = re.compile(rb"^(\w+)[ \t]*=[ \t]*(\w+)\(", re.MULTILINE)
-#: The same, without brackets that begin arguments.
-_ONLY_CALLS = _ONLY_WORDS[: ord("(")] + b"(" + _ONLY_WORDS[ord("(") + 1 :]
+#: The same, without brackets that begin arguments, and dots.
+_ONLY_CALLS = bytes(code if chr(code) in "(." else word for code, word in enumerate(_ONLY_WORDS))
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(?P<name>\w+)")
 #: The start of a function, class or outer compound statement.
 _HEAD = re.compile(
@@ -287,14 +287,15 @@ class Modules:
         if not supplied:
             return False
         words = frozenset(split_words(data))
-        called = list_called(data).union(
+        called = _list_called(data, _list_import_words(data)).union(
             *(split_words(head["bases"] or b"") for head in _HEAD.finditer(b"\n" + data))
         )
         # options of TensorFlow 2 may have any name
         return not supplied.isdisjoint(words if by_word or b"" in supplied else called) or any(
             each in supplied and each.rpartition(b".")[0] in words
-            for name in called & self._classes.keys()
-            for each in self._classes[name]
+            for name in called
+            if name[:1] == b"."
+            for each in self._classes.get(name[1:], ())
         )
 
     def list_setters(self, path: str, can_set: CanSet) -> Set[bytes]:
@@ -360,7 +361,10 @@ class Modules:
                 others.append(path)
         if not names and not any(can_set(data, data, False) for data in map(self.read, others)):
             return names
-        callers, heirs = defaultdict[bytes, list[_Mention]](list), defaultdict[bytes, set[bytes]](set)
+        callers, heirs = (
+            defaultdict[bytes, list[_Mention]](list),
+            defaultdict[bytes, set[bytes]](set),
+        )
         texts = {path: frozenset(split_words(self.read(path))) for path in others}
         for path in others:
             data = self.read(path)
@@ -378,7 +382,8 @@ class Modules:
             *(each for cls in heirs for each in self._methods[cls] & names),
             *(
                 each
-                for name in self._classes.keys() & callers.keys()
+                for name in self._classes
+                if b"." + name in callers
                 for each in self._classes[name] & names
             ),
         }
@@ -389,7 +394,7 @@ class Modules:
             if cls:
                 self._methods[cls].add(name)
                 self._classes[method].add(name)
-            for mention in callers[method]:
+            for mention in callers[b"." + method if cls else method]:
                 if not cls or cls in texts[mention.path]:
                     self._setters.setdefault(mention.path, set()).update(mention.owners)
                     fresh.update(mention.owners)
@@ -412,7 +417,7 @@ class _Mention(NamedTuple):
 
 def _iterate_mentions(path: str, data: bytes, can_set: CanSet) -> Iterator[_Mention]:
     """Yield the mentions in a text."""
-    sets = can_set(data, data, False)
+    sets, imported = can_set(data, data, False), _list_import_words(data)
     heads = [*_HEAD.finditer(b"\n" + data)]  # their start is that of the line in the text
     indents = [len(head["blank"] or b"") for head in heads]
     starts = [*(head.start() for head in heads), len(data)]
@@ -437,17 +442,31 @@ def _iterate_mentions(path: str, data: bytes, can_set: CanSet) -> Iterator[_Ment
         else:
             all_set = in_class and all_set
             owners += [each for _, each, is_outer_class, _ in around if not is_outer_class]
-            called = list_called(data[start:end])
+            called = _list_called(data[start:end], imported)
         if all_set or (sets and not is_class and can_set(data, data[start:end], False)):
             called.add(b"")
         around.append((indent, owners[0], is_class, all_set))
         yield _Mention(path, owners, called, bases)
 
 
-def list_called(data: bytes) -> set[bytes]:
-    """Return the names in a text before a bracket, or those that an import renames."""
-    pieces = data.translate(_ONLY_CALLS).replace(b" as ", b"(").split(b"(")[:-1]
-    return {piece.rstrip().rpartition(b" ")[2] for piece in pieces} - {b""}
+def _list_called(data: bytes, imported: frozenset[bytes]) -> set[bytes]:
+    """Return the names in a text before a bracket, or those that an import renames.
+
+    With a dot before those of methods; what is in an imported module may be a function too.
+    """
+    called = set[bytes]()
+    for piece in set(data.translate(_ONLY_CALLS).replace(b" as ", b"(").split(b"(")[:-1]):
+        owner, dot, name = piece.rstrip().rpartition(b" ")[2].rpartition(b".")
+        if dot:
+            called.add(b"." + name)
+        if not dot or owner.partition(b".")[0] in imported:
+            called.add(name)
+    return called - {b""}
+
+
+def _list_import_words(data: bytes) -> frozenset[bytes]:
+    """Return the words of the imports of a text."""
+    return frozenset(split_words(b" ".join(map(b" ".join, _iterate_imports(data)))))
 
 
 def split_words(data: bytes) -> list[bytes]:

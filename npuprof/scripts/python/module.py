@@ -199,7 +199,9 @@ class Module:
         """
         if self._callable is None:
             files = self.home.list_reached(reached)
-            names = {decode_safely(name.rpartition(b".")[2]) for name in chain(*map(list_setters, files))}
+            names = {
+                decode_safely(name.rpartition(b".")[2]) for name in chain(*map(list_setters, files))
+            }
             renamed = _RENAMED.findall(self.script.text) if names else ()
             self._callable = frozenset(("__init__", *names, *renamed))
         return self._callable
