@@ -442,7 +442,7 @@ def _iterate_mentions(path: str, data: bytes, can_set: CanSet) -> Iterator[_Ment
         else:
             all_set = in_class and all_set
             owners += [each for _, each, is_outer_class, _ in around if not is_outer_class]
-            called = _list_called(data[start:end], imported)
+            called = _list_called(data[head.end() - 1 : end], imported)
         if all_set or (sets and not is_class and can_set(data, data[start:end], False)):
             called.add(b"")
         around.append((indent, owners[0], is_class, all_set))

@@ -60,6 +60,7 @@ _CERTAIN = (
     *_encode(program_calls.SURFACE.markers),
 )
 _PROGRAMS = (b"subprocess", b"system", b"popen")
+_NPU = re.compile(rb"(?<![Ii])npu")  # no input
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 #: What each part has that sets something, by the kind of setting.
 _COMMAND_PART = _compile(_encode(command_lists.MARKERS))
@@ -77,7 +78,7 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     parts = []
     if _has_any(data, _CERTAIN):
         parts.append(_CERTAIN_PART)
-    if b"npu" in data:
+    if b"npu" in data and _NPU.search(data):
         if has_options(data):
             parts.append(OPTIONS)
         if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
