@@ -36,6 +36,7 @@ from npuprof.scripts.python.statements import (
     find_way_on,
     is_main_test,
     leaves_block,
+    list_lines,
 )
 from npuprof.scripts.script_records import (
     HALF_CHARACTER,
@@ -161,7 +162,6 @@ class Visitor:
         load_module: Returns another file of the tree.
         reached: Returns whether a file has functions that are followed.
         list_setters: Returns the functions and classes of a file that are followed.
-        only_calls: Whether the script sets something by calls into other files only.
 
     """
 
@@ -172,7 +172,6 @@ class Visitor:
         load_module: LoadModule = lambda path: None,
         reached: Reached = lambda path: False,
         list_setters: Callable[[str], Set[bytes]] = lambda path: frozenset(),
-        only_calls: bool = False,
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
         self.settings: list[ScriptSetting] = []
@@ -207,7 +206,8 @@ class Visitor:
         self._list_setters = list_setters
         self._list_callable = cache(self._find_callable)
         #: the file whose functions are all looked into
-        self._whole = None if only_calls else module
+        self._whole = module if self._list_surfaces(module) else None
+        self._find_call_lines = cache(self._list_call_lines)
         self._reached = reached
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
@@ -269,8 +269,11 @@ class Visitor:
         Code after an unconditional exit never runs, after a conditional one sometimes.
         """
         dead = self.dead
+        # without surfaces, only calls matter
+        lines = None if self._list_surfaces(self.module) else self._find_call_lines(self.module)
         for statement in body:
-            self._visit_statement(statement, scope, conditions)
+            if lines is None or not lines.isdisjoint(list_lines(statement)):
+                self._visit_statement(statement, scope, conditions)
             if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
@@ -444,6 +447,11 @@ class Visitor:
         """Return the names under which a file may call functions that may set something."""
         names = module.list_callable(self._reached, self._list_setters)
         return names.union(each.name for each in module.index.definitions if module is self._whole)
+
+    def _list_call_lines(self, module: Module) -> set[int]:
+        """Return the lines of a file with calls that may set something."""
+        names = self._list_callable(module)
+        return {call.lineno for call in module.index.calls if name_callee(call) in names}
 
     def _find_module(self, scope: Scope) -> Module | None:
         """Return the file that a scope belongs to; None if calls into it are not followed."""

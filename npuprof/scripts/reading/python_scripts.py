@@ -207,7 +207,6 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         modules.load,
         can_set,
         lambda path: modules.list_setters(path, _can_set),
-        not (mentions_python_setting(data) or _sets_variable(data)),
     )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
@@ -222,12 +221,14 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     """
     if module.surfaces is None:
         text = module.script.text
+        data = text.encode(errors="replace")
+        sets = mentions_python_setting(data) or _sets_variable(data)
         modules = module.home.modules
         files = module.path, *modules.list_imported(module.path)
         shared = global_options_calls.SURFACE if any(map(modules.has_options, files)) else None
         module.surfaces = tuple(
             surface
             for surface in _SURFACES
-            if surface is shared or any(marker in text for marker in surface.markers)
+            if surface is shared or (sets and any(marker in text for marker in surface.markers))
         )
     return module.surfaces
