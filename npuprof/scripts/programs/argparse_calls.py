@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
@@ -102,6 +103,9 @@ class _Reader:
         self._names: set[str] = set()
         #: whether all values of an attribute are parsers that the files make
         self._made: dict[str, bool] = {}
+        #: texts of which a function has one that has to do with a parser
+        self._words: set[bytes] = set()
+        self._list_lines = cache(lambda path: modules.read(path).split(b"\n"))
         self._is_parsed = self._is_strict = self._abbreviated = False
 
     def read(self, main: Module) -> Parser | None:
@@ -124,6 +128,8 @@ class _Reader:
         for module in modules:
             self._name_parsers(module)
         self._reach(main.scope)
+        names = (*self._names, *LIBRARIES)
+        self._words = {*_PARSING, *(name.rpartition(".")[2].encode() for name in names)}
         for module in modules:
             self._collect(module.tree.body, module.scope)
         if not self._is_parsed:
@@ -210,7 +216,9 @@ class _Reader:
             return False
         given = re.compile(rf"[(,]\s*{name}\s*=\s*(?:\w+\.)*(\w+)".encode())
         texts = map(self._modules.read, self._files)
-        found = {each.decode() for text in texts for each in given.findall(text)}
+        found = {
+            each.decode() for text in texts if name.encode() in text for each in given.findall(text)
+        }
         return found <= {name, *words}
 
     # arguments
@@ -232,6 +240,11 @@ class _Reader:
                         if isinstance(part, ast.Call) and not self._makes_parser(part, scope):
                             self._add_gap("the parser is not followed", statement, scope)
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    text = b"\n".join(
+                        self._list_lines(scope.file)[statement.lineno - 1 : statement.end_lineno]
+                    )
+                    if not any(word in text for word in self._words):
+                        continue
                     inside = [Scope(statement, scope)]
                 case ast.For(target, iterated):
                     bound = unroll_loop(target, iterated, scope)

@@ -20,7 +20,7 @@ from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.steps import count_steps
-from npuprof.system import decode_safely, group_pairs
+from npuprof.system import decode_safely
 
 #: The number of cached files, about half a megabyte each: scripts that share a helper are read one
 #: after the other.
