@@ -25,6 +25,8 @@ from npuprof.system import decode_safely
 #: The number of cached files, about half a megabyte each: scripts that share a helper are read one
 #: after the other.
 _MOST_CACHED = 128
+#: The number of cached texts, which are much smaller.
+_MOST_TEXTS = 500
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
 _LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
@@ -121,7 +123,7 @@ class Modules:
         self._list_files = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
-        self.read = lru_cache(_MOST_CACHED)(lambda path: read(path) or b"")
+        self.read = lru_cache(_MOST_TEXTS)(lambda path: read(path) or b"")
         #: by path and content, the last used at the end
         self._loaded: OrderedDict[tuple[str, bytes], Module | None] = OrderedDict()
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
