@@ -72,21 +72,21 @@ def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
 
 
 @cache
-def _compile_mention() -> tuple[list[bytes], re.Pattern[bytes]]:
-    """Return texts of which a file must have one, and a pattern for programs and tables."""
+def _compile_mentions() -> list[tuple[bytes, re.Pattern[bytes]]]:
+    """Return texts of which a file must have one, each with a pattern for a program or table."""
     starts = {
         start.removeprefix("-m ").partition(" ")[0].rstrip(".")
         for program in load_programs()
         for start in program.starts
     }
     tables = [name for program in load_programs() for name in program.tables]
-    names = (
-        *(rf"\b{re.escape(start)}\b" for start in sorted(starts)),
-        *map(_match_spellings, tables),
+    pairs = (
+        # a pattern that begins with its text is searched faster
+        *((start, rf"{each}(?<!\w{each})\b") for start in starts for each in [re.escape(start)]),
+        # the first part of a name is the same in all its spellings
+        *((re.split("[-_]", name)[0], _match_spellings(name)) for name in tables),
     )
-    # the first part of a name is the same in all its spellings
-    texts = (*starts, *(re.split("[-_]", name)[0] for name in tables))
-    return list(map(str.encode, texts)), re.compile("|".join(names).encode())
+    return [(text.encode(), re.compile(pattern.encode())) for text, pattern in pairs]
 
 
 @cache
@@ -103,9 +103,8 @@ def _match_spellings(name: str) -> str:
 
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument with a table of another section."""
-    texts, names = _compile_mention()
     # a search for a fixed text is faster than the pattern
-    return any(text in data for text in texts) and names.search(data) is not None
+    return any(text in data and name.search(data) for text, name in _compile_mentions())
 
 
 def mentions_arguments(data: bytes) -> bool:

@@ -222,7 +222,9 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     if module.surfaces is None:
         text = module.script.text
         data = text.encode(errors="replace")
-        sets = mentions_python_setting(data) or _sets_variable(data)
+        # another file may name torch
+        sets = _has_any(data, _TORCH_MARKERS) or _sets_variable(data)
+        sets = sets or mentions_python_setting(data)
         modules = module.home.modules
         files = module.path, *modules.list_imported(module.path)
         shared = global_options_calls.SURFACE if any(map(modules.has_options, files)) else None
