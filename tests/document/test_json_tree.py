@@ -64,7 +64,8 @@ def test_edits_merge_a_table_and_then_there_is_nothing_to_edit(
     base: Any, value: Any, indent: Any
 ) -> None:
     text = json.dumps(base, indent=indent)
-    if ".." in text or "\\u2026" in text:
+    both = text + json.dumps(value)
+    if ".." in both or "\\u2026" in both:  # a part that is left out
         return
     edited = apply_edits(text, find_edits(text, value))
     assert json.loads(edited) == merge(base, value)
