@@ -101,22 +101,33 @@ class ChangedDefault(Record):
     """A setting whose default differs in two releases, its old default, and what to say of it."""
 
     path: tuple[str, ...]
+    former: tuple[str, ...]
     key: str
     before: Any
     message: str
     hint: str
     is_moved: bool
 
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether its old default is a value: others are described."""
+        return self.before is not None and " " not in str(self.before)
+
     def concerns(self, sections: Mapping[str, Any]) -> bool:
         """Return whether a configuration omits the setting, and has the group that it is in.
 
         A switch that had another name was in force without a group.
         """
-        table, depth = sections.get(self.path[0]), 1
-        while depth < len(self.path) and isinstance(table, Mapping) and self.path[depth] in table:
-            table, depth = table[self.path[depth]], depth + 1
-        missing = len(self.path) - depth
-        return missing == 1 or (missing > 0 and self.is_moved)
+        missing, former = (_count_missing(path, sections) for path in (self.path, self.former))
+        return former > 0 and (missing == 1 or (missing > 0 and self.is_moved))
+
+
+def _count_missing(path: tuple[str, ...], sections: Mapping[str, Any]) -> int:
+    """Return how many names at the end of a path a configuration does not have."""
+    table, depth = sections.get(path[0]), 1
+    while depth < len(path) and isinstance(table, Mapping) and path[depth] in table:
+        table, depth = table[path[depth]], depth + 1
+    return len(path) - depth
 
 
 @cache
@@ -149,7 +160,8 @@ def list_changed_defaults(axis: str, since: str, release: str) -> tuple[ChangedD
                 hint = f"set {shown} = {before} to keep it"
                 message = f"{what}: {before}, then {now}"
                 is_switch = after is not record and isinstance(old, bool)
-                changes.append(ChangedDefault(path, key, old, message, hint, is_switch))
+                former = keys.find_key_path(keys.format_full_key(section, name))
+                changes.append(ChangedDefault(path, former, key, old, message, hint, is_switch))
     return tuple(changes)
 
 

@@ -62,12 +62,13 @@ class Migration(Record):
 
 
 def migrate_profile(
-    profile: Profile, config: Config, upgrade: Upgrade, plan: Plan | None = None
+    profile: Profile, config: Config, was: Config, upgrade: Upgrade, plan: Plan | None = None
 ) -> Migration:
     """Return the text of a profile migrated to the releases of an upgrade.
 
-    ``config`` is the profile resolved. ``plan`` lists the keys that are renamed in all related
-    presets; without it, the profile is migrated alone. Raises NpuprofError.
+    ``config`` is the profile resolved, and ``was`` the same before its parents were migrated.
+    ``plan`` lists the keys that are renamed in all related presets; without it, the profile is
+    migrated alone. Raises NpuprofError.
     """
     data = profile.document.data
     release = upgrade.releases.get(releases.CANN, "")
@@ -92,7 +93,7 @@ def migrate_profile(
                 continue
             step_changes = None
             hindrance = ""
-            if is_step_certain(step, config, base, data):
+            if is_step_certain(step, config, base, data) and not upgrade.widen:
                 hindrance = hindrances.get(step.option, "") if step.to else ""
                 step_changes = None if hindrance else _find_step_changes(step, path, table)
             if step_changes is None:
@@ -105,7 +106,9 @@ def migrate_profile(
             if step.to:
                 renamed_keys.add(path)
         findings += _check_inherited_value(step, profile, config)
-    movable = {option for option, hindrance in hindrances.items() if not hindrance}
+    movable = {
+        option for option, hindrance in hindrances.items() if not (hindrance or upgrade.widen)
+    }
     carried, list_changes = _carry_names(profile, steps, movable)
     changes += list_changes
     if release:
@@ -117,7 +120,7 @@ def migrate_profile(
             upgrade,
             lambda _, within: any(_is_option_missing(change.step.to, within) for change in made),
         )
-    moves = plan_moves(profile, config, upgrade)
+    moves = plan_moves(profile, config, was, upgrade)
     made += moves.made
     findings += moves.findings
     changes += moves.changes

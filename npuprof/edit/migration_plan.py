@@ -40,7 +40,7 @@ def migrate_file(file: PresetFile, context: Context, upgrade: Upgrade) -> Outcom
     """
     profile = file.profile
     before = resolve_apart(profile, context)
-    moved = migration.migrate_profile(profile, before, upgrade)
+    moved = migration.migrate_profile(profile, before, before, upgrade)
     after = resolve_apart(file.parse_changed(moved.text), context)
     findings = list(moved.findings)
     if isinstance(profile.home, Folder) and moved.made:
@@ -155,7 +155,7 @@ def _migrate_all(
         with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
             # Its parents' new values decide what is left.
             moved[name] = migration.migrate_profile(
-                profile, resolve_apart(profile, context), upgrade, plan
+                profile, resolve_apart(profile, context), before[name], upgrade, plan
             )
             if moved[name].text != profile.document.text:
                 file = read_preset_file(changed.below, name)

@@ -6,7 +6,7 @@ no effect is taken out, and one whose effect is lost becomes a finding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -27,7 +27,7 @@ from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.migration_steps import MadeStep, Step
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
-from npuprof.model import LIST_OPS, Finding, Path, Record, TomlTable
+from npuprof.model import LIST_OPS, Finding, Path, Record, TomlTable, build_usage_error
 from npuprof.resolve import is_match_met
 from npuprof.resolve.config import Config
 
@@ -73,28 +73,32 @@ class Setting(Record):
     record: catalog.Entry
 
 
-def plan_moves(profile: Profile, config: Config, upgrade: Upgrade) -> Moves:
-    """Return how a profile is moved; ``config`` is the profile resolved."""
+def plan_moves(profile: Profile, config: Config, was: Config, upgrade: Upgrade) -> Moves:
+    """Return how a profile is moved.
+
+    ``config`` is the profile resolved, and ``was`` the same before its parents were moved.
+    """
     data = profile.document.data
     moves = Moves([], [], [])
+    since = upgrade.find_all_since(was)
+    for axis, release in upgrade.releases.items():
+        find_place = releases.load_releases(axis).index
+        if axis != releases.CANN and find_place(since.get(axis, release)) > find_place(release):
+            what = f"{was.name} is for {axis} {since[axis]}, later than {release}"
+            why = "A move goes to a later release."
+            raise build_usage_error(what, "name a later release, or other presets", why)
     for setting in list_settings(data, upgrade):
-        _move(setting, profile, config, upgrade, moves)
+        _move(setting, profile, was, upgrade, since.get(setting.lifetime.axis, ""), moves)
     if not upgrade.widen:
-        moves.changes.extend(_rename_entries(profile, config, upgrade))
-    _settle_defaults(profile, config, upgrade, moves)
+        after = deepcopy(data)
+        for change in moves.changes:
+            change.make(after)
+        moves.changes.extend(_rename_entries(profile, config, after, upgrade))
+    _settle_defaults(config, since, upgrade, moves)
     rules = {made.step.rule for made in moves.made}
     for axis in upgrade.releases:
         if axis != releases.CANN:
             moves.changes.extend(fit_range(profile, axis, upgrade, lambda title, _: title in rules))
-    after = deepcopy(data)
-    for change in moves.changes:
-        change.make(after)
-    for base, block in list_blocks(after).items():
-        moves.changes.extend(
-            PathChange((*base, name), MISSING)
-            for name in list_framework_sections()
-            if block.get(name) == {} and find_at_path(data, (*base, name))
-        )
     return moves
 
 
@@ -158,11 +162,11 @@ def _find_record(
 
 
 def _move(
-    setting: Setting, profile: Profile, config: Config, upgrade: Upgrade, moves: Moves
+    setting: Setting, profile: Profile, was: Config, upgrade: Upgrade, since: str, moves: Moves
 ) -> None:
-    """Add what becomes of a setting."""
+    """Add what becomes of a setting that is moved from a release."""
     axis, key = setting.lifetime.axis, setting.key
-    release, since = upgrade.releases[axis], upgrade.find_all_since(config).get(axis, "")
+    release = upgrade.releases[axis]
     was_unread = bool(since) and not is_read(setting.lifetime, since)
     block = find_at_path(profile.document.data, setting.path[:2])
     # an override for some releases is meant to take effect
@@ -189,12 +193,18 @@ def _move(
         value = convert(setting.value, setting.record, record)
         # in the block that has the setting
         place = (*setting.path[: -len(keys.find_key_path(key))], *keys.find_key_path(new_key))
-        there = find_at_path(profile.document.data, place)
+        planned = {change.path: change.value for change in moves.changes}
+        there = planned.get(place, find_at_path(profile.document.data, place))
+        above = (find_at_path(profile.document.data, place[:end]) for end in range(len(place)))
         step = step._replace(to=new_key, action="rename")
         if value is NO_WORD:
             problem = f"{new_key} has no word for {keys.format_short_value(setting.value)}"
         elif there is not MISSING and there != value:
             problem = f"{new_key} is set as well, to {keys.format_short_value(there)}"
+        elif there is MISSING and _is_set_in((each.document.data for each in was.lineage), new_key):
+            problem = f"{new_key} is set elsewhere as well"
+        elif any(isinstance(each, (str, int, float)) for each in above):
+            problem = f"{new_key} is in a value that is no table"
         elif upgrade.widen:
             problem = f"older releases read it, and {title} reads {new_key}"
         else:
@@ -217,16 +227,26 @@ def _move(
         moves.made.append(MadeStep(step, setting.path, setting.value, value))
 
 
-def _rename_entries(profile: Profile, config: Config, upgrade: Upgrade) -> Iterator[PathChange]:
-    """Yield the lists of keys in which some are renamed, as no parent sets them any more."""
+def _is_set_in(texts: Iterable[TomlTable], key: str) -> bool:
+    """Return whether a block of some presets sets a key."""
+    path = keys.find_key_path(key)
+    blocks = (block for data in texts for block in list_blocks(data).values())
+    return any(find_at_path(block, path) is not MISSING for block in blocks)
+
+
+def _rename_entries(
+    profile: Profile, config: Config, after: TomlTable, upgrade: Upgrade
+) -> Iterator[PathChange]:
+    """Yield the lists of keys in which some are renamed, as nothing sets them any more."""
+    texts = [each.document.data for each in config.lineage if each.key != profile.key] + [after]
     for _, path, names in list_key_lists(profile.document.data):
-        renamed = [_rename_entry(name, profile, config, upgrade) for name in names]
+        renamed = [_rename_entry(name, texts, upgrade) for name in names]
         if renamed != names:
             yield PathChange(path, list(dict.fromkeys(renamed)))
 
 
-def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade) -> str:
-    """Return an entry of a list of keys under its new name."""
+def _rename_entry(name: str, texts: list[TomlTable], upgrade: Upgrade) -> str:
+    """Return an entry of a list of keys under its new name, unless a text sets the old one."""
     section, *path = keys.split_dotted_key(name) or [""]
     found = _find_record(section, tuple(path), upgrade)
     if found is None or found[2] != len(path):
@@ -234,18 +254,16 @@ def _rename_entry(name: str, profile: Profile, config: Config, upgrade: Upgrade)
     key, record, _ = found
     lifetime = build_lifetime(key, record)
     successor = find_successor(lifetime, upgrade.releases)
-    if successor is None or not is_outdated(lifetime, upgrade.releases[lifetime.axis]):
-        return name
-    above = (each.document.data for each in config.lineage if each.key != profile.key)
-    is_set = any(find_at_path(data, keys.find_key_path(key)) is not MISSING for data in above)
-    return name if is_set else ".".join(keys.find_key_path(successor[0]))
+    is_kept = not is_outdated(lifetime, upgrade.releases[lifetime.axis]) or _is_set_in(texts, key)
+    return name if is_kept or successor is None else ".".join(keys.find_key_path(successor[0]))
 
 
-def _settle_defaults(profile: Profile, config: Config, upgrade: Upgrade, moves: Moves) -> None:
+def _settle_defaults(
+    config: Config, since: Mapping[str, str], upgrade: Upgrade, moves: Moves
+) -> None:
     """Add the defaults that change and that a preset does not set; write them down if asked."""
-    since = upgrade.find_all_since(config)
     for change, finding in find_changed_defaults(config, since, upgrade.releases):
-        if upgrade.keep and change.before is not None:
+        if upgrade.keep and change.can_be_kept:
             moves.changes.append(PathChange(change.path, change.before))
         else:
             moves.findings.append(finding._replace(hint=f"{finding.hint}; --keep-defaults does so"))
@@ -261,16 +279,16 @@ def fit_range(
     release = upgrade.releases[axis]
     if within is None or (release in within and not is_outdated(f"{axis} {release}", within)):
         return
-    yield PathChange(path, _write_range(str(spec), axis, upgrade))
+    yield PathChange(path, _write_range(str(spec), within or (release,), axis, upgrade))
 
 
-def _write_range(spec: str, axis: str, upgrade: Upgrade) -> str:
-    """Return a range with a release: its lower bound, else also that of the range with widen."""
+def _write_range(spec: str, within: Sequence[str], axis: str, upgrade: Upgrade) -> str:
+    """Return a range with a release: from that on, or with widen from its first one on."""
     release = upgrade.releases[axis]
     clauses = [each.strip() for each in spec.split(",")]
     if upgrade.widen:
-        return ",".join(each.replace("==", ">=") for each in clauses if each[0] in ">=")
-    # an upper bound that allows the release was set on purpose
+        return ",".join([f">={within[0]}", *(each for each in clauses if each[0] == "!")])
+    # what allows the release was set on purpose
     find = releases.find_releases_in_range
-    upper = [each for each in clauses if each[0] == "<" and release in (find(each, axis) or ())]
-    return ",".join([f">={release}", *upper])
+    kept = [each for each in clauses if each[0] in "<!" and release in (find(each, axis) or ())]
+    return ",".join([f">={release}", *kept])

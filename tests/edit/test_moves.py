@@ -29,8 +29,8 @@ def migrate(run: Run, *arguments: str, target: str = NEW) -> tuple[int, str]:
 #: vllm_ascend/ascend_config.py of both tags.
 MOVES = {
     "a variable with a number": (
-        '[env]\nVLLM_ASCEND_ENABLE_NZ = "2"\n',
-        "[vllm_ascend]\nweight_nz_mode = 2\n",
+        '[env] # loads\nVLLM_ASCEND_ENABLE_NZ = "2"\n',
+        "[vllm_ascend]\nweight_nz_mode = 2\n\n[env] # loads\n",
     ),
     "comments go along": (
         '[env]\n# why\nVLLM_ASCEND_ENABLE_MLAPO = "0" # off\nHCCL_BUFFSIZE = 1\n',
@@ -39,7 +39,8 @@ MOVES = {
     "an override": (
         '[[override]]\nmatch = { product = "atlas-a3" }\n'
         'env = { VLLM_ASCEND_ENABLE_FUSED_MC2 = "1" }\n',
-        '[[override]]\nmatch = { product = "atlas-a3" }\nvllm_ascend = { enable_fused_mc2 = 1 }\n',
+        '[[override]]\nmatch = { product = "atlas-a3" }\nenv = { }\n'
+        "vllm_ascend = { enable_fused_mc2 = 1 }\n",
     ),
     "an override for older releases only": (
         '[[override]]\nmatch = { vllm_ascend = "<0.20" }\n'
@@ -109,6 +110,11 @@ DECISIONS = {
         '[env]\nVLLM_ASCEND_ENABLE_NZ = "2"\n[vllm_ascend]\nweight_nz_mode = 1\n',
         "vllm_ascend.weight_nz_mode is set as well, to 1",
     ),
+    "set for one product only, and the old name for another": (
+        '[vllm_ascend]\nweight_nz_mode = 2\n[[override]]\nmatch = { product = "atlas-a3" }\n'
+        'env = { VLLM_ASCEND_ENABLE_NZ = "0" }\n',
+        "vllm_ascend.weight_nz_mode is set elsewhere as well",
+    ),
     "no word": (
         '[env]\nVLLM_ASCEND_ENABLE_MLAPO = "maybe"\n',
         "vllm_ascend.enable_mlapo has no word for",
@@ -124,6 +130,97 @@ def test_what_is_not_certain_is_left_and_told(name: str, store: Store, run: Run)
     assert code in (1, 2)
     assert message in " ".join(text.split())
     assert settings in (folder / "a.toml").read_text()
+
+
+#: Ranges and settings that have no place in a release of a framework, and what is told.
+OTHERS = {
+    "two names of one": (
+        'mindie = "==1.0.0"',
+        '[env]\nMINDIE_LLM_LOG_LEVEL = "ERROR"\nATB_LOG_LEVEL = "DEBUG"\n',
+        "mindie=3.0.0",
+        "MINDIE_LOG_LEVEL is set as well",
+    ),
+    "another meaning": (
+        'vllm = "==0.18.0"',
+        '[env]\nNPU_ASD_ENABLE = "1"\n[vllm]\nrope-theta = 500000.0\n',
+        "vllm=0.23.0",
+        "",
+    ),
+    "a group that is a text": (
+        'vllm_ascend = "==0.23.0"',
+        '[env]\nVLLM_ASCEND_BALANCE_SCHEDULING = "0"\n[vllm_ascend]\nscheduler_config = "{}"\n',
+        "vllm_ascend=0.28.0rc1",
+        "in a value that is no table",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_another_name_cannot_say_stays(name: str, store: Store, run: Run) -> None:
+    versions, settings, target, message = OTHERS[name]
+    folder = store({"a": f"[profile]\nversions = {{ {versions} }}\n{settings}"})
+    result = run("migrate", "a", "--framework", target, "--no-check")
+    assert result.code in (0, 1)
+    assert message in " ".join((result.out + result.err).split())
+    kept = tomllib.loads((folder / "a.toml").read_text())
+    before = tomllib.loads(settings)
+    lost = [value for table in before.values() for value in table.values()]
+    assert [value for value in lost if str(value) not in str(kept)] == []
+
+
+def test_a_child_is_moved_from_the_releases_of_its_parent(store: Store, run: Run) -> None:
+    head = HEAD.replace("[profile]\n", "[profile]\nabstract = true\n")
+    store(
+        {
+            "base": head,
+            "leaf": f'[profile]\nextends = ["base"]\n{KEPT}[vllm_ascend]\nweight_nz_mode = 2\n',
+        }
+    )
+    message = "vllm_ascend.weight_nz_mode takes effect with vllm_ascend 0.23.0"
+    assert message in migrate(run, "leaf", "--dry-run")[1]
+    assert message in migrate(run, "--all")[1]
+
+
+def test_a_default_is_no_default_where_the_old_name_was_set(store: Store, run: Run) -> None:
+    folder = store(
+        {
+            "a": '[profile]\nversions = { vllm_ascend = "==0.11.0rc0" }\n'
+            '[env]\nVLLM_ASCEND_ENABLE_MLAPO = "1"\n'
+        }
+    )
+    migrate(run, "a", "--keep-defaults", "--no-check", target="0.20.2rc1")
+    assert "enable_mlapo = true" in (folder / "a.toml").read_text()
+
+
+def test_a_list_keeps_the_name_of_what_stays(store: Store, run: Run) -> None:
+    settings = '[env]\nVLLM_ASCEND_ENABLE_NZ = "auto"\n[[override]]\n'
+    unset = 'match = { product = "atlas-a3" }\nunset = ["env.VLLM_ASCEND_ENABLE_NZ"]\n'
+    folder = store({"a": f"{HEAD}{KEPT}{settings}{unset}"})
+    migrate(run, "a", "--no-check")
+    assert unset in (folder / "a.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("written", "widened"),
+    [
+        ("<0.19,>=0.18.0", ">=0.18.0"),
+        ("==0.18.0", ">=0.18.0"),
+        (">=0.18.0,!=0.19.1rc1,<0.20", ">=0.18.0,!=0.19.1rc1"),
+    ],
+)
+def test_a_widened_range_has_the_release(
+    written: str, widened: str, store: Store, run: Run
+) -> None:
+    folder = store({"a": f'[profile]\nversions = {{ vllm_ascend = "{written}" }}\n{KEPT}'})
+    migrate(run, "a", "--widen", "--no-check")
+    assert f'"{widened}"' in (folder / "a.toml").read_text()
+
+
+def test_a_preset_for_a_later_release_is_not_moved_back(store: Store, run: Run) -> None:
+    store({"a": f"{MOVED}{KEPT}"})
+    code, text = migrate(run, "a", target="0.18.0")
+    assert code == 2
+    assert "a is for vllm_ascend 0.23.0, later than 0.18.0" in text
 
 
 def test_a_setting_without_effect_before_is_not_brought_to_life(store: Store, run: Run) -> None:
