@@ -56,8 +56,9 @@ class Upgrade(Record):
 
 
 class Moves(Record):
-    """The changes of a text, their steps, and what is left to decide."""
+    """The changes of a text, their steps, what is left to decide, and the data after them."""
 
+    after: TomlTable
     changes: list[PathChange]
     made: list[MadeStep]
     findings: list[Finding]
@@ -78,8 +79,7 @@ def plan_moves(profile: Profile, config: Config, was: Config, upgrade: Upgrade) 
 
     ``config`` is the profile resolved, and ``was`` the same before its parents were moved.
     """
-    data = profile.document.data
-    moves = Moves([], [], [])
+    moves = Moves(deepcopy(profile.document.data), [], [], [])
     since = upgrade.find_all_since(was)
     for axis, release in upgrade.releases.items():
         find_place = releases.load_releases(axis).index
@@ -87,13 +87,10 @@ def plan_moves(profile: Profile, config: Config, was: Config, upgrade: Upgrade) 
             what = f"{was.name} is for {axis} {since[axis]}, later than {release}"
             why = "A move goes to a later release."
             raise build_usage_error(what, "name a later release, or other presets", why)
-    for setting in list_settings(data, upgrade):
+    for setting in list_settings(profile.document.data, upgrade):
         _move(setting, profile, was, upgrade, since.get(setting.lifetime.axis, ""), moves)
     if not upgrade.widen:
-        after = deepcopy(data)
-        for change in moves.changes:
-            change.make(after)
-        moves.changes.extend(_rename_entries(profile, config, after, upgrade))
+        moves.changes.extend(_rename_entries(profile, config, moves.after, upgrade))
     _settle_defaults(config, since, upgrade, moves)
     rules = {made.step.rule for made in moves.made}
     for axis in upgrade.releases:
@@ -168,15 +165,17 @@ def _move(
     axis, key = setting.lifetime.axis, setting.key
     release = upgrade.releases[axis]
     was_unread = bool(since) and not is_read(setting.lifetime, since)
-    block = find_at_path(profile.document.data, setting.path[:2])
-    # an override for some releases is meant to take effect
-    is_meant = setting.path[0] == "override" and axis in block.get("match", {})
-    if was_unread and not is_meant and is_read(setting.lifetime, release):
-        what = f"{'.'.join(keys.find_key_path(key))} takes effect with {axis} {release}"
-        why = f"{axis} {since} does not read it."
+    shown, title = ".".join(keys.find_key_path(key)), f"{axis} {release}"
+
+    def report(what: str, why: str, hint: str) -> None:
         origin = profile.origin(*setting.path)
-        hint = "unset it if that is not meant"
         moves.findings.append(build_finding("NP511", what, why, hint, origin, key, (profile.name,)))
+
+    # an override for some releases is meant to take effect
+    match = find_at_path(moves.after, (*setting.path[:2], "match", axis))
+    if was_unread and match is MISSING and is_read(setting.lifetime, release):
+        why = f"{axis} {since} does not read it."
+        report(f"{shown} takes effect with {title}", why, "unset it if that is not meant")
     # what had no effect is a finding of its own
     if was_unread or not is_outdated(setting.lifetime, release):
         return
@@ -184,7 +183,6 @@ def _move(
     is_kept = is_read(setting.lifetime, release)
     if is_kept and upgrade.widen:
         return
-    title = f"{axis} {release}"
     why = f"{title} calls it deprecated." if is_kept else f"{title} does not read it."
     step = Step(title, key, why, release)
     value, problem = None, ""
@@ -193,9 +191,8 @@ def _move(
         value = convert(setting.value, setting.record, record)
         # in the block that has the setting
         place = (*setting.path[: -len(keys.find_key_path(key))], *keys.find_key_path(new_key))
-        planned = {change.path: change.value for change in moves.changes}
-        there = planned.get(place, find_at_path(profile.document.data, place))
-        above = (find_at_path(profile.document.data, place[:end]) for end in range(len(place)))
+        there = find_at_path(moves.after, place)
+        above = (find_at_path(moves.after, place[:end]) for end in range(len(place)))
         step = step._replace(to=new_key, action="rename")
         if value is NO_WORD:
             problem = f"{new_key} has no word for {keys.format_short_value(setting.value)}"
@@ -210,6 +207,8 @@ def _move(
         else:
             moves.changes.append(PathChange(setting.path, MISSING))
             moves.changes.append(PathChange(place, value, source=setting.path))
+            for change in moves.changes[-2:]:
+                change.make(moves.after)
     elif is_kept:
         return  # the check says that it is deprecated
     elif setting.value == get_default(setting.record, axis, since):
@@ -217,12 +216,10 @@ def _move(
     else:
         summary = catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", "")
         problem = f"its effect is lost: {summary}".removesuffix(".")
-    key = ".".join(keys.find_key_path(key))
     if problem:
-        what = f"{key} = {keys.format_short_value(setting.value)} is not carried over: {problem}"
+        what = f"{shown} = {keys.format_short_value(setting.value)} is not carried over: {problem}"
         hint = f"use {step.to}, or unset it for {title}" if step.to else f"unset it for {title}"
-        origin = profile.origin(*setting.path)
-        moves.findings.append(build_finding("NP511", what, why, hint, origin, key, (profile.name,)))
+        report(what, why, hint)
     else:
         moves.made.append(MadeStep(step, setting.path, setting.value, value))
 

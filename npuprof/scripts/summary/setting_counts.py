@@ -12,7 +12,6 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import build_finding, condition, releases
 from npuprof.checks.changed_defaults import OMITTED, list_changed_defaults
-from npuprof.checks.lifetimes import find_lifetime_faults
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
 from npuprof.document.keys import find_key_path, format_short_value
@@ -139,18 +138,13 @@ def list_touched(draft: Draft, upgrade: Upgrade) -> Iterator[Touched]:
 
 
 def _list_moved(settings: TomlTable, upgrade: Upgrade) -> Iterator[Touched]:
-    """Yield the effects of releases of frameworks."""
+    """Yield the defaults that releases of frameworks change."""
     data: TomlTable = {}
     for key, value in settings.items():
         assign_at_path(data, find_key_path(key), value)
-    axes = set()
-    for setting in list_settings(data, upgrade):
-        axis = setting.lifetime.axis
-        axes.add(axis)
-        for fault in find_lifetime_faults(setting.lifetime, (upgrade.releases[axis],)):
-            if axis != releases.CANN and fault.code in _KINDS:
-                yield Touched(_KINDS[fault.code], setting.key, fault.message, fault.hint)
-    for axis in (axes - {releases.CANN}) & upgrade.since.keys():
+    # the findings of the scan say what is not read
+    axes = {setting.lifetime.axis for setting in list_settings(data, upgrade)} - {releases.CANN}
+    for axis in axes & upgrade.since.keys():
         since, release = upgrade.since[axis], upgrade.releases[axis]
         for change in list_changed_defaults(axis, since, release):
             if change.concerns(data):
