@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, releases
-from npuprof.checks.lifetimes import Lifetime, build_lifetime
+from npuprof.checks.lifetimes import Lifetime, build_lifetime, select_releases
 from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.resolve.config import Config
@@ -33,21 +33,16 @@ def list_framework_sections() -> list[str]:
     return [each for each in catalog.load_sections() if each not in ("options", "estimator", "atc")]
 
 
-def get_letter(letters: str, axis: str, release: str) -> str:
-    """Return the letter of a release, ``Y`` without letters."""
-    return dict(zip(releases.load_releases(axis), letters, strict=False)).get(release, "Y")
-
-
 def is_read(lifetime: Lifetime, release: str) -> bool:
     """Return whether a release reads a setting, as far as known."""
-    return get_letter(lifetime.states, lifetime.axis, release) != "."
+    return not select_releases(lifetime, lifetime.states, (release,), ".")
 
 
 def is_outdated(lifetime: Lifetime, release: str) -> bool:
     """Return whether a release does not read a setting, ignores it, or calls it deprecated."""
-    marks = filter(None, (lifetime.no_effect, lifetime.deprecated))
     return not is_read(lifetime, release) or any(
-        get_letter(each, lifetime.axis, release) == "Y" for each in marks
+        select_releases(lifetime, marks, (release,), "Y")
+        for marks in (lifetime.no_effect, lifetime.deprecated)
     )
 
 
@@ -74,7 +69,7 @@ def find_successor(lifetime: Lifetime, now: Mapping[str, str]) -> tuple[str, cat
 
 def convert(value: Any, record: catalog.Entry, successor: catalog.Entry) -> Any:
     """Return the value of a setting as its successor takes it, NO_WORD if it has no word for it."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = keys.format_plain_value(value)
     if record.successor_values is not None:
         return record.successor_values.get(text, NO_WORD)
     is_text = isinstance(record, catalog.Variable) and not isinstance(successor, catalog.Variable)
@@ -107,11 +102,6 @@ class ChangedDefault(Record):
     message: str
     hint: str
     is_moved: bool
-
-    @property
-    def can_be_kept(self) -> bool:
-        """Whether its old default is a value: others are described."""
-        return self.before is not None and " " not in str(self.before)
 
     def concerns(self, sections: Mapping[str, Any]) -> bool:
         """Return whether a configuration omits the setting, and has the group that it is in.

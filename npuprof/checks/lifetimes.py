@@ -91,13 +91,13 @@ def find_lifetime_faults(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterat
     if not covered:
         yield from _judge_newest(lifetime)
         return
-    if unread := _select(lifetime, lifetime.states, covered, "."):
+    if unread := select_releases(lifetime, lifetime.states, covered, "."):
         yield _build_unread_fault(lifetime, covered, unread)
         return
     states = lifetime.states
     if find_program(lifetime.axis):  # nothing is recorded of its oldest releases
         states = states.lstrip("?").rjust(len(states), "Y")
-    if unknown := _select(lifetime, states, covered, "?"):
+    if unknown := select_releases(lifetime, states, covered, "?"):
         yield _build_unknown_fault(lifetime, unknown)
     yield from _find_age_fault(lifetime, covered)
 
@@ -154,13 +154,13 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
     """Yield the fault of a setting for which no release is named."""
     axis, title = lifetime.axis, _get_title(lifetime.axis)
     newest, lines = releases.find_stable_lines(axis)
-    if not _select(lifetime, lifetime.states, (newest,), "."):
+    if not select_releases(lifetime, lifetime.states, (newest,), "."):
         for fault in _find_age_fault(lifetime, (newest,)):
             # the run may use an older release, in which nothing is to be done
             yield fault._replace(severity="info") if fault.code == "NP501" else fault
         return
     known = releases.load_releases(axis)
-    reading = _select(lifetime, lifetime.states, known, "Y")
+    reading = select_releases(lifetime, lifetime.states, known, "Y")
     later = [name for name in reading if known.index(name) > known.index(newest)]
     if later:
         span, hint = f"from {title} {later[0]} on", f"set it for {later[0]} and newer"
@@ -200,11 +200,11 @@ def _judge_newest(lifetime: Lifetime) -> Iterator[Fault]:
 def _find_age_fault(lifetime: Lifetime, covered: tuple[str, ...]) -> Iterator[Fault]:
     """Yield that a setting has no effect in the newest covered release, or is deprecated there."""
     title, newest = _get_title(lifetime.axis), covered[-1]
-    if _select(lifetime, lifetime.no_effect, covered[-1:], "Y"):
+    if select_releases(lifetime, lifetime.no_effect, covered[-1:], "Y"):
         what = f"{lifetime.subject} has no effect in {title} {newest}"
         why = f"{title} takes the value and does nothing with it."
         yield Fault("NP502", what, why, _advise_successor(lifetime, covered) or "unset it")
-    elif _select(lifetime, lifetime.deprecated, covered[-1:], "Y"):
+    elif select_releases(lifetime, lifetime.deprecated, covered[-1:], "Y"):
         first = _find_start(lifetime.deprecated, lifetime.axis, newest)
         since = f"since {title} {first}" if first else f"in {title} {newest}"
         hint = _advise_successor(lifetime, covered) or "unset it if you can"
@@ -265,7 +265,7 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
         following is not None
         and following.replaced_by not in ("", lifetime.subject)
         and any(
-            _select(following, marks, covered[-1:], "Y")
+            select_releases(following, marks, covered[-1:], "Y")
             for marks in (following.deprecated, following.no_effect)
         )
     ):
@@ -274,12 +274,12 @@ def _advise_successor(lifetime: Lifetime, covered: tuple[str, ...]) -> str:
     if catalog.find_option(name) is not None and lifetime.subject.startswith("env."):
         name = f"the TensorFlow adapter's option {name}"
     states = lifetime.successor_states
-    reading = _select(lifetime, states, covered, "Y")
+    reading = select_releases(lifetime, states, covered, "Y")
     missing = [release for release in covered if release not in reading]
     if not states or not missing:
         return f"use {name}"
     known = releases.load_releases(lifetime.axis)
-    later = _select(lifetime, states, known[known.index(missing[-1]) :], "Y")
+    later = select_releases(lifetime, states, known[known.index(missing[-1]) :], "Y")
     return f"from {_get_title(lifetime.axis)} {later[0]}: use {name}" if later else ""
 
 
@@ -288,9 +288,9 @@ def _is_successor_read(lifetime: Lifetime, covered: tuple[str, ...]) -> bool:
 
     One such release is enough: there, the setting has to be replaced.
     """
-    warning = tuple(_select(lifetime, lifetime.deprecated, covered, "Y"))
+    warning = tuple(select_releases(lifetime, lifetime.deprecated, covered, "Y"))
     states = lifetime.successor_states
-    return not states or bool(_select(lifetime, states, warning, "Y"))
+    return not states or bool(select_releases(lifetime, states, warning, "Y"))
 
 
 def _find_successor(lifetime: Lifetime) -> Lifetime | None:
@@ -315,7 +315,9 @@ def _find_start(letters: str, axis: str, release: str) -> str:
     return known[len(before)] if before else ""
 
 
-def _select(lifetime: Lifetime, letters: str, names: tuple[str, ...], letter: str) -> list[str]:
+def select_releases(
+    lifetime: Lifetime, letters: str, names: tuple[str, ...], letter: str
+) -> list[str]:
     """Return those of some releases that have a letter; none without letters."""
     by_release = dict(zip(releases.load_releases(lifetime.axis), letters, strict=False))
     return [name for name in names if by_release.get(name) == letter]

@@ -126,9 +126,7 @@ def find_earlier_releases(texts: Sequence[str], context: Context) -> dict[str, s
         if not name and len(targets) == 1:
             name = next(iter(targets))
         if name not in targets:
-            hint = f"say --cann RELEASE as well, or --framework {name or 'NAME'}=RELEASE"
-            if targets and not name:
-                hint = " or ".join(f"--from {each}={text}" for each in targets)
+            hint = f"say --cann RELEASE as well, or --framework NAME=RELEASE; --from NAME={release}"
             raise build_usage_error("--from needs to know which release to move to", hint)
         is_cann = name == releases.CANN
         built = build_context(release) if is_cann else build_context(versions={name: release})

@@ -260,7 +260,8 @@ def _settle_defaults(
 ) -> None:
     """Add the defaults that change and that a preset does not set; write them down if asked."""
     for change, finding in find_changed_defaults(config, since, upgrade.releases):
-        if upgrade.keep and change.can_be_kept:
+        # a default with blanks is described
+        if upgrade.keep and " " not in str(change.before):
             moves.changes.append(PathChange(change.path, change.before))
         else:
             moves.findings.append(finding._replace(hint=f"{finding.hint}; --keep-defaults does so"))

@@ -218,11 +218,7 @@ def _compare_with_release(
     if not is_cann:
         later = releases.list_selected({axis: release})
         changed = find_changed_defaults(now, Move(later).find_all_since(now), later)
-        return (
-            breaks,
-            tuple(finding.message for _, finding in changed),
-            tuple(sorted({each.key for each in after if each.code in ("NP501", "NP502")})),
-        )
+        return breaks, tuple(finding.message for _, finding in changed), ()
     defaults = tuple(change.message for change in check_changed_defaults(now, release))
     index = releases.release_index(release)
     deprecated = tuple(

@@ -275,8 +275,8 @@ REFUSED = {
     "--framework vllm_ascend=0.0.1": "unknown vllm_ascend release '0.0.1'",
     "--framework nothing=1.0": "unknown framework 'nothing'",
     "": "npuprof migrate --all --framework vllm_ascend=0.23.0",
-    "--framework vllm_ascend=0.23.0 --cann 9.0.0 --from 0.18.0": "--from vllm_ascend=0.18.0",
-    "--framework vllm_ascend=0.23.0 --from vllm=0.18.0": "--framework vllm=RELEASE",
+    "--framework vllm_ascend=0.23.0 --cann 9.0.0 --from 0.18.0": "--from NAME=0.18.0",
+    "--framework vllm_ascend=0.23.0 --from vllm=0.18.0": "--framework NAME=RELEASE",
 }
 
 
