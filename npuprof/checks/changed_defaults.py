@@ -184,17 +184,19 @@ def find_changed_defaults(
 
 def find_defaults_of_ranges(before: Config, after: Config) -> tuple[Finding, ...]:
     """Return the defaults that change as a preset is meant for other releases of frameworks."""
-    since, now = (
-        releases.list_selected(
-            {
-                axis: names[0]
-                for axis, spec in config.versions.items()
-                if (names := releases.find_releases_in_range(spec, axis))
-            }
-        )
-        for config in (before, after)
-    )
+    since, now = map(find_first_releases, (before, after))
     return tuple(finding for _, finding in find_changed_defaults(after, since, now))
+
+
+def find_first_releases(config: Config) -> dict[str, str]:
+    """Return the first releases that a preset is meant for by axis, and those they run on."""
+    return releases.list_selected(
+        {
+            axis: names[0]
+            for axis, spec in config.list_ranges().items()
+            if (names := releases.find_releases_in_range(spec, axis))
+        }
+    )
 
 
 def _is_used(axis: str, config: Config) -> bool:

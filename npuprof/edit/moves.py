@@ -16,6 +16,7 @@ from npuprof.checks.changed_defaults import (
     NO_WORD,
     convert,
     find_changed_defaults,
+    find_first_releases,
     find_successor,
     get_default,
     is_outdated,
@@ -47,12 +48,7 @@ class Upgrade(Record):
 
     def find_all_since(self, config: Config) -> dict[str, str]:
         """Return the releases from which a preset is moved by axis, as far as they are known."""
-        named = {
-            axis: names[0]
-            for axis, spec in config.list_ranges().items()
-            if axis in self.releases and (names := releases.find_releases_in_range(spec, axis))
-        }
-        return releases.list_selected(self.since | named)
+        return self.since | find_first_releases(config)
 
 
 class Moves(Record):

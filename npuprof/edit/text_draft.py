@@ -51,8 +51,13 @@ class Draft:
             self._index_statement(row)
         for path, value in self._missing:
             self._add_value(path, value)
-        for path in [*self._carried]:  # of values inside an existing one
-            self._take_comments(_find_closest(self._rows.at, path) or self._rows.last, path)
+        for path, (above, behind) in self._carried.items():
+            row = _find_closest(self._rows.at, path) or self._rows.last
+            if behind and row.path == path:
+                row.text = f"{row.text.rstrip()} {behind}{newline}"
+            elif behind:
+                above += f"{behind}{newline}"
+            row.lead += above
 
     def __str__(self) -> str:
         return str(self._rows)
@@ -150,15 +155,6 @@ class Draft:
                 row.lead = row.lead[: measure_schema_head(row.lead)]
         for row in gone:
             self._rows.remove(row)
-
-    def _take_comments(self, row: Statement, path: Path) -> None:
-        """Put the comments of a moved value where its new statement is."""
-        above, behind = self._carried.pop(path)
-        if behind and row.path == path:
-            row.text = f"{row.text.rstrip()} {behind}{self._newline}"
-        elif behind:
-            above += f"{behind}{self._newline}"
-        row.lead += above
 
     # -- new statements ---------------------------------------------------------------------------
 
