@@ -142,7 +142,7 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
         faults[:MOST_WEIGHTY],
         sum(group.places for group in faults[MOST_WEIGHTY:]),
         tables,
-        () if survey.context.cann else (_NOT_ASKED,),
+        () if survey.upgrade.releases else (_NOT_ASKED,),
     )
 
 
