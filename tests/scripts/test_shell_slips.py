@@ -100,11 +100,44 @@ def test_a_word_that_no_program_can_mean_is_found(
         "torchrun t.py --lr 1 --other 2 --lr 1\n",
         "accelerate launch --config_file a.yaml t.py --config_file b.yaml\n",
         "torchrun t.py --lr 1 $MORE --lr $LR --bf16 --bf16 --n -1 --n -2\n",
+        "X=$(( 1 + 2 )); Y=${X:1:2}; Z=${X:Y}; V=${X:-'a'}\ntorchrun t.py --lr $X $Y $Z $V\n",
+        "if [ 1 ]; then torchrun t.py \\\n  --lr 1; else torchrun t.py; fi; echo else\n",
         "SCRIPT=$0\ntorchrun t.py --file=./a/b --other /c\necho $SCRIPT\n",
     ],
 )
 def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
     assert slips(f"{text}{START}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "complaint"),
+    [
+        # autotest/utils/ci_run_rl.sh of InternLM/xtuner
+        (
+            "if [ a ]; then\n  torchrun t.py \\\nelse\n  torchrun t.py\nfi\n",
+            ("NP844", "certain", 3, 1),
+            "",
+        ),
+        # scripts/agent of rllm-org/rllm
+        ("<<<<<<< HEAD\ntorchrun t.py\n", ("NP844", "certain", 1, 1), "unexpected token"),
+        # examples/codellama of alibaba/Pai-Megatron-Patch
+        ("X=$( ${A:=5} - 2)\nY=$( ${A} - 2 )\n", ("NP844", "likely", 2, 3), "5: command not found"),
+        # examples/language/gpt/run.sh of hpcaitech/ColossalAI
+        ("X={$Y:-2}\n", ("NP845", "likely", 1, 3), ""),
+        ("X=${Y:'const'}\n", ("NP845", "likely", 1, 3), ""),
+        ("X=${Y:False}\n", ("NP845", "likely", 1, 3), ""),
+    ],
+)
+def test_what_a_shell_takes_for_something_else_is_found(
+    text: str, found: tuple[str, str, int, int], complaint: str
+) -> None:
+    assert slips(f"{text}{START}\n") == [found]
+    assert complaint in run_bash(text)
+
+
+def test_a_default_that_is_none_leaves_the_variable_without_it() -> None:
+    for value in ("{$Y:-2}", "${Y:False}"):
+        assert run_bash(f'X={value}\n[ "$X" = 2 ] || echo without it >&2\n') == "without it\n"
 
 
 def test_only_scripts_that_start_a_program_are_judged() -> None:

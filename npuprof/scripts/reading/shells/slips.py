@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
@@ -30,6 +31,14 @@ _COMMENT = re.compile(r"(?m)^[ \t]*#.*")
 #: Commands that use a place without writing anything there.
 _ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
 _USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+#: What gives a variable no default: the brace, or the dash, is at the wrong place.
+_NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]|(?:True|False)\b)")
+#: What git leaves where two versions conflict.
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*", re.MULTILINE)
+#: Arithmetic in single parentheses.
+_NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+)[ ]*\)(?!\))")
+#: Words of a shell that begin or end a branch or a loop.
+_KEYWORDS = ("else", "elif", "fi", "then", "done", "esac")
 #: An assignment in a line of its own, so that the command of the line does not get it.
 _ASSIGNMENT = re.compile(
     r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])",
@@ -41,7 +50,7 @@ _OF_CALLER = re.compile(r"EXTRA|OTHER|USER|ADDITIONAL")
 #: Why slips with variables matter.
 _WHY = {
     "NP843": "The program runs without it.",
-    "NP844": "$0 is the path of the script, and $1 its first argument.",
+    "NP844": "$0 is the path of the script, $1 its first argument, and $( ) runs a command.",
     "NP845": "The shell puts nothing, or the name itself, in its place.",
 }
 
@@ -71,6 +80,12 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             what = f"{first.text} {value} sets no variable"
             why = "The shell reports an error and goes on."
             yield build_finding("NP813", what, why, f"write {first.text}={value[1:]}", where=where)
+        for before, word in pairwise(command):
+            if word.keyword in _KEYWORDS and before.line < word.line:
+                what = f"{word.text} is an argument: the backslash above joins the lines"
+                where = Place(command.file or path, *word.position)
+                hint = "remove that backslash"
+                yield build_finding("NP844", what, "The branch is lost.", hint, where=where)
         document = command.document
         if document and not document.quoted and command.text.endswith("\\\n", 0, document.span[1]):
             what = "the text for this command has no end: a backslash joins its last lines"
@@ -130,6 +145,13 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
         for match in _BARE.finditer(code)
         if match[1] in assigned
     ]
+    for match in _NO_DEFAULT.finditer(code):
+        name = match[1] or match[2]
+        what = f"{match[0]} gives {name} no default"
+        found.append((match.start(), "NP845", what, f"write ${{{name}:-VALUE}}"))
+    for match in _NO_ARITHMETIC.finditer(code):
+        what = f"the shell runs {match[1]} as a command"
+        found.append((match.start(), "NP844", what, f"write $({match[0][1:]})"))
     for match in _ITSELF.finditer(code):
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
@@ -142,6 +164,10 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
         if similar or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
             hint = f"did you mean ${similar[0]}?" if similar else f"set {name}, or remove it"
             found.append((at, "NP845", f"nothing sets ${name}", hint))
+    for match in _CONFLICT.finditer(text):
+        where = Place(path, *find_position(text, match.start()))
+        what, why = "git left a conflict here", "The shell stops at it."
+        yield build_finding("NP844", what, why, "keep one of the two versions", where=where)
     for at, code, what, hint in found:
         where = Place(path, *find_position(text, at))
         yield build_finding(code, what, _WHY[code], hint, where=where, **LIKELY)
