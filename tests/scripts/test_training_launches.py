@@ -29,7 +29,7 @@ SECTIONS = ("megatron", "verl", "args")
 #: Programs that write their arguments to a file instead of running.
 PROGRAMS = (
     *("torchrun", "python", "python3", "msrun", "deepspeed", "accelerate", "ray"),
-    *("llamafactory-cli", "swift", "mpirun"),
+    *("llamafactory-cli", "swift", "mpirun", "uv"),
 )
 _DUMP = f"""#!{sys.executable} -IS
 import json, os, sys
@@ -115,6 +115,32 @@ eval ${run_cmd}
 """,
         "args",
         "finetune.py",
+    ),
+    # commands/run_sft.sh of huggingface/trl before 67441bb
+    "a text with quotes that eval runs": (
+        """
+STEPS=5
+CMD=\"\"\"
+accelerate launch --num_processes 2 \\
+    --mixed_precision 'fp16' \\
+    sft.py --mode 'a' --other "b" \\
+    --max_steps $STEPS
+\"\"\"
+{
+    eval "$CMD"
+}
+""",
+        "args",
+        "sft.py",
+    ),
+    # test_scripts of NVIDIA/NeMo-RL, and examples of NovaSky-AI/SkyRL
+    "uv run": (
+        """
+uv run --isolated --extra npu -m train --config a.json --steps 5 --lr 1e-5
+uv run --frozen torchrun --nproc_per_node 2 other.py --x 1 --y 2 --z 3
+""",
+        "args",
+        "other.py",
     ),
     # MindSpeed-MM examples/diffusers/sdxl/sdxl_pretrain_fp16.sh
     "accelerate launch": (

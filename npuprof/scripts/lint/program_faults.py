@@ -67,7 +67,7 @@ def judge_programs(
         given = [each for each in imported.settings if each.scope == started.scope and each.key]
         if given:
             path = programs.find(imported.file, started.script, started.module)
-            findings = _judge_program(given, findings, path, programs)
+            findings = _judge_program(given, findings, path, programs, started.module)
     return findings
 
 
@@ -75,26 +75,35 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
     names = catalog.record_names(section)
-    is_fine = name in names or "." in name or setting.dead or setting.commented
-    for nearest in () if is_fine else find_nearest_names(name, names, 1):
+    if name in names or "." in name or setting.dead or setting.commented:
+        return []
+    defined = [flag[2:] for flag in programs.list_defined(setting.file)]
+    for nearest in find_nearest_names(name, (*names, *defined), 1):
         ratio = SequenceMatcher(None, name, nearest).ratio()
         is_alike = ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest)
         if is_alike and not programs.is_quoted(name, setting.file):
-            return [build_unknown_fault(section, name)._replace(**LIKELY)]
+            fault = build_unknown_fault(section, name)._replace(**LIKELY)
+            return [fault._replace(hint=f"did you mean {nearest!r}?", fix=None)]
     return []
 
 
 def _judge_program(
-    given: list[ScriptSetting], findings: list[Finding], path: str, programs: Programs
+    given: list[ScriptSetting],
+    findings: list[Finding],
+    path: str,
+    programs: Programs,
+    module: str,
 ) -> list[Finding]:
     program = find_program(given[0].surface)
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
     is_own = False
-    if program and program.syntax == "hydra":
-        config = programs.read_config(path, values) if path else None
+    config = programs.read_config(path, values) if path else None
+    if config or (program and program.syntax == "hydra"):
         if config and config.complete:
             judged = {each: _find_override_faults(config, each.name, values) for each in given}
+        elif not module.startswith("verl."):  # it may have keys of its own
+            judged = {each: [] for each in given}
     elif path:
         parser = programs.read_parser(path) or Parser(path, (), ("no parser was found",))
         marks = {f"--{name}" for name in program.marks} if program else set()
@@ -223,8 +232,9 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         occurrences = list_occurrences(value)
         faults = [_find_value_fault(parser, flags[flag], flag, each) for each in occurrences]
         return [fault._replace(**how) for fault in faults if fault][:1]
+    is_whole = parser.gaps in ((), (NO_RELEASE,))
     # any class of the tree may be one of its arguments
-    if not (parser.complete or "." in flag):
+    if not (is_whole or "." in flag):
         flags = programs.list_defined(parser.path) | flags
     # in a file, a table may be the value of an argument
     is_inner = "." in flag and any(flag.startswith(f"{each}.") for each in flags)
@@ -233,9 +243,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
-    may_miss = parser.gaps not in ((), (NO_RELEASE,)) and not is_alike
-    files = parser.files if parser.complete else None
-    if may_miss or programs.is_quoted(flag, parser.path, files):
+    files = parser.files if is_whole else None
+    if not (is_whole or is_alike) or programs.is_quoted(flag, parser.path, files):
         return []
     what = f"{parser.path} has no argument {flag}"
     why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS

@@ -35,10 +35,11 @@ _PYTHON = re.compile(r"\Apython[\d.]+\Z")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _MENTION = re.compile(
     rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
-    rb"|accelerate launch|ray job submit|llamafactory-cli"
+    rb"|accelerate launch|uv run|ray job submit|llamafactory-cli"
     rb"|(?:swift|megatron) (?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample))\b"
     rb"|-m verl\.|--tensor-model-parallel-size\b"
     rb"|\b(?:finetuning_type|cutoff_len|actor_rollout_ref)\b"
+    rb"|[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n"
 )
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
@@ -54,6 +55,7 @@ _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:
 #: What ends a command, and what the second reading of a text changes.
 _OPERATOR = re.compile(r"\d*[<>]|[|&;]")
 _QUOTE = re.compile(r"['\"\\]")
+_IN_QUOTES = re.compile(r"""'[^']*'|"[^"\\$`]*\"""")
 YAML_ENDINGS = (".yaml", ".yml")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?\d){0,17})")
 _DECIMAL = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*|(?=[eE]))|\.\d+)(?:[eE][+-]?\d{1,2})?")
@@ -61,6 +63,7 @@ _OVERRIDE = re.compile(r"(?:(?:\+\+?|~)?[A-Za-z_][\w./@-]*(?==)|~[A-Za-z_][\w./@
 #: A plain value of Hydra, in quotes or not, and a list of such.
 _ITEM = r"""'[^'\\]*'|"[^"\\]*"|(?![+-]?(?:inf|nan)\b)(?:\$\{[a-z_.]*\}|[A-Za-z0-9_/+.$%*@?|:-])+"""
 _ITEMS = re.compile(rf"\[(?:(?:{_ITEM})(?:, *(?:{_ITEM}))*)?\]")
+_OF_HYDRA = "is an override of Hydra"
 #: As many of its marks make a program the one of a section.
 MOST_MARKS = 3
 
@@ -95,17 +98,26 @@ def read_start(
     may_start = first.open_part or any(_name_program(word) in names["starts"] for word in words)
     if first.text in names["others"] or not may_start:
         return None
-    words = [part for word in words for part in expand(word)]
-    if first.keyword == "eval":
-        words = list(takewhile(lambda word: not _OPERATOR.match(word.text), words))
-        if any(_QUOTE.search(word.text) for word in words):
-            return None  # the shell reads the text once more
+    is_text = first.keyword == "eval"
+    # the words of a text, in quotes or not, are read once more
+    unquoted = [Word(*word.position, word.parts) if is_text else word for word in words]
+    words = [part for word in unquoted for part in expand(word)]
+    if is_text:
+        words = [
+            word.with_parts(word.text[1:-1]) if _IN_QUOTES.fullmatch(word.text) else word
+            for word in takewhile(lambda word: not _OPERATOR.match(word.text), words)
+        ]
+        parts = (part for word in words for part in word.parts)
+        if any(isinstance(part, str) and _QUOTE.search(part) for part in parts):
+            return None
     start = _find_program(words, source)
     if start is None:
         return None
     section = "verl" if start.module.startswith("verl.") else _find_section(start.arguments)
     scope = f"{section}@{first.line}"
-    read = _read_overrides if section == "verl" else _read_flags
+    # of another program with Hydra
+    is_hydra = section == "args" and len(_list_overrides(start.arguments)) >= MOST_MARKS
+    read = _read_overrides if is_hydra or section == "verl" else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
     before = takewhile(lambda word: word is not start.program, words)
     lines = {word.line for word in before if not word.origin}
@@ -118,6 +130,8 @@ def read_start(
         frozenset(lines),
     )
     rows = [*read(section, start.arguments), *_find_broken_json(path, words, expand)]
+    if is_hydra:
+        rows = [(word, name, value, reason or _OF_HYDRA) for word, name, value, reason in rows]
     settings = [_build(path, scope, *row) for row in rows]
     return record, settings, start.is_launched or section != "args"
 
@@ -150,10 +164,20 @@ def read_flags(path: str, words: Sequence[Word]) -> list[ScriptSetting]:
 
 
 def _find_section(words: Sequence[Word]) -> str:
-    """Return the section of a program's arguments, by their flags."""
+    """Return the section of a program's arguments, by their flags or overrides."""
     marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
     flags = {word.text.partition("=")[0] for word in words}
-    return "megatron" if len(marks & flags) >= MOST_MARKS else "args"
+    if len(marks & flags) >= MOST_MARKS:
+        return "megatron"
+    names = _list_overrides(words)
+    known = [name for name in names if catalog.find_setting("verl", name)]
+    return "verl" if len(known) >= max(MOST_MARKS, len(names) / 2) else "args"
+
+
+def _list_overrides(words: Sequence[Word]) -> set[str]:
+    """Return the keys below others that overrides of Hydra set."""
+    matches = [_OVERRIDE.match(word.text) for word in words]
+    return {match[0].lstrip("+~") for match in matches if match and "." in match[0]}
 
 
 def find_file_program(path: str, table: Node) -> StartedProgram | None:
@@ -183,7 +207,9 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
         if name == _QUOTED_COMMAND and rest:
             return _find_script(split_words(rest[0], source), "msrun", True)
         if name in table["launchers"]:
-            return _find_script(rest, name, is_launched or name != "python")
+            start = _find_script(rest, name, is_launched or name not in ("python", "uv"))
+            if start or name != "uv":  # it may run another launcher
+                return start
         is_launched |= name in table["words"]["around"]
     return None
 

@@ -182,3 +182,33 @@ def test_the_message_names_the_place_of_the_key(tmp_path: Path, line: str, place
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     assert [finding.code for finding in found] == ["NP203"]
     assert f"{folder}/{place}." in found[0].why
+
+
+# scripts of rllm-org/rllm: verl's keys in a configuration of the tree, and other programs
+@pytest.mark.parametrize("launch", ["python3 -m mine.main", "uv run --isolated -m mine.main"])
+@pytest.mark.parametrize("keys", ["trainer.nnodes", "worker.optim.lr"])
+def test_overrides_of_any_program_with_hydra_are_judged(
+    tmp_path: Path, launch: str, keys: str
+) -> None:
+    folder = tmp_path / "mine/config"
+    folder.mkdir(parents=True)
+    (tmp_path / "mine/__init__.py").write_text("")
+    (tmp_path / "mine/main.py").write_text(PROGRAM)
+    (folder / "ppo.yaml").write_text(
+        "trainer: {nnodes: 1, project_name: a, experiment_name: b}\nworker: {optim: {lr: 1}}\n"
+        "data: {own: 1, seed: 2}\n"
+    )
+    named = "trainer.project_name=x trainer.experiment_name=x" if "nodes" in keys else "data.seed=1"
+    overrides = f"{keys}=2 {named} data.own=1 worker.optim.lrr=3"
+    (tmp_path / "run.sh").write_text(f"{launch} \\\n  {overrides} \\\n  data.own=2\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    messages = [each.message for each in found if each.path.endswith(".sh")]
+    assert messages == [f"{folder}/ppo has no key worker.optim.lrr"]
+
+
+def test_keys_of_a_program_that_is_not_found_are_not_judged_by_verl(tmp_path: Path) -> None:
+    overrides = "data.train_batch_size=1 trainer.nnodes=1 algorithm.gamma=1 +trainer.nnodes=2"
+    for module in ("recipe.mine.main", "verl.trainer.main_ppo"):
+        (tmp_path / "run.sh").write_text(f"python3 -m {module} {overrides}\n")
+        found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+        assert [each.code for each in found] == ["NP217"] * module.startswith("verl.")

@@ -163,6 +163,29 @@ def test_a_name_that_the_tree_has_is_not_reported_for_a_gap(tmp_path: Path) -> N
     assert scan(tmp_path, "train.py --num-layer 4") == []
 
 
+# tests_extend of Ascend/MindSpeed: the script's program is not in the tree, its parser is
+def test_a_flag_close_to_one_that_the_tree_defines_is_likely_a_slip(tmp_path: Path) -> None:
+    (tmp_path / "arguments.py").write_text(
+        "group.add_argument('--optimize-own-communication-level', type=int)\n"
+    )
+    flags = "--num-layers 2 --hidden-size 4 --tensor-model-parallel-size 1 --micro-batch-size 1"
+    found = scan(tmp_path, f"pretrain_gpt.py {flags} --optimizer-own-communication-level 0")
+    slips = [each for each in found if each.code == "NP212"]
+    assert [each.certainty for each in slips] == ["likely"]
+    assert "'optimize-own-communication-level'" in slips[0].hint
+
+
+# commands/run_sft.sh of huggingface/trl before 67441bb
+def test_a_name_of_another_program_of_the_tree_is_no_field_of_this_one(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "from transformers import HfArgumentParser, TrainingArguments\n"
+        "HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\n"
+    )
+    (tmp_path / "ppo.py").write_text("class Config:\n    batch_size: int = 128\n")
+    found = scan(tmp_path, "train.py --batch_size 2 --max_steps 3 --output_dir a")
+    assert [(each.code, each.certainty) for each in found] == [("NP212", "likely")]
+
+
 def test_fields_of_dataclasses_are_arguments_of_transformers(tmp_path: Path) -> None:
     text = """
 from dataclasses import dataclass, field
