@@ -82,8 +82,8 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
         ratio = SequenceMatcher(None, name, nearest).ratio()
         is_alike = ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest)
         if is_alike and not programs.is_quoted(name, setting.file):
-            fault = build_unknown_fault(section, name)._replace(**LIKELY)
-            return [fault._replace(hint=f"did you mean {nearest!r}?", fix=None)]
+            hint = f"did you mean {nearest!r}?"
+            return [build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
     return []
 
 

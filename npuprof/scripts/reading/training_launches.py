@@ -63,7 +63,6 @@ _OVERRIDE = re.compile(r"(?:(?:\+\+?|~)?[A-Za-z_][\w./@-]*(?==)|~[A-Za-z_][\w./@
 #: A plain value of Hydra, in quotes or not, and a list of such.
 _ITEM = r"""'[^'\\]*'|"[^"\\]*"|(?![+-]?(?:inf|nan)\b)(?:\$\{[a-z_.]*\}|[A-Za-z0-9_/+.$%*@?|:-])+"""
 _ITEMS = re.compile(rf"\[(?:(?:{_ITEM})(?:, *(?:{_ITEM}))*)?\]")
-_OF_HYDRA = "is an override of Hydra"
 #: As many of its marks make a program the one of a section.
 MOST_MARKS = 3
 
@@ -115,9 +114,9 @@ def read_start(
         return None
     section = "verl" if start.module.startswith("verl.") else _find_section(start.arguments)
     scope = f"{section}@{first.line}"
-    # of another program with Hydra
-    is_hydra = section == "args" and len(_list_overrides(start.arguments)) >= MOST_MARKS
-    read = _read_overrides if is_hydra or section == "verl" else _read_flags
+    # Megatron-LM has none, verl may have less
+    is_hydra = section == "verl" or len(_list_overrides(start.arguments)) >= MOST_MARKS
+    read = _read_overrides if is_hydra else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
     before = takewhile(lambda word: word is not start.program, words)
     lines = {word.line for word in before if not word.origin}
@@ -130,8 +129,6 @@ def read_start(
         frozenset(lines),
     )
     rows = [*read(section, start.arguments), *_find_broken_json(path, words, expand)]
-    if is_hydra:
-        rows = [(word, name, value, reason or _OF_HYDRA) for word, name, value, reason in rows]
     settings = [_build(path, scope, *row) for row in rows]
     return record, settings, start.is_launched or section != "args"
 
@@ -307,6 +304,7 @@ def _convert(text: str) -> Any:
 
 def _read_overrides(section: str, words: Sequence[Word]) -> Iterator[Argument]:
     """Yield Hydra's overrides and flags."""
+    no_setting = "is an override of Hydra" if section == "args" else ""
     for at, word in enumerate(words):
         match = _OVERRIDE.match(word.text)
         if word.text.startswith("-"):
@@ -317,7 +315,7 @@ def _read_overrides(section: str, words: Sequence[Word]) -> Iterator[Argument]:
             value, reason = _read_values([word.value] if match[0] != word.text else [])
             if isinstance(value, str):
                 value, reason = _read_hydra_value(word.value.text)
-            yield word, match[0], value, reason
+            yield word, match[0], value, reason or no_setting
         elif word.open_part:
             yield word, "", None, ""
 
