@@ -31,7 +31,7 @@ class HomeHook(MetadataHookInterface):
         if home:
             metadata["urls"] = {
                 "Homepage": home,
-                "Changelog": f"{home}/blob/main/npuprof/docs/changelog.md",
+                "Changelog": f"{home}/blob/main/npuprof/docs/reference/changelog.md",
                 "Documentation": f"{home}/tree/main/npuprof/docs",
                 "Issues": f"{home}/issues",
             }

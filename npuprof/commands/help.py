@@ -36,7 +36,7 @@ class Help(Verb):
         """
         topics = docs.load_topics()
         requested = " ".join(self.topic).lower()
-        group = [topic for topic in topics if topic.group and topic.group == requested]
+        group = [topic for topic in topics if topic.group == requested]
         if group or not self.topic:
             topics = group or topics
             rows = [
@@ -76,10 +76,12 @@ class Help(Verb):
 
 
 def _list_rows(topics: Sequence[docs.Topic]) -> Iterator[tuple[str, str]]:
-    """Yield a row per topic, and a title above each group except the first."""
-    for before, topic in zip([topics[0], *topics], topics, strict=False):
-        if topic.group != before.group:
-            yield from (("", ""), (f"{docs.GROUP_TITLES[topic.group]}:", ""))
+    """Yield a row per topic, and a title above each group."""
+    for before, topic in zip([None, *topics], topics, strict=False):
+        if before and topic.group != before.group:
+            yield "", ""
+        if not before or topic.group != before.group:
+            yield f"{docs.GROUP_TITLES[topic.group]}:", ""
         yield topic.name, topic.summary
 
 

@@ -1,10 +1,9 @@
-"""The documentation topics: Markdown files in this folder and in ``recipes/``.
+"""The documentation topics: Markdown files in a folder for each kind of page.
 
 The file name is the topic.
 
 A page begins with its title and a one-sentence summary. ``<!-- order: 30 -->`` sets its position in
-the list; pages without one come last. ``<!-- group: look-up -->`` marks reference pages. Comments
-are for authors and are not shown.
+the list; pages without one come last. Comments are for authors and are not shown.
 """
 
 from __future__ import annotations
@@ -16,9 +15,13 @@ from collections.abc import Iterator
 from npuprof.model import Record
 
 _FOLDER = os.path.dirname(__file__)
-#: The groups of pages in reading order, with the heading of each.
-GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "Reference", "design": "Design"}
-_FOLDERS = ("", "recipes")
+#: The groups of pages in reading order, which are folders, with the heading of each.
+GROUP_TITLES = {
+    "start": "Start",
+    "guides": "Guides",
+    "concepts": "Concepts",
+    "reference": "Reference",
+}
 _LAST = 1_000_000
 
 
@@ -47,14 +50,10 @@ def load_topics() -> list[Topic]:
 
 
 def _list_paths() -> Iterator[str]:
-    for group in _FOLDERS:
-        folder = os.path.join(_FOLDER, group)
-        if os.path.isdir(folder):
-            yield from (
-                f"{group}/{name}".lstrip("/")
-                for name in sorted(os.listdir(folder))
-                if name.endswith(".md")
-            )
+    for group in GROUP_TITLES:
+        for name in sorted(os.listdir(os.path.join(_FOLDER, group))):
+            if name.endswith(".md"):
+                yield f"{group}/{name}"
 
 
 def _load_topic(path: str) -> Topic:
@@ -63,9 +62,7 @@ def _load_topic(path: str) -> Topic:
     order_comment = re.search(r"^<!-- order: (\d+) -->$", written, re.MULTILINE)
     text = drop_comments(written)
     title, summary, *_ = *text.split("\n\n", 2), ""
-    name = os.path.basename(path).removesuffix(".md")
-    apart = re.search(r"^<!-- group: ([a-z-]+) -->$", written, re.MULTILINE)
-    group = apart[1] if apart else os.path.dirname(path)
+    group, name = path.removesuffix(".md").split("/")
     order = int(order_comment[1]) if order_comment else _LAST
     return Topic(
         name, path, title.removeprefix("# ").strip(), " ".join(summary.split()), text, order, group

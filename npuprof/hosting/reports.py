@@ -102,7 +102,7 @@ def _describe_sarif_rule(code: str, example: Finding) -> Fields:
     rule: Fields = {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
     if page and (documentation := find_documentation()):
         # the page has no anchor for each code: a browser looks for the text
-        rule["helpUri"] = f"{documentation}/checks.md#:~:text={code}"
+        rule["helpUri"] = f"{documentation}/reference/checks.md#:~:text={code}"
     return rule
 
 

@@ -1,4 +1,4 @@
-"""Figures that benchmarks keep for ``npuprof/docs/speed.md``.
+"""Figures that benchmarks keep for ``npuprof/docs/reference/speed.md``.
 
 With ``--keep`` they are written to ``measured.json``.
 """

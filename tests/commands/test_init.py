@@ -267,7 +267,7 @@ def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(
 INSTALLING = (
     "npuprof/templates/github-action.yml",
     "npuprof/templates/gitlab-ci.yml",
-    "npuprof/docs/pull-requests.md",
+    "npuprof/docs/guides/pull-requests.md",
     ".github/actions/presets/action.yml",
     ".github/workflows/release.yml",
 )

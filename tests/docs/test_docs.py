@@ -325,10 +325,10 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     assert result.err == ""
     *parts, end = result.out.split("\n\n")
     assert [part.splitlines()[0].split("  ")[0] for part in parts] == [
-        "presets",
-        "Recipes:",
+        "Start:",
+        "Guides:",
+        "Concepts:",
         "Reference:",
-        "Design:",
     ]
     lines = [line for part in parts for line in part.splitlines() if "  " in line]
     assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
@@ -339,7 +339,7 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     assert list(dict.fromkeys(topic["group"] for topic in listed["topics"])) == list(
         docs.GROUP_TITLES
     )
-    assert run("help", "look-up").out.startswith("usage ")
+    assert run("help", "concepts").out.startswith("Concepts:")
 
 
 @pytest.mark.parametrize("topic", TOPICS[::6], ids=lambda topic: topic.path)
@@ -429,6 +429,6 @@ def test_comments_are_for_those_who_write_a_page(written: str, shown: str) -> No
 
 
 def test_a_page_is_added_by_adding_a_file(checkout: Checkout) -> None:
-    page = checkout.package / "docs" / "recipes" / "tea.md"
+    page = checkout.package / "docs" / "guides" / "tea.md"
     page.write_text("# Tea\n\nHow tea is made.\n\n<!-- order: 2 -->\n", encoding="utf-8")
     assert "How tea is made." in checkout.run("help")

@@ -20,7 +20,7 @@ def read(name: str) -> str:
 
 @pytest.mark.accepted
 def test_the_plot_of_speed_shows_the_figures_that_are_kept(request: pytest.FixtureRequest) -> None:
-    path: Path = DOCS / "speed.svg"
+    path: Path = DOCS / "reference" / "speed.svg"
     if request.config.getoption("--update-golden"):
         path.write_text(generated.draw_speed(), encoding="utf-8")
     assert path.read_text(encoding="utf-8") == generated.draw_speed(), (
@@ -29,7 +29,7 @@ def test_the_plot_of_speed_shows_the_figures_that_are_kept(request: pytest.Fixtu
 
 
 def test_the_threat_model_names_tests_and_modules_that_are_there() -> None:
-    text = read("threat-model.md")
+    text = read("reference/threat-model.md")
     there = set(
         re.findall(
             r"^def (test_\w+)",
@@ -48,7 +48,7 @@ def test_the_threat_model_names_tests_and_modules_that_are_there() -> None:
 def test_every_promise_of_the_threat_model_is_held_by_a_test() -> None:
     rows = [
         line.strip("| ").split(" | ")
-        for line in read("threat-model.md").splitlines()
+        for line in read("reference/threat-model.md").splitlines()
         if line.startswith("| ")
     ]
     assert [

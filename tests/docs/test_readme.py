@@ -27,7 +27,7 @@ def read(page: str) -> str:
 
 def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
-    shown = list_blocks("presets.md", "toml")[0]
+    shown = list_blocks("reference/preset-file.md", "toml")[0]
     (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
     for arguments in (
         ["check", "shown", "--strict"],
@@ -50,7 +50,7 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path: Path) -> None:
 
 
 def test_the_profile_file_shows_every_key() -> None:
-    shown = list_blocks("presets.md", "toml")[0]
+    shown = list_blocks("reference/preset-file.md", "toml")[0]
     assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
 
 

@@ -14,7 +14,7 @@ import pytest
 from support.documents import list_blocks
 from support.running import Run
 
-PAGE = "recipes/kubernetes.md"
+PAGE = "guides/kubernetes.md"
 REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 

@@ -19,7 +19,7 @@ from support.repositories import ENVIRONMENT, Repo
 from support.running import Run
 
 yaml = pytest.importorskip("yaml")
-PAGE = REPOSITORY / "npuprof/docs/pull-requests.md"
+PAGE = REPOSITORY / "npuprof/docs/guides/pull-requests.md"
 PRESET = (
     '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
 )
@@ -114,7 +114,7 @@ def test_the_jobs_of_other_hosts_show_the_change_and_fail_for_faults(
 
 
 def test_the_lines_for_any_host_do_the_same(repo: Repo, run_lines: Job) -> None:
-    (lines,) = (text for text in list_blocks("pull-requests.md", "sh") if "ADDRESS" in text)
+    (lines,) = (text for text in list_blocks("guides/pull-requests.md", "sh") if "ADDRESS" in text)
     assert run_lines(lines).returncode == 0
     assert "1836 → 1904" in (repo.folder / "presets.md").read_text()
     repo.write({"base": PRESET.replace("1836", '"x"')})
@@ -170,7 +170,7 @@ def test_the_problem_matcher_reads_the_concise_lines(
 ) -> None:
     (matcher,) = (
         json.loads(text)["problemMatcher"][0]
-        for text in list_blocks("pull-requests.md", "json")
+        for text in list_blocks("guides/pull-requests.md", "json")
         if "problemMatcher" in text
     )
     (pattern,) = matcher["pattern"]

@@ -78,7 +78,7 @@ def test_code_scanning_gets_a_place_a_confidence_and_a_page_of_each_finding(
         "NP212": "medium",
         "TEAM-1": "very-high",
     }
-    assert rules["NP203"]["helpUri"] == f"{documentation}/checks.md#:~:text=NP203"
+    assert rules["NP203"]["helpUri"] == f"{documentation}/reference/checks.md#:~:text=NP203"
     assert "helpUri" not in rules["TEAM-1"], "a rule of a team has no page"
     places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
     assert [place["artifactLocation"]["uri"] for place in places] == [

@@ -454,7 +454,7 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
             id="a link with an anchor",
         ),
         pytest.param(
-            "see [it](recipes/three.md)",
+            "see [it](guides/three.md)",
             '<p>see <a href="three.html">it</a></p>',
             id="a link into a folder",
         ),
@@ -493,7 +493,7 @@ def test_markdown_becomes_markup_that_the_policy_takes(written: str, html: str) 
     topics = [
         Topic("one", "one.md", "One", "What.", f"# One\n\n{written}\n", 1, "start"),
         Topic("two", "two.md", "Two", "What.", "# Two\n", 2, "start"),
-        Topic("three", "recipes/three.md", "Three", "What.", "# Three\n", 3, "start"),
+        Topic("three", "guides/three.md", "Three", "What.", "# Three\n", 3, "start"),
     ]
     assert next(iter(build_topic_pages(topics))).html == f"{html}\n"
 

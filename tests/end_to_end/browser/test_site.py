@@ -778,7 +778,7 @@ def test_a_page_prints_with_what_is_folded_open(browser: Any, site: Path) -> Non
 def test_the_picture_of_the_documentation_is_that_of_a_page(
     browser: Any, own_site: Path, request: pytest.FixtureRequest
 ) -> None:
-    picture = REPOSITORY / "npuprof/docs/site.png"
+    picture = REPOSITORY / "npuprof/docs/reference/site.png"
     page = browser.new_page(viewport={"width": 1100, "height": 640})
     open_page(page, own_site, "presets/bert-large-cluster-training.html")
     page.locator("#settings").evaluate("(heading) => heading.scrollIntoView()")
@@ -789,7 +789,7 @@ def test_the_picture_of_the_documentation_is_that_of_a_page(
     # Letters are drawn differently by each machine: held are the format and the size, width and
     # height in the head of the file.
     assert picture.read_bytes()[:24] == taken[:24]
-    assert "](site.png)" in (REPOSITORY / "npuprof/docs/commands.md").read_text(encoding="utf-8")
+    assert "](site.png)" in (REPOSITORY / "npuprof/docs/reference/commands.md").read_text(encoding="utf-8")
 
 
 SINGLE = {

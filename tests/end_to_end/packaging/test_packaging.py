@@ -86,7 +86,7 @@ def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> N
         "npuprof/templates/page.css",
         "npuprof/py.typed",
         "npuprof/catalog/run-record.schema.json",
-        "npuprof/docs/changelog.md",
+        "npuprof/docs/reference/changelog.md",
         "npuprof/integrations/pytest_plugin.py",
     } <= there
     kept = "npuprof/profiles/.released/"
@@ -158,7 +158,7 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(
 ) -> None:
     metadata = read_metadata(published[".whl"])
     assert f"Project-URL: Homepage, {HOME}\n" in metadata
-    assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/changelog.md\n" in metadata
+    assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/reference/changelog.md\n" in metadata
     shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", metadata.partition("\n\n")[2])
     pictures = re.findall(r'src(?:set)?="([^"]+)"', shown)
     assert len(pictures) == 4
