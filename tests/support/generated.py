@@ -19,10 +19,14 @@ import npuprof
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.catalog.code_pages import load_pages
+from npuprof.catalog.launchers import FACTS
 from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.site.catalogue import CatalogueRow, list_catalogue_rows
+from npuprof.store import teamrules
+from npuprof.store.project import KEYS, OUTPUT_KEYS, SOURCE_KEYS, TEAM_KINDS, list_variable_keys
+from npuprof.store.teamrules import ProjectKey
 from support.building import REPOSITORY
 
 #: The families of codes by how they begin.
@@ -365,6 +369,55 @@ def _load_figures() -> dict[str, Any]:
     return found
 
 
+#: The launchers by how the names of their variables begin; the first match counts.
+LAUNCHERS = {
+    "Ascend": ("RANK_", "ASCEND_", "DEVICE_", "CM_", "HCCL_", "JOB_"),
+    "torchrun": ("RANK", "LOCAL_", "WORLD_", "GROUP_"),
+    "Open MPI, PMIx": ("OMPI_", "PMIX_"),
+    "MPICH, Intel MPI": ("PMI_", "MPI_"),
+    "Slurm": ("SLURM_",),
+    "PBS": ("PBS_",),
+    "Kubernetes": ("POD_", "XDL_"),
+}
+
+
+def format_launchers() -> str:
+    """Return a table of the variables with each fact, a column for each launcher."""
+    rows: dict[str, dict[str, list[str]]] = {name: {} for name in LAUNCHERS}
+    for fact, variables in FACTS.items():
+        for variable in variables:
+            name = next(
+                name for name, beginnings in LAUNCHERS.items() if variable.startswith(beginnings)
+            )
+            rows[name].setdefault(fact, []).append(f"`{variable}`")
+    lines = [f"| launcher | {' | '.join(f'`{fact}`' for fact in FACTS)} |"]
+    lines.append(f"|{'---|' * (len(FACTS) + 1)}")
+    for name, found in rows.items():
+        cells = (" ".join(found.get(fact, ())) for fact in FACTS)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(["", "", *lines, "", ""])
+
+
+def format_project_keys() -> str:
+    """Return a table of the keys of npuprof.toml and of its tables, with an example of each."""
+    tables: dict[str, dict[str, ProjectKey]] = {
+        "": KEYS,
+        "[sources.NAME]": SOURCE_KEYS,
+        "[variables.NAME]": {
+            name: key for kind in TEAM_KINDS for name, key in list_variable_keys(kind).items()
+        },
+        "[[rule]]": teamrules.KEYS,
+        "[[ignore]]": teamrules.IGNORE_KEYS,
+        "[[output]]": OUTPUT_KEYS,
+    }
+    lines = ["", "", "| table | key | meaning | example |", "|---|---|---|---|"]
+    for table, rows in tables.items():
+        for name, key in rows.items():
+            table_cell = f"`{table}`" if table else "top"
+            lines.append(f"| {table_cell} | `{name}` | {key.doc} | `{key.example}` |")
+    return "\n".join([*lines, "", ""])
+
+
 def _format_groups(groups: Iterable[tuple[str, list[str]]]) -> str:
     return (
         "\n\n"
@@ -386,6 +439,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "flags": format_flags,
     "settings": format_settings,
     "products": format_products,
+    "launchers": format_launchers,
+    "project-keys": format_project_keys,
     "reference": format_reference,
     "speed": format_speed,
     "usage": format_usage,
