@@ -317,6 +317,34 @@ def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
     assert not [path for path in machine_paths if path in read(page)]
 
 
+def count_own_words(text: str) -> int:
+    """Return the number of words of a page that a person wrote and reads as prose or in tables.
+
+    Fenced blocks, generated and measured parts, comments, inline code and the targets of links do
+    not count. Two Chinese characters count as a word.
+    """
+    written = re.sub(r"(?s)<!-- (?:generated: [a-z-]+|measured) -->.*?<!-- end -->", "", text)
+    prose = "".join(part for part, prose in docs.split_code(docs.drop_comments(written)) if prose)
+    plain = re.sub(r"`[^`]+`|\]\([^)]*\)", " ", prose)
+    chinese = re.findall(r"[\u3400-\u9fff]", plain)
+    words = re.findall(r"[^\W\u3400-\u9fff][^\s\u3400-\u9fff]*", plain)
+    return len(words) + len(chinese) // 2
+
+
+def test_own_words_are_counted_without_code_links_and_generated_parts() -> None:
+    text = (
+        "# A title\n\n<!-- order: 1 -->\n\nSee [it](page.md), `x y`.\n\n```sh\nls\n```\n\n"
+        "| a | b |\n\n<!-- generated: counts -->5 options<!-- end -->\n\n预设文件 here\n"
+    )
+    assert count_own_words(text) == 7 + 2  # A title See it a b here, and four characters
+
+
+def test_the_pages_have_at_most_18000_words_of_their_own() -> None:
+    counts = {topic.path: count_own_words(read(topic.path)) for topic in TOPICS}
+    del counts["reference/changelog.md"]  # grows with each release
+    assert sum(counts.values()) <= 18000, sorted(counts.items(), key=lambda row: -row[1])
+
+
 def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(
     run: Run,
 ) -> None:
