@@ -167,7 +167,7 @@ class Writer:
         """Return the documentation pages and their images. Raises NpuprofError."""
         pages = load_topic_pages()
         groups = [
-            (title, [page for page in pages if page.topic.group == group])
+            (group, title, [page for page in pages if page.topic.group == group])
             for group, title in GROUP_TITLES.items()
         ]
         index = self.fill("topics.html", "docs/index.html", "Documentation", groups=groups)
@@ -175,7 +175,14 @@ class Writer:
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
             html = mark_markup(page.html)  # npuprof's own pages, already escaped
             files[page.path] = self.fill(
-                "topic.html", page.path, page.topic.title, html=html, before=before, after=after
+                "topic.html",
+                page.path,
+                page.topic.title,
+                html=html,
+                kinds=GROUP_TITLES,
+                group=page.topic.group,
+                before=before,
+                after=after,
             ).encode()
             files |= dict(page.pictures)
         return files
