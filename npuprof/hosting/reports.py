@@ -102,7 +102,8 @@ def _describe_sarif_rule(code: str, example: Finding) -> Fields:
     rule: Fields = {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
     if page and (documentation := find_documentation()):
         # the page has no anchor for each code: a browser looks for the text
-        rule["helpUri"] = f"{documentation}/reference/checks.md#:~:text={code}"
+        name = "rules" if code.startswith("NP3") else "checks"
+        rule["helpUri"] = f"{documentation}/reference/{name}.md#:~:text={code}"
     return rule
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from npuprof.catalog.code_pages import load_pages
 from npuprof.hosting import installed, reports
 from npuprof.model import Finding, Place
 from npuprof.report.findings import format_concise_findings
@@ -65,6 +66,15 @@ def test_the_published_schema_accepts_sarif(
     assert "run.sh" in texts[3]
     for text in texts:
         assert [error.message for error in validator.iter_errors(json.loads(text))] == []
+
+
+def test_the_page_that_code_scanning_links_has_the_code(documentation: str) -> None:
+    findings = [Finding(code, "is wrong", "Why.", "do it") for code in load_pages()]
+    folder = Path(installed.__file__).parents[1] / "docs"
+    for rule in write_sarif(findings)["tool"]["driver"]["rules"]:
+        address, _, text = rule["helpUri"].partition("#:~:text=")
+        page = folder / address.removeprefix(documentation).lstrip("/")
+        assert f"**{text}** (" in page.read_text(encoding="utf-8"), rule["helpUri"]
 
 
 def test_code_scanning_gets_a_place_a_confidence_and_a_page_of_each_finding(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
@@ -18,7 +19,7 @@ from typing import Any
 import npuprof
 from npuprof import catalog
 from npuprof.catalog import products, releases
-from npuprof.catalog.code_pages import load_pages
+from npuprof.catalog.code_pages import Page, load_pages
 from npuprof.catalog.launchers import FACTS
 from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.document import keys
@@ -34,7 +35,6 @@ FAMILIES = {
     "NP0": "Files, names, revisions and sources",
     "NP1": "Inheritance",
     "NP2": "Settings, one at a time",
-    "NP3": "Rules between settings",
     "NP4": "Releases, products, scenarios",
     "NP5": "Age and effect",
     "NP6": "What does not belong in a shared preset",
@@ -42,6 +42,19 @@ FAMILIES = {
     "NP8": "Scripts, and blocks in them",
     "NP9": "Targets and commands",
 }
+#: How the codes of rules between settings begin.
+_RULES = "NP3"
+#: The programs that rules are about, by the section of a preset; the first match counts.
+PROGRAMS = {
+    "vllm": "vLLM and vLLM-Ascend",
+    "vllm_ascend": "vLLM and vLLM-Ascend",
+    "megatron": "Megatron-LM and MindSpeed",
+    "verl": "verl",
+    "mindie": "MindIE",
+    "torch_npu": "torch_npu",
+    "atc": "ATC",
+}
+_OTHERS = ("Environment variables", "Session options")
 #: The surfaces that have a name of their own for an option.
 SURFACES = {"run_config": "NPURunConfig", "global_options": "global_options", "atc": "ATC"}
 #: A flag of so many verbs is explained once.
@@ -50,14 +63,30 @@ MEASURED = REPOSITORY / "tests" / "bench" / "measured.json"
 
 
 def format_checks() -> str:
-    """Return all codes by family: how severe each is, what it is about, and why."""
+    """Return all codes but rules by family: how severe each is, what it is about, and why."""
     rows = load_pages().values()
-    assert {row.code[:3] for row in rows} == set(FAMILIES)
+    assert {row.code[:3] for row in rows} == {*FAMILIES, _RULES}
     groups: dict[str, list[str]] = {title: [] for title in FAMILIES.values()}
     for row in rows:
-        line = f"- **{row.code}** ({row.severity}): {_escape(row.title)}. {_escape(row.why)}"
-        groups[FAMILIES[row.code[:3]]].append(line)
+        if row.code[:3] != _RULES:
+            groups[FAMILIES[row.code[:3]]].append(_format_code(row))
     return _format_groups(groups.items())
+
+
+def format_rules() -> str:
+    """Return the rules between settings, by the program that their example is for."""
+    groups: dict[str, list[str]] = {title: [] for title in [*PROGRAMS.values(), *_OTHERS]}
+    for row in load_pages().values():
+        if row.code[:3] == _RULES:
+            sections = {section for text in row.bad.values() for section in tomllib.loads(text)}
+            own = [title for section, title in PROGRAMS.items() if section in sections]
+            others = _OTHERS[0] if sections - {"profile"} == {"env"} else _OTHERS[1]
+            groups[own[0] if own else others].append(_format_code(row))
+    return _format_groups(groups.items())
+
+
+def _format_code(row: Page) -> str:
+    return f"- **{row.code}** ({row.severity}): {_escape(row.title)}. {_escape(row.why)}"
 
 
 def format_options() -> str:
@@ -434,6 +463,7 @@ def _escape(text: str) -> str:
 #: What makes the parts of the pages, by name.
 PARTS: dict[str, Callable[[], str]] = {
     "checks": format_checks,
+    "rules": format_rules,
     "options": format_options,
     "environment-variables": format_variables,
     "flags": format_flags,

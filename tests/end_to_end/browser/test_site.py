@@ -789,7 +789,9 @@ def test_the_picture_of_the_documentation_is_that_of_a_page(
     # Letters are drawn differently by each machine: held are the format and the size, width and
     # height in the head of the file.
     assert picture.read_bytes()[:24] == taken[:24]
-    assert "](site.png)" in (REPOSITORY / "npuprof/docs/reference/commands.md").read_text(encoding="utf-8")
+    assert "](site.png)" in (REPOSITORY / "npuprof/docs/reference/commands.md").read_text(
+        encoding="utf-8"
+    )
 
 
 SINGLE = {

@@ -158,7 +158,10 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(
 ) -> None:
     metadata = read_metadata(published[".whl"])
     assert f"Project-URL: Homepage, {HOME}\n" in metadata
-    assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/reference/changelog.md\n" in metadata
+    assert (
+        f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/reference/changelog.md\n"
+        in metadata
+    )
     shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", metadata.partition("\n\n")[2])
     pictures = re.findall(r'src(?:set)?="([^"]+)"', shown)
     assert len(pictures) == 4
