@@ -58,9 +58,9 @@ class Help(Verb):
                     "json": lambda: {"schema": "npuprof.topics/1", "topics": rows},
                 }
             )
-        name = requested.removesuffix(".md")
+        name = os.path.basename(requested).removesuffix(".md")  # also of a path that a page had
         for chosen in topics:
-            if name in (chosen.name, chosen.path.removesuffix(".md")):
+            if name == chosen.name:
                 break
         else:
             return _show_verb(self.topic, [topic.name for topic in topics])
