@@ -45,6 +45,7 @@ WORLDS = {
         f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}"
     ),
     "in a git repository with the presets of npuprof": f"{_PRESETS} && {_COMMIT}",
+    "in the [example repository]": f"{_PRESETS} && {_COMMIT}",  # a link to how it is made
 }
 
 
