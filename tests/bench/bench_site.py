@@ -2,8 +2,9 @@
 
 Run ``python tests/bench/bench_site.py [PAGE.md]``. The store is that of ``bench_engine``; pages are
 opened as files in headless Chromium, each measure is the median of five, and of all pages the
-worst; making them is processor time. Where a page is named, as ``npuprof/docs/reference/speed.md``, its
-measured part gets the table. Exits 1 where a line is not held.
+worst; making them is processor time. Where a page is named, as
+``npuprof/docs/reference/speed.md``, its measured part gets the table. Exits 1 where a line is not
+held.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Run ``python tests/bench/bench_sources.py [PAGE.md]``. Processor time of a command and all that it
 starts, the least of some runs, in multiples of the bare interpreter; ``render`` of a preset with
 locked parents is measured against the same preset with local ones. Where a page is named, as
-``npuprof/docs/guides/sources.md``, its measured part gets the table, and an SVG file beside it a plot.
-Exits 1 where a line is not held.
+``npuprof/docs/guides/sources.md``, its measured part gets the table, and an SVG file beside it a
+plot. Exits 1 where a line is not held.
 """
 
 from __future__ import annotations
