@@ -59,9 +59,12 @@ FOREIGN_FLAGS = {
     "--max-model",  # a beginning of an argument of vLLM
     "--omni",
 }
-#: Pages whose commands run in the gate: one in two, and those with Python.
+#: Pages whose commands run in the gate: one in two, and those with Python. Chinese guides have the
+#: blocks of English ones, which test_pages.py compares.
 IN_THE_GATE = [
-    page for number, page in enumerate(PAGES) if number % 2 == 0 or list_blocks(page, "python")
+    page
+    for number, page in enumerate(page for page in PAGES if not page.endswith("-zh.md"))
+    if number % 2 == 0 or list_blocks(page, "python")
 ]
 every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -290,7 +293,7 @@ def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.path)
 def test_a_page_begins_with_its_title_and_one_sentence(topic: docs.Topic) -> None:
     assert topic.text.startswith(f"# {topic.title}\n\n")
-    assert topic.summary.endswith(".")
+    assert topic.summary.endswith((".", "。"))
     assert ". " not in topic.summary, "one sentence, which npuprof help lists"
     assert len(topic.summary) <= 120
     assert re.fullmatch(r"[a-z0-9-]+", topic.name)

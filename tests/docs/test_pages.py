@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from npuprof.docs import split_code
 from support import generated
 from support.building import REPOSITORY
 from support.lanes import ACCEPT
@@ -54,3 +55,22 @@ def test_every_promise_of_the_threat_model_is_held_by_a_test() -> None:
     assert len(named) > 40
     assert sorted(named - there) == []
     assert all(names for rows in tests.values() for names in rows.values())
+
+
+@pytest.mark.parametrize("guide", sorted(DOCS.rglob("*-zh.md")), ids=lambda path: path.name)
+def test_a_chinese_guide_shows_what_the_english_one_shows(guide: Path) -> None:
+    pages = [guide, guide.with_name(guide.name.replace("-zh", ""))]
+    shown = []
+    for page in pages:
+        parts = [*split_code(page.read_text(encoding="utf-8"))]
+        prose = "".join(text for text, is_prose in parts if is_prose)
+        blocks = [text for text, is_prose in parts if not is_prose]
+        shown.append(
+            (
+                # each page is run by itself, with commits of its own
+                [re.sub(r"\b(?=[a-f]*\d)[0-9a-f]{7}\b", "COMMIT", block) for block in blocks],
+                re.findall(r"^#+(?= )|^\|", prose, re.MULTILINE),
+                sorted(re.findall(r"\]\(([^)\s]+)\)", prose)),
+            )
+        )
+    assert shown[0] == shown[1], "change both pages, and run their commands with --update-golden"
