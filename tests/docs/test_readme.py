@@ -18,6 +18,8 @@ from npuprof.document.profile import PROFILE_KEYS
 from support.documents import PAGES, list_blocks
 
 ROOT = Path(__file__).parents[2]
+FRAMEWORKS = ROOT / "npuprof/catalog/frameworks"
+RECORDS = ROOT / ".ci/upstream/vllm"
 CHINESE = ROOT / ".github" / "README.zh-CN.md"
 
 
@@ -70,14 +72,40 @@ def test_each_section_of_the_readme_begins_with_something_to_copy() -> None:
     sections = re.findall(
         r"^(#+ .+)\n\n(.+)$", "\n".join(read("README").split("\n")[1:]), re.MULTILINE
     )
-    assert len(sections) > 10
+    assert len(sections) > 9
     assert [
         title for title, first in sections if title.startswith("##") and not first.startswith("```")
     ] == []
 
 
-def test_the_readme_names_the_newest_release_of_the_catalogue() -> None:
-    assert f"up to CANN {[*load_releases()][-1]}," in read("README")
+def list_releases(name: str) -> list[str]:
+    path = FRAMEWORKS / name / "framework.toml"
+    return [*tomllib.loads(path.read_text(encoding="utf-8"))["releases"]]
+
+
+@pytest.mark.parametrize(
+    ("section", "releases"),
+    [
+        ("options", [*load_releases()][-1:]),
+        *((name, list_releases(name)) for name in ("torch_npu", "vllm_ascend", "megatron", "verl")),
+        ("mindie", [release for release in list_releases("mindie") if release >= "3"]),
+        (
+            "vllm",
+            sorted(
+                (path.stem for path in RECORDS.glob("*.json")),
+                key=lambda release: [int(part) for part in release.split(".")],
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("page", ["README", "Chinese"])
+def test_the_readme_names_the_first_and_last_release_of_each_section(
+    page: str, section: str, releases: list[str]
+) -> None:
+    text = read("README") if page == "README" else CHINESE.read_text(encoding="utf-8")
+    row = re.search(rf"^\| `\[{section}\]`.*$", text, re.MULTILINE)
+    assert row
+    assert [name for name in (releases[0], releases[-1]) if name not in row[0].split()] == []
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:

@@ -164,7 +164,7 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(
     )
     shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", metadata.partition("\n\n")[2])
     pictures = re.findall(r'src(?:set)?="([^"]+)"', shown)
-    assert len(pictures) == 4
+    assert len(pictures) == 6
     for picture in pictures:
         assert (REPOSITORY / picture.removeprefix(f"{HOME}/raw/abc123/")).is_file(), picture
     links = re.findall(r"\]\(([^)\s]+)\)", shown)
