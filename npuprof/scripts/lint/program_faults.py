@@ -74,11 +74,11 @@ def judge_programs(
 def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
-    names = catalog.record_names(section)
-    if name in names or "." in name or setting.dead or setting.commented:
+    if "." in name or setting.dead or setting.commented:
         return []
     defined = [flag[2:] for flag in programs.list_defined(setting.file)]
-    for nearest in find_nearest_names(name, (*names, *defined), 1):
+    names = (*catalog.record_names(section), *defined)
+    for nearest in () if name in names else find_nearest_names(name, names, 1):
         ratio = SequenceMatcher(None, name, nearest).ratio()
         is_alike = ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest)
         if is_alike and not programs.is_quoted(name, setting.file):
