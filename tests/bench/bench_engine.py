@@ -1,38 +1,20 @@
-"""What commands cost: the whole table of limits, in one run.
+"""What commands cost: of this repository, of stores of 10,000 presets, and beside other tools.
 
-Run ``python tests/bench/bench_engine.py [--keep] [--tree FOLDER]``. A wheel is built and installed
-into a virtual environment in a temporary folder, so that what is measured is what users install;
-commands run in a clone of this repository and in stores made for it. Whole processes, the least
-processor time of runs in turns; "bare" is the interpreter by its full path with ``-I -S -c pass``.
-Hydra, Conan, check-jsonschema, taplo and ruff are installed for comparison, where pip can. The rows
-of ``bench_history`` follow, and with ``--tree`` those of ``scan`` over the real files of a folder.
-Exits 1 where a limit is exceeded.
+Rows of ``bench_all.py``. Commands run in a clone of this repository and in stores made for it.
+Ratios are of whole processes, the least processor time of runs in turns. Hydra, Conan,
+check-jsonschema, taplo and ruff are installed for comparison, if pip can.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import shutil
 import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import bench_history
-import bench_scan
-from measured import Row, keep_figures, print_rows
+from bench.measured import Goal, UnavailableError
+from bench.workplace import BARE, BARE_RUN, Workplace
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-BARE = [
-    str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"),
-    "-I",
-    "-S",
-    "-c",
-]
-BARE_RUN = [*BARE, "pass"]
-ROUNDS = 15
 MANY = 10_000
 _PARSE = """
 import os, tomllib
@@ -42,18 +24,6 @@ for folder, _, names in os.walk("profiles"):
 """
 #: What brings a preset a warning of its own: nothing in it writes files for debugging.
 _WARNED = 'debug_dir = "./debug/{number}"\n'
-# A child's peak counts what its parent held when it forked, so the child is started by a small
-# process.
-_PEAK = """
-import os, sys
-pid = os.fork()
-if not pid:
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    os.execv(sys.argv[1], sys.argv[1:])
-print(os.wait4(pid, 0)[2].ru_maxrss)
-"""
 
 #: Forty options as a real chain of five would hold them.
 _OPTIONS = {
@@ -153,121 +123,106 @@ print(checked, time.process_time() - start)
 """
 
 
-def main() -> int:
-    """Measure and print; return 1 where a limit is exceeded."""
-    for variable in ("PYTHONDONTWRITEBYTECODE", "NPUPROF_STORE", "NPUPROF_DEBUG"):
-        os.environ.pop(variable, None)
-    with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as name:
-        folder = Path(name)
-        os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = name
-        npuprof = str(_environment(folder / "venv", [f"{_wheel(folder)}[site]"]) / "npuprof")
-        repository = _clone(folder / "repository")
-        rows = [
-            Row(f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold)
-            for line, hold in _COMMANDS
-        ]
-        rows += [
-            Row(f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2)
-            for what, line in _COMPLETIONS
-        ]
-        rows += _measure_stores(folder, npuprof)
-        rows += _peers(folder, _small(folder / "small"), repository, npuprof)
-        rows += (
-            bench_scan.measure_tree(sys.argv[sys.argv.index("--tree") + 1], npuprof)
-            if "--tree" in sys.argv
-            else []
-        )
-    rows += bench_history.measure_rows()
-    keep_figures("engine", rows)
-    return print_rows(rows)
+def _compare_command(place: Workplace, line: str) -> float:
+    return place.compare(place.repository, [place.npuprof, *line.split()], BARE_RUN)
 
 
-def _clone(folder: Path) -> Path:
-    subprocess.run(
-        ["git", "clone", "-q", "--no-local", str(ROOT), str(folder)], check=True
-    )  # in one pack, as from a server
-    return folder
-
-
-def _measure_stores(folder: Path, npuprof: str) -> list[Row]:
-    """Return what stores of 10,000 presets, of 3,000 dependents, and a site of 1,000 cost."""
-    python = str(Path(npuprof).with_name("python"))
-    small, many, warned = (
-        _small(folder / "five"),
-        _many(folder / "many"),
-        _many(folder / "warned", _WARNED),
+def _complete(place: Workplace, line: str, folder: Path | None = None) -> float:
+    """Return what a TAB costs behind a command line, as the shell asks for it."""
+    shell = {
+        "_NPUPROF_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    return place.compare(
+        folder or place.repository,
+        ["env", *(f"{name}={value}" for name, value in shell.items()), place.npuprof],
+        ["env", *BARE_RUN],
     )
-    render, check, parse = [npuprof, "render", "leaf"], [npuprof, "check"], [*BARE, _PARSE]
-    few, base, renamed = (
-        _dependents(folder / name, number)
-        for name, number in (("few", 1_000), ("base", 3_000), ("renamed", 1_000))
-    )
-    change = [
-        "sh",
-        "-c",
-        f"{npuprof} set base hccl_timeout=$((2000 + $$ % 5000))",
-    ]  # another value each time
-    sizes = [_many(folder / f"n{number}", presets=number) for number in (625, 2_500)]
-    least, four, sixteen = (_time_best(store, check) for store in (*sizes, many))
-    count = subprocess.run(
-        [python, "-c", _COUNT_PARSES], cwd=renamed, capture_output=True, text=True, check=True
-    ).stdout
-    checked, made = _measure_site(python, _many(folder / "site", presets=1_000))
-    return [
-        Row(
-            f"TAB: preset of {MANY:,} / bare",
-            _complete(many, npuprof, "npuprof show job77"),
-            5.5,
-        ),
-        Row(
-            f"render, {MANY:,} presets in the store / 5",
-            _ratio(many, render, render, other=small),
-            1.1,
-        ),
-        Row(f"check of {MANY:,} / tomllib alone", _ratio(many, check, parse, 5), 2.5),
-        Row("the same, each with a warning", _ratio(warned, check, parse, 5), 3),
-        Row(
-            "set on a base, 3,000 dependents / 1,000",
-            _ratio(base, change, change, 3, few),
-            3.5,
-        ),
-        Row(
-            "rename of a base with 1,000 dependents: parses of a file",
-            float(count.split()[-1]),
-            1,
-        ),
-        Row("site of 1,000 / resolving and checking them", made / checked, 4),
-        Row(
-            "check, growth from n to 4n and 16n presets / n",
-            max(four / least / 4, sixteen / least / 16),
-            2.5,
-        ),
-        Row("render, peak MiB", _peak(small, render), 16),
-        Row(f"check of {MANY:,}, peak MiB", _peak(many, check), 120),
+
+
+def _compare_store_sizes(place: Workplace) -> float:
+    render = [place.npuprof, "render", "leaf"]
+    return place.compare(_make_many(place), render, render, other=place.make("five", make_small))
+
+
+def _compare_check(place: Workplace, store: Path) -> float:
+    return place.compare(store, [place.npuprof, "check"], [*BARE, _PARSE], 5)
+
+
+def _compare_set(place: Workplace) -> float:
+    """Return the growth of ``set`` on a base from 1,000 to 3,000 dependents."""
+    change = f"{place.npuprof} set base hccl_timeout=$((2000 + $$ % 5000))"  # another value each
+    return _compare_dependents(place, change, 3_000, 1_000)
+
+
+def _compare_rename(place: Workplace) -> float:
+    """Return the growth of ``rename``, there and back, from 300 to 1,000 dependents."""
+    change = f"{place.npuprof} rename base common && {place.npuprof} rename common base"
+    return _compare_dependents(place, change, 1_000, 300)
+
+
+def _compare_dependents(place: Workplace, change: str, many: int, few: int) -> float:
+    stores = [
+        place.make(f"dependents{number}", partial(make_dependents, number=place.size(number)))
+        for number in (many, few)
     ]
+    command = ["sh", "-c", change]
+    return place.compare(stores[0], command, command, 3, stores[1])
 
 
-def _measure_site(python: str, store: Path) -> tuple[float, float]:
-    """Return the times to resolve and check all presets and to make their pages.
+def _count_parses(place: Workplace) -> float:
+    """Return how often ``rename`` parses a file at most."""
+    store = place.make("renamed", partial(make_dependents, number=place.size(1_000)))
+    return float(_run_python(place, store, _COUNT_PARSES).split()[-1])
+
+
+def _compare_site(place: Workplace) -> float:
+    """Return the time to make the pages over that to resolve and check all presets.
 
     Each is the least of three runs.
     """
+    store = place.make("site", partial(make_many, presets=place.size(1_000)))
     times = []
-    for number in range(
-        3
-    ):  # each in its own folder: ext4 is slow to create files where it has just removed as many
-        done = subprocess.run(
-            [python, "-c", _SITE, f"public{number}"],
-            cwd=store,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        times.append([float(word) for word in done.stdout.split()[-2:]])
-    return min(checked for checked, _ in times), min(made for _, made in times)
+    for number in range(place.rounds(3)):
+        # each in its own folder: ext4 is slow to create files where it has just removed as many
+        printed = _run_python(place, store, _SITE, f"public{number}")
+        times.append([float(word) for word in printed.split()[-2:]])
+    checked, made = map(min, zip(*times, strict=True))
+    return made / checked
 
 
-def _dependents(folder: Path, number: int) -> Path:
+def _run_python(place: Workplace, folder: Path, *arguments: str) -> str:
+    python = str(Path(place.npuprof).with_name("python"))
+    return subprocess.run(
+        [python, "-c", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _measure_check_growth(place: Workplace) -> float:
+    least, four, sixteen = (
+        place.take_least(
+            place.make(f"n{number}", partial(make_many, presets=place.size(number))),
+            [place.npuprof, "check"],
+        ).cpu
+        for number in (MANY // 16, MANY // 4, MANY)
+    )
+    return max(four / least / 4, sixteen / least / 16)
+
+
+def _measure_peak(place: Workplace, store: Path, *arguments: str) -> float:
+    return place.take_least(store, [place.npuprof, *arguments]).peak
+
+
+def _make_many(place: Workplace) -> Path:
+    return place.make("many", partial(make_many, presets=place.size(MANY)))
+
+
+def _make_warned(place: Workplace) -> Path:
+    return place.make("warned", partial(make_many, more=_WARNED, presets=place.size(MANY)))
+
+
+def make_dependents(folder: Path, number: int) -> Path:
     """Make a store in which so many presets extend one base."""
     store = folder / "profiles"
     store.mkdir(parents=True)
@@ -281,41 +236,7 @@ def _dependents(folder: Path, number: int) -> Path:
     return folder
 
 
-def _complete(folder: Path, npuprof: str, line: str) -> float:
-    """Return what a TAB costs behind a command line, as the shell asks for it."""
-    shell = {
-        "_NPUPROF_COMPLETE": "complete_bash",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(line.count(" ")),
-    }
-    return _ratio(
-        folder,
-        ["env", *(f"{name}={value}" for name, value in shell.items()), npuprof],
-        ["env", *BARE_RUN],
-    )
-
-
-def _wheel(folder: Path) -> Path:
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)],
-        check=True,
-    )
-    return next(folder.glob("npuprof-*.whl"))
-
-
-def _environment(folder: Path, wanted: Sequence[str]) -> Path:
-    """Return the folder of commands of a new virtual environment.
-
-    Its pip writes scripts that start quickly.
-    """
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--upgrade", "pip"], check=True)
-    subprocess.run([*pip, *wanted], check=True)
-    return folder / "bin"
-
-
-def _small(folder: Path) -> Path:
+def make_small(folder: Path) -> Path:
     """Make a store with a chain of five and forty options."""
     store = folder / "profiles"
     store.mkdir(parents=True)
@@ -332,13 +253,13 @@ def _small(folder: Path) -> Path:
     return folder
 
 
-def _many(folder: Path, more: str = "", presets: int = 0) -> Path:
+def make_many(folder: Path, more: str = "", presets: int = MANY) -> Path:
     """Make the same store with thousands of leaves beside it, below fifty bases.
 
     A leaf is as long as the presets that npuprof ships, says things that many say, and some that
     only it says; ``more`` are further options of each.
     """
-    store = _small(folder) / "profiles"
+    store = make_small(folder) / "profiles"
     for number in range(50):
         text = (
             f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\n"
@@ -347,7 +268,7 @@ def _many(folder: Path, more: str = "", presets: int = 0) -> Path:
         (store / f"base{number}.toml").write_text(
             f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n"
         )
-    for number in range((presets or MANY) - 55):
+    for number in range(presets - 55):
         (store / f"job{number}.toml").write_text(
             f"""\
 [profile]
@@ -373,93 +294,38 @@ TE_PARALLEL_COMPILER = {8 + number % 8}
     return folder
 
 
-def _ratio(
-    folder: Path,
-    arguments: Sequence[str],
-    against: Sequence[str],
-    rounds: int = ROUNDS,
-    other: Path | None = None,
-) -> float:
-    """Return the least processor time of one command over that of another.
-
-    The other command runs in ``other``. Other load can only add to a time.
-    """
-    pairs = [(_time(folder, arguments), _time(other or folder, against)) for _ in range(rounds + 1)]
-    return min(first for first, _ in pairs) / min(second for _, second in pairs)
+def _compare_with_chain(place: Workplace, package: str) -> float:
+    """Return what another tool takes to print a preset of the same settings, over ``render``."""
+    commands = _require(place, package)
+    write = {"hydra-core": _write_hydra, "conan": _write_conan}[package]
+    folder, arguments = place.make(f"{package}-files", partial(write, commands=commands))
+    render = [place.npuprof, "render", "leaf"]
+    return place.compare(folder, arguments, render, 9, place.make("five", make_small))
 
 
-def _time(folder: Path, arguments: Sequence[str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.exit(f"{' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def _time_best(folder: Path, arguments: Sequence[str], rounds: int = 3) -> float:
-    return min(_time(folder, arguments) for _ in range(rounds))
-
-
-def _peak(folder: Path, arguments: Sequence[str]) -> float:
-    """Return the peak memory of a command in MiB, the least of three runs."""
-    runs = [
-        subprocess.run([*BARE, _PEAK, *arguments], cwd=folder, stdout=subprocess.PIPE, check=True)
-        for _ in range(3)
-    ]
-    return min(int(run.stdout) for run in runs) / 1024
-
-
-def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Row]:
-    """Return how long others take: for a preset of the same settings, or to check the same files.
-
-    What pip cannot install is left out.
-    """
-    rows: list[Row] = []
-    render, check = [npuprof, "render", "leaf"], [npuprof, "check"]
-    for title, package, make, hold in (
-        ("Hydra", "hydra-core", _hydra, 7),
-        ("Conan", "conan", _conan, 8),
-    ):
-        if commands := _install_peer(folder, package):
-            home, arguments = make(folder / f"{package}-files", commands)
-            rows.append(
-                Row(f"{title} / render", _ratio(home, arguments, render, 9, small), hold, more=True)
-            )
-    presets = [str(path) for path in sorted((repository / "profiles").rglob("*.toml"))]
-    schema, module = folder / "schema.json", folder / "module.py"
-    for path, arguments in ((schema, ["schema"]), (module, ["render", "bert-training"])):
-        path.write_text(
-            subprocess.run(
-                [npuprof, *arguments], cwd=repository, capture_output=True, text=True, check=True
-            ).stdout
-        )
-    checkers = {
+def _compare_with_checker(place: Workplace, package: str) -> float:
+    """Return what another tool takes to check the same files, or rendered code, over ``check``."""
+    command = str(_require(place, package) / package)
+    presets = [str(path) for path in sorted((place.repository / "profiles").rglob("*.toml"))]
+    schema, module = place.folder / "schema.json", place.folder / "module.py"
+    arguments = {
         "check-jsonschema": ["--schemafile", str(schema), *presets],
         "taplo": ["lint", "--no-schema", *presets],
         "ruff": ["check", "--no-cache", "--isolated", str(module)],
-    }
-    for package, arguments in checkers.items():
-        if commands := _install_peer(folder, package):
-            rows.append(
-                Row(
-                    f"{package} / check",
-                    _ratio(repository, [str(commands / package), *arguments], check, 5),
-                    None,
-                    more=True,
-                )
+    }[package]
+    for path, line in ((schema, "schema"), (module, "render bert-training")):
+        with path.open("wb") as file:
+            ours = [place.npuprof, *line.split()]
+            subprocess.run(
+                ours, cwd=place.repository, stdout=file, stderr=subprocess.DEVNULL, check=True
             )
-    return rows
+    return place.compare(place.repository, [command, *arguments], [place.npuprof, "check"], 5)
 
 
-def _install_peer(folder: Path, package: str) -> Path | None:
-    try:
-        return _environment(folder / package, [package])
-    except subprocess.CalledProcessError:
-        print(f"left out: {package} could not be installed")
-        return None
+def _require(place: Workplace, package: str) -> Path:
+    if commands := place.install(package):
+        return commands
+    raise UnavailableError(f"pip cannot install {package}")
 
 
 def _pairs() -> dict[str, list[tuple[str, str]]]:
@@ -470,7 +336,7 @@ def _pairs() -> dict[str, list[tuple[str, str]]]:
     return pairs
 
 
-def _hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:
+def _write_hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:
     """Write the chain as YAML files, each with the one below it in its defaults."""
     folder.mkdir()
     parent = ""
@@ -488,7 +354,7 @@ def _hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:
     return folder, [str(commands / "python"), "app.py", "--cfg", "job"]
 
 
-def _conan(folder: Path, commands: Path) -> tuple[Path, list[str]]:
+def _write_conan(folder: Path, commands: Path) -> tuple[Path, list[str]]:
     """Write the chain as Conan profiles that include each other, the options as its ``[conf]``."""
     folder.mkdir()
     os.environ["CONAN_HOME"] = str(folder / "home")
@@ -502,7 +368,56 @@ def _conan(folder: Path, commands: Path) -> tuple[Path, list[str]]:
     return folder, [str(commands / "conan"), "profile", "show", "-pr:h", leaf, "-pr:b", leaf]
 
 
-if __name__ == "__main__":
-    if not shutil.which(BARE[0]):
-        BARE[0] = sys.executable
-    sys.exit(main())
+#: Figures without a limit compare with tools that do something else.
+GOALS = (
+    *(
+        Goal(f"{line} / bare", limit, partial(_compare_command, line=line))
+        for line, limit in _COMMANDS
+    ),
+    *(
+        Goal(f"TAB: {what} / bare", 4.2, partial(_complete, line=line))
+        for what, line in _COMPLETIONS
+    ),
+    Goal(
+        "TAB: preset of 10,000 / bare",
+        5.5,
+        lambda place: _complete(place, "npuprof show job77", _make_many(place)),
+    ),
+    Goal("render, 10,000 presets in the store / 5", 1.1, _compare_store_sizes),
+    Goal(
+        "check of 10,000 / tomllib alone",
+        2.5,
+        lambda place: _compare_check(place, _make_many(place)),
+    ),
+    Goal(
+        "check of 10,000, each with a warning / tomllib alone",
+        3,
+        lambda place: _compare_check(place, _make_warned(place)),
+    ),
+    Goal("set on a base, 3,000 dependents / 1,000", 3.5, _compare_set),
+    Goal("rename of a base, 1,000 dependents / 300", 3.5, _compare_rename),
+    Goal("rename of a base with 1,000 dependents: parses of a file", 1, _count_parses),
+    Goal("site of 1,000 / resolving and checking them", 4, _compare_site),
+    Goal("check, growth from n to 4n and 16n presets / n", 2.5, _measure_check_growth),
+    Goal(
+        "render, peak MiB",
+        16,
+        lambda place: _measure_peak(place, place.make("five", make_small), "render", "leaf"),
+    ),
+    Goal(
+        "check of 10,000, peak MiB",
+        120,
+        lambda place: _measure_peak(place, _make_many(place), "check"),
+    ),
+    Goal(
+        "check of 10,000, each with a warning, peak MiB",
+        150,
+        lambda place: _measure_peak(place, _make_warned(place), "check"),
+    ),
+    Goal("Hydra / render", 7, partial(_compare_with_chain, package="hydra-core"), more=True),
+    Goal("Conan / render", 8, partial(_compare_with_chain, package="conan"), more=True),
+    *(
+        Goal(f"{package} / check", None, partial(_compare_with_checker, package=package), more=True)
+        for package in ("check-jsonschema", "taplo", "ruff")
+    ),
+)

@@ -1,8 +1,7 @@
-"""Ratios of ``diff --rev`` over 1,000 presets and ``log`` over 10,000 commits.
+"""What ``diff`` of revisions over many presets and ``log`` over 10,000 commits cost.
 
-Run ``python tests/bench/bench_history.py [--keep]``. Whole processes, the median of paired runs;
-git processes are counted through git's own trace. Exits 1 where a ratio is beyond the line that is
-held.
+Rows of ``bench_all.py``. Whole processes, the median of paired runs by the clock; git processes are
+counted through git's own trace.
 """
 
 from __future__ import annotations
@@ -10,93 +9,95 @@ from __future__ import annotations
 import os
 import pty
 import random
+import signal
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from measured import Row, keep_figures, print_rows
+from bench.measured import Goal
+from bench.workplace import BARE_RUN, Workplace
 
 from support.repositories import ENVIRONMENT, Repo, fast_import
 
 ROUNDS = 7
-SCRIPT = Path(sys.executable).with_name("npuprof")
+COMMITS = 10_000
 _FOLLOW = ["git", "log", "--follow", "-p", "--"]
-NPUPROF = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "npuprof"]
 
 
-def main() -> int:
-    """Measure and print; return 1 where a limit is exceeded."""
-    rows = measure_rows()
-    keep_figures("history", rows)
-    return print_rows(rows)
+def _compare_revisions(place: Workplace, revisions: str) -> float:
+    ours = [place.npuprof, "diff", "--rev", revisions]
+    theirs = ["git", "diff", "--stat", revisions]
+    return _ratio(place, place.make("revisions", _make_many), ours, theirs)
 
 
-def measure_rows() -> list[Row]:
-    """Return the rows of diffs over 1,000 presets and of logs over 10,000 commits."""
-    with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as folder:
-        os.environ.pop(
-            "PYTHONDONTWRITEBYTECODE", None
-        )  # a checkout would compile itself at every start
-        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")
-        bare = [sys.executable, "-I", "-S", "-c", "pass"]
-        many, wide, long = (
-            _many(Path(folder) / "many"),
-            _wide(Path(folder) / "wide"),
-            _long(Path(folder) / "long"),
-        )
-        rev, tree = (
-            [*NPUPROF, "diff", "--rev", "HEAD~1..HEAD"],
-            [*NPUPROF, "diff", "--rev", "HEAD~1"],
-        )
-        rows: list[Row] = [
-            Row(
-                "diff --rev, 50 of 1,000 presets / git diff --stat",
-                _ratio(many, rev, ["git", "diff", "--stat", "HEAD~1..HEAD"]),
-                40,
-            ),
-            Row("git processes of that diff", _processes(many, rev), 4),
-            Row(
-                "the same against the work tree",
-                _ratio(many, tree, ["git", "diff", "--stat", "HEAD~1"]),
-                40,
-            ),
-        ]
-        log = [*NPUPROF, "log", "p7", "hccl_timeout"]
-        for name in ("p7", "base/b1"):
-            title = f"log SPEC KEY, 10,000 commits to 200 presets / git log --follow -p of {name}"
-            rows.append(Row(title, _ratio(wide, log, [*_FOLLOW, f"profiles/{name}.toml"], 3), 4))
-        follow = [*_FOLLOW, "profiles/base.toml"]
-        for key, title in (
-            ("hccl_timeout", "each changes it"),
-            ("deterministic", "none changes it"),
-        ):
-            title = f"log SPEC KEY, 10,000 commits to one file, {title} / git log --follow -p"
-            rows.append(Row(title, _ratio(long, [*NPUPROF, "log", "leaf", key], follow, 3), 4))
-        for repo, name, what, other in (
-            (long, "leaf", "one file", "base"),
-            (wide, "p7", "200 presets", "p7"),
-        ):
-            log, follow = [*NPUPROF, "log", name], [*_FOLLOW, f"profiles/{other}.toml"]
-            rows.append(
-                Row(
-                    f"log SPEC, 10,000 commits to {what} / git log --follow -p",
-                    _ratio(repo, log, follow, 3),
-                    8,
-                )
-            )
-            rows.append(
-                Row(
-                    "the first line of it on a terminal / bare",
-                    _measure_first_line(repo, log) / _median(repo, bare),
-                    40,
-                )
-            )
-    return rows
+def _count_processes(place: Workplace) -> float:
+    repo, trace = place.make("revisions", _make_many), place.folder / "trace"
+    command = [place.npuprof, "diff", "--rev", "HEAD~1..HEAD"]
+    _run(repo, command, GIT_TRACE2_EVENT=str(trace))
+    return float(trace.read_text().count('"event":"start"'))
+
+
+def _compare_base_change(place: Workplace) -> float:
+    """Return what ``diff`` takes after a base of 3,000 dependents changed, over before."""
+    changed, unchanged = (
+        place.make(name, partial(_make_dependents, number=place.size(3_000), is_changed=changes))
+        for name, changes in (("changed", True), ("unchanged", False))
+    )
+    command = [place.npuprof, "diff"]
+    return place.compare(changed.folder, command, command, 5, unchanged.folder)
+
+
+def _compare_log(
+    place: Workplace, name: str, build: Callable[[Path, int], Repo], ours: str, theirs: str
+) -> float:
+    """Return what ``npuprof log`` takes in a long history, over ``git log`` of one of its files."""
+    repo = place.make(name, lambda folder: build(folder, place.size(COMMITS)))
+    log = [place.npuprof, "log", *ours.split()]
+    return _ratio(place, repo, log, [*_FOLLOW, f"profiles/{theirs}.toml"], 3)
+
+
+def _compare_first_line(
+    place: Workplace, name: str, build: Callable[[Path, int], Repo], spec: str
+) -> float:
+    """Return how long a terminal waits for the first line of a log, over a bare interpreter.
+
+    The rest is not waited for.
+    """
+    repo = place.make(name, lambda folder: build(folder, place.size(COMMITS)))
+    rounds = range(place.rounds(ROUNDS))
+    log = [place.npuprof, "log", spec]
+    waited = statistics.median(wait_for_output(repo.folder, log, b"\n") for _ in rounds)
+    return waited / statistics.median(_run(repo, BARE_RUN) for _ in rounds)
+
+
+def wait_for_output(folder: Path, arguments: Sequence[str], wanted: bytes) -> float:
+    """Return the seconds until a command writes ``wanted`` to its terminal, and end it then.
+
+    A command that ends before it writes this counts with all its time.
+    """
+    ours, theirs = pty.openpty()
+    start = time.perf_counter()
+    with subprocess.Popen(
+        arguments,
+        cwd=folder,
+        env={**os.environ, **ENVIRONMENT, "PAGER": "cat"},
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    ) as process:
+        os.close(theirs)
+        try:
+            while wanted not in os.read(ours, 4096):
+                pass
+        except OSError:  # the other end is closed
+            pass
+        took = time.perf_counter() - start
+        os.killpg(process.pid, signal.SIGKILL)
+    os.close(ours)
+    return took
 
 
 def _run(repo: Repo, arguments: Sequence[str], **more: str) -> float:
@@ -109,59 +110,18 @@ def _run(repo: Repo, arguments: Sequence[str], **more: str) -> float:
         check=False,
     )
     took = time.perf_counter() - start
-    assert done.returncode == 0, done.stderr.decode()
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.decode()}")
     return took
 
 
-def _ratio(repo: Repo, ours: Sequence[str], theirs: Sequence[str], rounds: int = ROUNDS) -> float:
+def _ratio(
+    place: Workplace, repo: Repo, ours: Sequence[str], theirs: Sequence[str], rounds: int = ROUNDS
+) -> float:
     _run(repo, ours), _run(repo, theirs)
-    pairs = [(_run(repo, ours), _run(repo, theirs)) for _ in range(rounds)]
+    pairs = [(_run(repo, ours), _run(repo, theirs)) for _ in range(place.rounds(rounds))]
     left, right = (statistics.median(times) for times in zip(*pairs, strict=True))
-    print(
-        (
-            f"        {1000 * left:7.1f} ms {' '.join(map(str, ours[-3:]))}; "
-            f"{1000 * right:.1f} ms {' '.join(theirs[:3])}"
-        ),
-        file=sys.stderr,
-    )
     return left / right
-
-
-def _median(repo: Repo, arguments: Sequence[str]) -> float:
-    return statistics.median(_run(repo, arguments) for _ in range(ROUNDS))
-
-
-def _measure_first_line(repo: Repo, arguments: Sequence[str]) -> float:
-    """Return how long a terminal waits for the first line of an answer, the median.
-
-    The rest is not waited for.
-    """
-    return statistics.median(_wait_for_line(repo, arguments) for _ in range(ROUNDS))
-
-
-def _wait_for_line(repo: Repo, arguments: Sequence[str]) -> float:
-    ours, theirs = pty.openpty()
-    start = time.perf_counter()
-    with subprocess.Popen(
-        arguments,
-        cwd=repo.folder,
-        env={**os.environ, **ENVIRONMENT, "PAGER": "cat"},
-        stdout=theirs,
-        stderr=theirs,
-    ) as process:
-        os.close(theirs)
-        while b"\n" not in os.read(ours, 4096):
-            pass
-        took = time.perf_counter() - start
-        process.kill()
-    os.close(ours)
-    return took
-
-
-def _processes(repo: Repo, arguments: Sequence[str]) -> float:
-    trace = repo.folder.parent / "trace"
-    _run(repo, arguments, GIT_TRACE2_EVENT=str(trace))
-    return float(trace.read_text().count('"event":"start"'))
 
 
 def _preset(number: int, loops: int) -> str:
@@ -177,7 +137,7 @@ def _preset(number: int, loops: int) -> str:
     )
 
 
-def _many(folder: Path) -> Repo:
+def _make_many(folder: Path) -> Repo:
     first = {
         f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {600 + number}\n"
         for number in range(40)
@@ -189,7 +149,7 @@ def _many(folder: Path) -> Repo:
     return made
 
 
-def _wide(folder: Path) -> Repo:
+def _make_wide(folder: Path, commits: int) -> Repo:
     dice = random.Random(1)
     loops = [10] * 200
     timeouts = [600] * 10
@@ -208,7 +168,7 @@ def _wide(folder: Path) -> Repo:
         yield {name: text for number in range(200) for name, text in leaf(number).items()} | {
             name: text for number in range(10) for name, text in base(number).items()
         }
-        for _ in range(9_999):
+        for _ in range(commits - 1):
             if dice.random() < 0.05:
                 number = dice.randrange(10)
                 timeouts[number] += 1
@@ -223,30 +183,137 @@ def _wide(folder: Path) -> Repo:
     return made
 
 
-def _long(folder: Path) -> Repo:
+def _make_dependents(folder: Path, number: int, is_changed: bool) -> Repo:
+    """Make a repository in which many presets extend one base, which the work tree may change."""
+
+    def base(timeout: int) -> dict[str, str]:
+        options = f"[options]\nhccl_timeout = {timeout}\n"
+        return {"base": f"[profile]\nscenario = 'training'\n{options}"}
+
+    heirs = {
+        f"job{job}": f"[profile]\nextends = ['base']\n[options]\nop_wait_timeout = {200 + job}\n"
+        for job in range(number)
+    }
+    made = fast_import(folder, [{**base(1972), **heirs}])
+    made.git("gc", "-q")
+    made.write(base(2040 if is_changed else 1972))
+    return made
+
+
+def _make_long(folder: Path, commits: int, write: Callable[[int], str]) -> Repo:
+    """Make a history of one base, whose text each commit changes, and a preset that extends it."""
+    leaf = (
+        '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "fp16"\ndeterministic = 1\n'
+    )
+
     def history() -> Iterator[dict[str, str]]:
-        leaf = (
-            '[profile]\nextends = ["base"]\n[options]\n'
-            'precision_mode_v2 = "fp16"\ndeterministic = 1\n'
-        )
-        yield {"leaf": leaf, "base": _base(0)}
-        for number in range(1, 10_000):
-            yield {"base": _base(number)}
+        yield {"leaf": leaf, "base": write(0)}
+        for number in range(1, commits):
+            yield {"base": write(number)}
 
     made = fast_import(folder, history())
     made.git("gc", "-q")
     return made
 
 
-def _base(number: int) -> str:
+def _write_base(
+    number: int, timeout: int = 600, comment: str = "all presets", above: str = "", mixed: str = ""
+) -> str:
     return (
-        "# what all training presets share\n[profile]\n"
+        f"# what {comment} share\n[profile]\n"
         'abstract = true\nscenario = "training"\n\n[options]\n'
-        f"graph_run_mode = 1\nhccl_timeout = {600 + number}\n"
+        f"graph_run_mode = 1\n{above}hccl_timeout = {timeout}\n"
         f"iterations_per_loop = {1 + number // 10}\n"
-        'op_select_implmode = "high_precision"\n\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n'
+        f'op_select_implmode = "high_precision"\n{mixed}\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n'
     )
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _write_plain(number: int) -> str:
+    return _write_base(number, timeout=600 + number)
+
+
+def _write_line_above(number: int) -> str:
+    return _write_base(number, above="jit_compile = 'auto'\n" * (number % 2))
+
+
+def _write_comment(number: int) -> str:
+    return _write_base(number, comment=f"all {number} presets")
+
+
+def _write_structured(number: int) -> str:
+    mixed = f"modify_mixlist = {{ black-list = {{ to-add = ['MatMul', 'Cast{number}'] }} }}\n"
+    return _write_base(number, mixed=mixed)
+
+
+_LONG = partial(_make_long, write=_write_plain)
+#: What each commit of a history of one base changes, and the key that is asked for.
+_OTHER_EDITS = (
+    ("a line above changed", _write_line_above, "hccl_timeout"),
+    ("a comment changed", _write_comment, "hccl_timeout"),
+    ("a structured value changed", _write_structured, "modify_mixlist"),
+)
+GOALS = (
+    Goal(
+        "diff --rev, 50 of 1,000 presets / git diff --stat",
+        40,
+        partial(_compare_revisions, revisions="HEAD~1..HEAD"),
+    ),
+    Goal("git processes of that diff", 4, _count_processes),
+    Goal(
+        "the same against the work tree / git diff --stat",
+        40,
+        partial(_compare_revisions, revisions="HEAD~1"),
+    ),
+    Goal("diff after a base with 3,000 dependents changed / unchanged", 3, _compare_base_change),
+    *(
+        Goal(
+            f"log SPEC KEY, 10,000 commits to 200 presets / git log --follow -p of {name}",
+            4,
+            lambda place, name=name: _compare_log(
+                place, "wide", _make_wide, "p7 hccl_timeout", name
+            ),
+        )
+        for name in ("p7", "base/b1")
+    ),
+    *(
+        Goal(
+            f"log SPEC KEY, 10,000 commits to one file, {what} / git log --follow -p",
+            4,
+            lambda place, key=key: _compare_log(place, "long", _LONG, f"leaf {key}", "base"),
+        )
+        for key, what in (
+            ("hccl_timeout", "each changes it"),
+            ("deterministic", "none changes it"),
+        )
+    ),
+    *(
+        Goal(
+            f"log SPEC KEY, 10,000 commits, {what} / git log --follow -p",
+            8,
+            lambda place, what=what, write=write, key=key: _compare_log(
+                place, what, partial(_make_long, write=write), f"leaf {key}", "base"
+            ),
+        )
+        for what, write, key in _OTHER_EDITS
+    ),
+    Goal(
+        "log SPEC, 10,000 commits to one file / git log --follow -p",
+        8,
+        lambda place: _compare_log(place, "long", _LONG, "leaf", "base"),
+    ),
+    Goal(
+        "log SPEC, 10,000 commits to 200 presets / git log --follow -p",
+        8,
+        lambda place: _compare_log(place, "wide", _make_wide, "p7", "p7"),
+    ),
+    Goal(
+        "log on a terminal, one file: first line / bare",
+        40,
+        lambda place: _compare_first_line(place, "long", _LONG, "leaf"),
+    ),
+    Goal(
+        "log on a terminal, 200 presets: first line / bare",
+        40,
+        lambda place: _compare_first_line(place, "wide", _make_wide, "p7"),
+    ),
+)

@@ -1,27 +1,39 @@
-"""Times of ``scan`` relative to CPython's own parser on the same files.
+"""What ``scan`` costs in public trees, in generated ones, and as one input grows.
 
-Run ``python tests/bench/bench_scan.py [--keep]``.
-
-Two collections of 2,000 scripts each: one where a third sets NPU options, as in a model collection,
-and one where all of them do, so that no quick test spares the parsing. Printed are ratios, by
-folder and with each file named, which has to tell of every file whether it can be read, and the
-peak of memory.
+Rows of ``bench_all.py``. The trees are those of ``trees.toml``. Processor time is user time on one
+core, the least of runs in turns with what it is compared with: ``ast.parse`` of the same Python
+files in one process of this interpreter, ruff, or shellcheck.
 """
 
 from __future__ import annotations
 
-import os
-import resource
+import ast
+import shutil
 import subprocess
 import sys
-import tempfile
-import time
+import tomllib
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from measured import Row, keep_figures
+import pytest
+from bench.bench_history import wait_for_output
+from bench.measured import Goal, UnavailableError
+from bench.workplace import Usage, Workplace, count_cores, find_least, one_core, run_metered
+from end_to_end.ecosystem.ecosystem import Tree, check_out
 
+TREES = tomllib.loads(Path(__file__).with_name("trees.toml").read_text(encoding="utf-8"))
+#: Trees with more than a hundred shell files.
+WITH_SHELL = ("MindSpeed-MM", "Megatron-LM", "ModelZoo-PyTorch")
+#: Files of Megatron-LM that somebody changed: a script, what it starts, and a module of that.
+CHANGED = (
+    "examples/gpt3/train_gpt3_175b_distributed.sh",
+    "pretrain_gpt.py",
+    "megatron/training/arguments.py",
+)
 NUMBER = 2_000
-_NPUPROF = [sys.executable, "-m", "npuprof"]
+#: Exit codes of ``scan``, ruff and shellcheck, without and with findings.
+_FOUND = (0, 1)
 
 _NPU = """\
 def make_config(args):
@@ -50,9 +62,21 @@ def layer_{0}(inputs, filters={0}, training=True, name=None):
 
 
 """
+#: Parses the named files, and all below named folders.
+_PARSE = """
+import ast, pathlib, sys, warnings
+warnings.simplefilter("ignore")
+for name in sys.argv[1:]:
+    path = pathlib.Path(name)
+    for file in path.rglob("*.py") if path.is_dir() else [path]:
+        try:
+            ast.parse(file.read_bytes())
+        except (SyntaxError, ValueError, OSError):
+            pass
+"""
 
 
-def script(number: int, npu: bool) -> str:
+def write_script(number: int, npu: bool) -> str:
     layers = "".join(_LAYER.format(number * 7 + layer) for layer in range(8 + number % 17))
     head = (
         "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\n\n"
@@ -62,96 +86,282 @@ def script(number: int, npu: bool) -> str:
     return head + layers + (_NPU.format(number) if npu else "")
 
 
-def best(command: list[str], rounds: int = 3) -> tuple[float, int]:
-    """Return the least processor time of a command in seconds, and its peak of memory in KiB."""
-    times = []
-    for _ in range(rounds):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(times), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+def _make_scripts(folder: Path, number: int, share: int) -> Path:
+    """Write scripts of which each one in ``share`` sets options."""
+    for place in range(number):
+        path = folder / f"m{place // 50}" / f"s{place}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(write_script(place, place % share == 0))
+    return folder
 
 
-_AST = """
-import ast, pathlib, sys, warnings
-warnings.simplefilter("ignore")
-for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
+def _compare_scripts(place: Workplace, share: int, is_named: bool) -> float:
+    """Return what a scan of a folder, or of each of its files by name, takes over parsing them."""
+    build = partial(_make_scripts, number=place.size(NUMBER), share=share)
+    folder = place.make(f"scripts{share}", build)
+    files = sorted(map(str, folder.rglob("*.py"))) if is_named else ["."]
+    ours, parse = _take_turns(place, folder, [_scan(place, *files), _parse(".")])
+    return ours.cpu / parse.cpu
+
+
+def _scan(place: Workplace, *paths: str) -> list[str]:
+    return [place.npuprof, "scan", *paths]
+
+
+def _parse(*paths: str) -> list[str]:
+    return [sys.executable, "-c", _PARSE, *paths]
+
+
+def _take_turns(
+    place: Workplace, folder: Path, commands: Sequence[Sequence[str]], rounds: int = 3
+) -> list[Usage]:
+    """Return the least usage of each command on one core. They run in turns, as load changes."""
+    with one_core():
+        turns = [
+            [run_metered(folder, command, _FOUND) for command in commands]
+            for _ in range(place.rounds(rounds))
+        ]
+    return [find_least(runs) for runs in zip(*turns, strict=True)]
+
+
+def _check_out(place: Workplace, name: str) -> Path:
+    """Return the folder with the Python and shell files of a tree, as a repository."""
+    return place.make(name, lambda folder: _write_tree(place, name, folder))
+
+
+def _write_tree(place: Workplace, name: str, folder: Path) -> Path:
+    url, commit, below = (TREES[name].get(key, "") for key in ("url", "commit", "folder"))
+    only = tuple(str(Path(below, f"*.{suffix}")) for suffix in ("py", "sh"))
+    folder.mkdir()
     try:
-        ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, OSError):
-        pass
-"""
+        check_out(Tree(name, url, commit, only=only), folder, place.clones, place.cache)
+    except pytest.skip.Exception as reason:
+        shutil.rmtree(folder)
+        raise UnavailableError(str(reason)) from None
+    folder.joinpath(".git").unlink(missing_ok=True)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
 
 
-def measure_tree(folder: str, npuprof: str) -> list[Row]:
-    """Return the rows of a folder of real files.
+def _measure_tree(place: Workplace, name: str) -> tuple[Usage, Usage, Usage]:
+    """Return what a tree takes on one core: all of it, its shell files alone, ``ast.parse``."""
 
-    They compare ``scan`` of an installed npuprof with ``ast.parse`` of the Python files.
+    def measure(folder: Path) -> tuple[Usage, Usage, Usage]:
+        shell = _copy_shell_files(place, name)
+        all_files, parse = _take_turns(place, tree, [_scan(place, "."), _parse(".")])
+        [shell_files] = _take_turns(place, shell, [_scan(place, ".")])
+        return all_files, shell_files, parse
+
+    tree = _check_out(place, name)
+    return place.make(f"usage of {name}", measure)
+
+
+def _copy_shell_files(place: Workplace, name: str) -> Path:
+    tree = _check_out(place, name)
+
+    def copy(folder: Path) -> Path:
+        for file in filter(Path.is_file, tree.rglob("*.sh")):
+            path = folder / file.relative_to(tree)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, path)
+        return folder
+
+    return place.make(f"shell files of {name}", copy)
+
+
+def _measure_start(place: Workplace) -> Usage:
+    """Return what a scan takes that has nothing to read."""
+
+    def measure(folder: Path) -> Usage:
+        folder.mkdir()
+        folder.joinpath("a.sh").write_text("true\n")
+        return _take_turns(place, folder, [_scan(place, "a.sh")])[0]
+
+    return place.make("start", measure)
+
+
+def _compare_python(place: Workplace, name: str) -> float:
+    """Return the time of a scan, less that of its shell files alone, over ``ast.parse``."""
+    all_files, shell_files, parse = _measure_tree(place, name)
+    shell = shell_files.user - _measure_start(place).user
+    return (all_files.user - shell) / parse.user
+
+
+def _measure_shell(place: Workplace, name: str) -> float:
+    """Return the seconds for a thousand shell files, each as in a folder without Python files."""
+    _, shell_files, _ = _measure_tree(place, name)
+    number = len(list(_copy_shell_files(place, name).rglob("*.sh")))
+    return (shell_files.cpu - _measure_start(place).cpu) / number * 1_000
+
+
+def _compare_cores(place: Workplace, name: str) -> float:
+    if count_cores() < 2:
+        raise UnavailableError("this machine has one core")
+    folder = _check_out(place, name)
+    turns = []
+    for _ in range(place.rounds(3)):
+        both = run_metered(folder, _scan(place, "."), _FOUND)
+        turns.append((both, *_take_turns(place, folder, [_scan(place, ".")], 1)))
+    both, one = map(find_least, zip(*turns, strict=True))
+    return one.clock / both.clock
+
+
+def _measure_peak(place: Workplace, name: str) -> float:
+    return place.take_least(_check_out(place, name), _scan(place, "."), codes=_FOUND).peak
+
+
+def _measure_first_output(place: Workplace, name: str) -> float:
+    folder = _check_out(place, name)
+    return min(wait_for_output(folder, _scan(place, "."), b"") for _ in range(place.rounds(3)))
+
+
+def _compare_with_ruff(place: Workplace, name: str) -> float:
+    commands = place.install("ruff")
+    if not commands:
+        raise UnavailableError("pip cannot install ruff")
+    all_files, _, _ = _measure_tree(place, name)
+    command = [str(commands / "ruff"), "check", "--no-cache", "--isolated", "--exit-zero", "."]
+    return all_files.cpu / _take_turns(place, _check_out(place, name), [command])[0].cpu
+
+
+def _compare_with_shellcheck(place: Workplace, name: str) -> float:
+    if not shutil.which("shellcheck"):
+        raise UnavailableError("shellcheck is not installed")
+    folder = _copy_shell_files(place, name)
+    files = sorted(str(file.relative_to(folder)) for file in folder.rglob("*.sh"))
+    _, shell_files, _ = _measure_tree(place, name)
+    [peer] = _take_turns(place, folder, [["shellcheck", *files]], 1)
+    return shell_files.cpu / peer.cpu
+
+
+def _compare_changed_files(place: Workplace) -> float:
+    """Return what a scan of three files takes in a tree of 5,000, over parsing what they need.
+
+    The tree has all public trees side by side.
     """
-    count = len(list(Path(folder).rglob("*.py")))
-    what = f"scan of a tree with {count:,} Python files / ast.parse of them"
-    scan, parse = [npuprof, "scan", folder], [sys.executable, "-c", _AST, folder]
-    by_clock = _time_best(scan) / _time_best(parse)
-    cores = os.sched_getaffinity(0)
-    # Busy cores slow each other down: one core is used, and the commands take turns on it.
-    os.sched_setaffinity(0, {max(cores)})
-    turns = [(best(scan, 1), best(parse, 1)) for _ in range(4)]
-    os.sched_setaffinity(0, cores)
-    by_processor = min(seconds for (seconds, _), _ in turns) / min(
-        seconds for _, (seconds, _) in turns
-    )
-    return [
-        Row(f"{what}, by the clock", by_clock, 1.3),
-        Row(f"{what}, by processor time", by_processor, 1.3),
-    ]
+    trees = [_check_out(place, name) for name in TREES]
+
+    def gather(folder: Path) -> Path:
+        for tree in trees:
+            shutil.copytree(tree, folder / tree.name, ignore=shutil.ignore_patterns(".git"))
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        return folder / "Megatron-LM"
+
+    root = place.make("together", gather)
+    needed = find_imported_files(root, [name for name in CHANGED if name.endswith(".py")])
+    scan, parse = _take_turns(place, root, [_scan(place, *CHANGED), _parse(*needed)])
+    return scan.user / parse.user
 
 
-def _time_best(command: list[str]) -> float:
-    """Return the least time of three runs in seconds."""
-    return min(_time_command(command) for _ in range(3))
+def find_imported_files(root: Path, names: Sequence[str]) -> list[str]:
+    """Return the named Python files and all files below ``root`` that they import, also in turn."""
+    found: list[str] = []
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found or not (root / name).is_file():
+            continue
+        found.append(name)
+        package = Path(name).parent
+        for node in ast.walk(ast.parse((root / name).read_bytes())):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                start = ["", *package.parts][: len(package.parts) + 2 - node.level][1:]
+                parts = [*(start if node.level else []), *filter(None, [node.module])]
+                base = ".".join(parts)
+                modules = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+            else:
+                continue
+            for module in modules:
+                path = Path(*module.split("."))
+                waiting += [f"{path}.py", f"{path}/__init__.py"]
+                waiting += [f"{parent}/__init__.py" for parent in path.parents]
+    return sorted(found)
 
 
-def _time_command(command: list[str]) -> float:
-    start = time.perf_counter()
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - start
+#: Inputs that may grow: the name of the file, its text for n, and the n to begin with.
+GROWING: dict[str, tuple[str, Callable[[int], str], int]] = {
+    "words of a shell line": ("a.sh", lambda n: "echo " + "word " * n + "\n", 100_000),
+    "backslashes of a shell line": ("a.sh", lambda n: "echo " + r"\a" * n + "\n", 100_000),
+    "continued lines of a command": ("a.sh", lambda n: "echo" + " \\\n  a" * n + "\n", 20_000),
+    "lines of a here-document": (
+        "a.sh",
+        lambda n: "cat > b.sh <<EOF\n" + "export A=1\n" * n + "EOF\n",
+        20_000,
+    ),
+    "settings of a script": ("a.sh", lambda n: "export HCCL_CONNECT_TIMEOUT=1200\n" * n, 2_000),
+    "settings of a Python file": (
+        "a.py",
+        lambda n: "import os\n" + "os.environ['HCCL_CONNECT_TIMEOUT'] = '1200'\n" * n,
+        2_000,
+    ),
+    "functions that call each other": (
+        "a.py",
+        lambda n: (
+            "import os\ndef f0():\n    os.environ['HCCL_CONNECT_TIMEOUT'] = '1200'\n"
+            + "".join(f"def f{k}():\n    f{k - 1}()\n    f{k - 1}()\n" for k in range(1, n))
+            + f"f{n - 1}()\n"
+        ),
+        10,
+    ),
+}
 
 
-def main() -> None:
-    kept: list[Row] = []
-    for title, share in (("a third of them set options", 3), ("all of them set options", 1)):
-        with tempfile.TemporaryDirectory() as folder:
-            for number in range(NUMBER):
-                path = Path(folder, f"m{number // 50}", f"s{number}.py")
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(script(number, number % share == 0))
-            files = [str(path) for path in sorted(Path(folder).rglob("*.py"))]
-            scan, peak = best([*_NPUPROF, "scan", folder])
-            named, _ = best([*_NPUPROF, "scan", *files])
-            parsed, _ = best([sys.executable, "-c", _AST, folder])
-        lines = (0.6, 1.0) if share > 1 else (None, None)
-        kept.append(
-            Row(
-                f"scan of {NUMBER:,} scripts in a folder, {title} / ast.parse of them",
-                scan / parsed,
-                lines[0],
-            )
+def _measure_growth(place: Workplace, what: str) -> float:
+    """Return how much longer a scan takes of an input that is four times longer, over 4."""
+    name, write, length = GROWING[what]
+    folder = place.folder
+    times = []
+    for factor in (1, 4):
+        folder = place.folder / f"{what}, {factor}"
+        folder.mkdir()
+        folder.joinpath(name).write_text(write(place.size(length) * factor))
+        times.append(_take_turns(place, folder, [_scan(place, name)])[0].user)
+    start = _measure_start(place).user
+    few, many = (max(seconds - start, 0.01) for seconds in times)
+    return many / few / 4
+
+
+def _goals_of_trees() -> list[Goal]:
+    goals = []
+    for title, limit, measure, names, more in (
+        ("scan of {}, Python files / ast.parse of them", 3, _compare_python, TREES, False),
+        ("scan of {} / ruff", None, _compare_with_ruff, TREES, False),
+        ("shell files of {}, CPU s per 1,000", 3, _measure_shell, WITH_SHELL, False),
+        ("shell files of {} / shellcheck", None, _compare_with_shellcheck, WITH_SHELL, False),
+        ("scan of {}, one core / both, by the clock", 1.6, _compare_cores, TREES, True),
+        ("scan of {}, peak MiB", 150, _measure_peak, TREES, False),
+        ("scan of {}, s to the first output", 1, _measure_first_output, TREES, False),
+    ):
+        goals += [
+            Goal(title.format(name), limit, partial(measure, name=name), more) for name in names
+        ]
+    return goals
+
+
+GOALS = (
+    *_goals_of_trees(),
+    Goal(
+        "scan of three changed files of 5,000 / parsing them and what they import",
+        2,
+        _compare_changed_files,
+    ),
+    *(
+        Goal(
+            f"scan of 2,000 scripts {how}, {what} set options / ast.parse of them",
+            limit,
+            partial(_compare_scripts, share=share, is_named=is_named),
         )
-        kept.append(
-            Row(
-                f"scan of {NUMBER:,} scripts, each named, {title} / ast.parse of them",
-                named / parsed,
-                lines[1],
-            )
+        for what, share, how, is_named, limit in (
+            ("a third of them", 3, "in a folder", False, 0.6),
+            ("a third of them", 3, "by name", True, 1),
+            ("all of them", 1, "in a folder", False, None),
+            ("all of them", 1, "by name", True, None),
         )
-        ratio = (
-            f"{scan / parsed:.2f} times ast.parse ({scan:.2f} s, {parsed:.2f} s), each file named "
-            f"{named / parsed:.2f} times"
-        )
-        print(f"scan of {NUMBER} scripts, {title}: {ratio}, peak {peak / 1024:.0f} MiB")
-    keep_figures("scan", kept)
-
-
-if __name__ == "__main__":
-    main()
+    ),
+    *(
+        Goal(f"scan, growth with the {what}, 4n / n", 2.5, partial(_measure_growth, what=what))
+        for what in GROWING
+    ),
+)

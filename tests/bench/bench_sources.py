@@ -19,13 +19,14 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from bench_engine import BARE_RUN, _time
-from bench_history import NPUPROF
+from bench.workplace import BARE_RUN, time_command
 
 from support.repositories import ENVIRONMENT, Repo
 
 SIZES = (100, 1_000, 10_000)
 SOURCES = ("alpha", "beta", "gamma")
+_SCRIPT = Path(sys.executable).with_name("npuprof")
+NPUPROF = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "npuprof"]
 #: The most that a preset with locked parents may cost, in multiples of one with local parents.
 LINE = 1.3
 _BASE = "[profile]\nscenario = 'training'\nabstract = true\n[options]\nhccl_timeout = {}\n"
@@ -47,11 +48,11 @@ def main() -> int:
             os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
             app, local = _build(folder, size)
             bare = min(
-                _time(app, BARE_RUN) for _ in range(10)
+                time_command(app, BARE_RUN) for _ in range(10)
             )  # what else the machine does only adds
             rounds = 4 if size > 1_000 else 8
             shutil.rmtree(folder / "cache")
-            first = _time(app, [*NPUPROF, "source", "sync"])
+            first = time_command(app, [*NPUPROF, "source", "sync"])
             found.setdefault("sync, nothing there", []).append(first / bare)
             for title, arguments in {
                 "sync, all there": ["source", "sync"],
@@ -60,12 +61,12 @@ def main() -> int:
                 "render": ["render", "job0"],
             }.items():
                 found.setdefault(title, []).append(
-                    min(_time(app, [*NPUPROF, *arguments]) for _ in range(rounds)) / bare
+                    min(time_command(app, [*NPUPROF, *arguments]) for _ in range(rounds)) / bare
                 )
             pairs = [
                 (
-                    _time(app, [*NPUPROF, "render", "job0"]),
-                    _time(local, [*NPUPROF, "render", "job0"]),
+                    time_command(app, [*NPUPROF, "render", "job0"]),
+                    time_command(local, [*NPUPROF, "render", "job0"]),
                 )
                 for _ in range(25)
             ]
@@ -102,7 +103,7 @@ def _build(folder: Path, size: int) -> tuple[Path, Path]:
         made.write({f"base{number}": _BASE.format(1800 + number % 60) for number in range(each)})
         made.commit()
         made.git("tag", "-a", "v1.0.0", "-m", "1.0.0")
-        _time(app.folder, [*NPUPROF, "source", "add", source, f"file://{made.folder}"])
+        time_command(app.folder, [*NPUPROF, "source", "add", source, f"file://{made.folder}"])
     app.write(
         {
             f"job{number}": _HEIR.format(f"{SOURCES[number % 3]}:base{number % each}", number + 2)

@@ -289,12 +289,19 @@ def _format_docstring(text: str) -> str:
 
 
 def format_speed() -> str:
-    """Return the figures that benchmarks kept, a table for each."""
+    """Return the figures that benchmarks kept, a table for each.
+
+    A row without a figure says why it was not measured.
+    """
     parts = []
     for bench, kept in _load_figures().items():
         rows = [
-            (title, f"{figure:.2f}", _judge_figure(figure, line, more))
-            for title, figure, line, more in kept["rows"]
+            (
+                title,
+                f"{figure:.2f}" if figure is not None else missing,
+                _judge_figure(figure, limit, more),
+            )
+            for title, figure, limit, more, missing in kept["rows"]
         ]
         head = f"`tests/bench/bench_{bench}.py`, {kept['day']}, {kept['machine']}:"
         table = [
@@ -306,16 +313,17 @@ def format_speed() -> str:
     return "\n\n" + "\n\n".join(parts) + "\n\n"
 
 
-def _judge_figure(figure: float, line: float | None, more: bool) -> str:
-    if line is None:
+def _judge_figure(figure: float | None, limit: float | None, more: bool) -> str:
+    if limit is None:
         return ""
-    is_met = figure >= line if more else figure <= line
-    return f"{'at least' if more else 'at most'} {line:g}{'' if is_met else ', not held'}"
+    is_met = figure is None or (figure >= limit if more else figure <= limit)
+    return f"{'at least' if more else 'at most'} {limit:g}{'' if is_met else ', not held'}"
 
 
 def draw_speed() -> str:
     """Return an SVG plot of the costs of commands, in multiples of a bare interpreter."""
-    rows = {title: figure for title, figure, _, _ in _load_figures()["engine"]["rows"]}
+    kept = next(iter(_load_figures().values()))
+    rows = {title: figure for title, figure, *_ in kept["rows"] if figure is not None}
     bars = [
         ("npuprof " + title.removesuffix(" / bare"), figure)
         for title, figure in rows.items()

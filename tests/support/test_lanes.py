@@ -99,7 +99,7 @@ def test_no_test_asserts_on_a_clock() -> None:
     readers = {name for name in MODULES if CLOCKS.search((TESTS / name).read_text())}
     others = {name for name in readers if not name.startswith("bench/")}
     assert others == MAY_READ_CLOCKS
-    assert "bench/bench_scan.py" in readers
+    assert "bench/workplace.py" in readers
 
 
 def test_no_test_waits_for_a_file_without_end() -> None:

@@ -36,12 +36,16 @@ PATIENCE = 900
 
 
 class Tree(Record):
-    """A commit of a public repository. ``without`` are pathspecs of files not checked out."""
+    """A commit of a public repository.
+
+    ``only`` and ``without`` are pathspecs of files that are checked out, and that are not.
+    """
 
     name: str
     url: str
     commit: str
     without: tuple[str, ...] = ()
+    only: tuple[str, ...] = (".",)
 
 
 def read_trees() -> list[Tree]:
@@ -68,7 +72,9 @@ def check_out(tree: Tree, folder: Path, clones: str | None, cache: Path) -> None
     excluded = [f":(exclude){path}" for path in tree.without]
     arguments = [git_dir, f"--work-tree={folder}", "checkout", "--quiet", tree.commit, "--"]
     index = {"GIT_INDEX_FILE": str(folder.with_suffix(".index"))}  # a clone keeps its own
-    assert _run_git([*arguments, ".", *excluded], folder, index), f"{tree.name} is not complete"
+    assert _run_git([*arguments, *tree.only, *excluded], folder, index), (
+        f"{tree.name} is not complete"
+    )
 
 
 def _run_git(

@@ -1,0 +1,56 @@
+"""How fast ``verify`` reads the lines of logs that are none of Ascend's.
+
+Rows of ``bench_all.py``: megabytes a second of processor time, less what a short log takes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from bench.measured import Goal
+from bench.workplace import Workplace
+
+SIZE = 40_000_000
+#: Exit codes of a run that no log tells about.
+_UNDETERMINED = (0, 1, 2)
+FOREIGN = {
+    "tracebacks": (
+        'Traceback (most recent call last):\n  File "/opt/job/train.py", line 120, in main\n'
+        "    loss = step(batch)\nRuntimeError: rank 3 ran out of memory\n"
+    ),
+    "lines of 20 kB": "weights " + "0.0125, -0.5, " * 1_400 + "\n",
+    "text that is not ASCII": "第 12 轮 损失 0.125 学习率 3e-4 耗时 1.5 秒 étape terminée\n",
+    "progress bars": "\x1b[32mtrain\x1b[0m  45%|████▌     | 450/1000 [01:30<01:50,  5.0it/s]\r",
+    "JSON lines": '{"step": 120, "loss": 0.125, "lr": 3e-4, "host": "node-7", "tags": ["a"]}\n',
+}
+
+
+def _measure_rate(place: Workplace, kind: str) -> float:
+    text = FOREIGN[kind].encode()
+
+    def write(folder: Path, times: int) -> Path:
+        folder.mkdir()
+        folder.joinpath("run.log").write_bytes(text * times)
+        return folder
+
+    times = place.size(SIZE) // len(text)
+    long, short = (
+        place.make(f"{kind}, {number}", partial(write, times=number)) for number in (times, 1)
+    )
+    seconds = [
+        place.take_least(
+            place.repository,
+            [place.npuprof, "verify", "bert-training", str(folder / "run.log")],
+            5,
+            _UNDETERMINED,
+        ).cpu
+        for folder in (long, short)
+    ]
+    return len(text) * times / 1e6 / max(seconds[0] - seconds[1], 0.001)
+
+
+GOALS = tuple(
+    Goal(f"verify, {kind}, MB/s", 100, partial(_measure_rate, kind=kind), more=True)
+    for kind in FOREIGN
+)
