@@ -343,20 +343,20 @@ def draw_speed() -> str:
     height = 22 * len(bars) + 30
     parts = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="800" height="{height}" '
             'font-family="sans-serif" font-size="12" role="img">'
         ),
         "<title>What commands cost, in multiples of a bare Python</title>",
         f"<desc>{'; '.join(f'{title}: {figure:.1f}' for title, figure in bars)}</desc>",
-        f'<rect width="720" height="{height}" fill="#fff"/>',
+        f'<rect width="800" height="{height}" fill="#fff"/>',
     ]
     for place, (title, figure) in enumerate(bars):
         y, width = 20 + 22 * place, 440 * figure / most
         colour = "#1f77b4" if title.startswith("npuprof") else "#999"
         parts += [
-            f'<text x="212" y="{y + 4}" text-anchor="end">{title}</text>',
-            f'<rect x="220" y="{y - 8}" width="{width:.0f}" height="16" fill="{colour}"/>',
-            f'<text x="{226 + width:.0f}" y="{y + 4}">{figure:.1f}</text>',
+            f'<text x="292" y="{y + 4}" text-anchor="end">{title}</text>',
+            f'<rect x="300" y="{y - 8}" width="{width:.0f}" height="16" fill="{colour}"/>',
+            f'<text x="{306 + width:.0f}" y="{y + 4}">{figure:.1f}</text>',
         ]
     return "\n".join([*parts, "</svg>", ""])
 
