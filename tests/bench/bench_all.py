@@ -1,8 +1,8 @@
 """All benchmarks in one run: each goal with its figure, its limit, and whether it holds.
 
 Run ``python tests/bench/bench_all.py``. ``--update`` also writes ``measured.json``,
-``npuprof/docs/reference/speed.md`` and its plot, if other processes left the machine alone. ``--reduced``
-tries all rows with small inputs, ``--only WORD`` those with a word in their title.
+``npuprof/docs/reference/speed.md`` and its plot, if other processes left the machine alone.
+``--reduced`` tries all rows with small inputs, ``--only REGEX`` measures those whose title matches.
 
 A row that needs the network, a clone or another program is skipped, with the reason, where it is
 not there. Exits 1 if a limit is exceeded or a row failed, 2 if ``--update`` was refused.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -60,7 +61,9 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--update", action="store_true", help="write measured.json and speed.md")
     parser.add_argument("--reduced", action="store_true", help="try all rows with small inputs")
-    parser.add_argument("--only", default="", metavar="WORD", help="measure rows with WORD")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help="measure rows whose title matches"
+    )
     parser.add_argument(
         "--clones",
         default=CLONES,
@@ -91,7 +94,7 @@ def run(
     print(describe_machine(load.before), "before the first row")
     if arguments.reduced:
         print("reduced size: the figures are no measurements")
-    rows = measure_goals([goal for goal in goals if arguments.only in goal.title], place)
+    rows = measure_goals([goal for goal in goals if re.search(arguments.only, goal.title)], place)
     others = load.read()
     print(f"load of other processes: {others:.1f} (before the first row: {load.before:.1f})")
     exceeded = sum(row.is_exceeded for row in rows)

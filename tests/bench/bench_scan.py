@@ -23,7 +23,7 @@ from bench.workplace import Usage, Workplace, count_cores, find_least, one_core,
 from end_to_end.ecosystem.ecosystem import Tree, check_out
 
 TREES = tomllib.loads(Path(__file__).with_name("trees.toml").read_text(encoding="utf-8"))
-#: Trees with more than a hundred shell files.
+#: Trees with more than a hundred shell files. For shellcheck, the last one has too many.
 WITH_SHELL = ("MindSpeed-MM", "Megatron-LM", "ModelZoo-PyTorch")
 #: Files of Megatron-LM that somebody changed: a script, what it starts, and a module of that.
 CHANGED = (
@@ -243,7 +243,9 @@ def _compare_changed_files(place: Workplace) -> float:
 
     def gather(folder: Path) -> Path:
         for tree in trees:
-            shutil.copytree(tree, folder / tree.name, ignore=shutil.ignore_patterns(".git"))
+            shutil.copytree(
+                tree, folder / tree.name, symlinks=True, ignore=shutil.ignore_patterns(".git")
+            )
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
         return folder / "Megatron-LM"
 
@@ -329,7 +331,7 @@ def _goals_of_trees() -> list[Goal]:
         ("scan of {}, Python files / ast.parse of them", 3, _compare_python, TREES, False),
         ("scan of {} / ruff", None, _compare_with_ruff, TREES, False),
         ("shell files of {}, CPU s per 1,000", 3, _measure_shell, WITH_SHELL, False),
-        ("shell files of {} / shellcheck", None, _compare_with_shellcheck, WITH_SHELL, False),
+        ("shell files of {} / shellcheck", None, _compare_with_shellcheck, WITH_SHELL[:2], False),
         ("scan of {}, one core / both, by the clock", 1.6, _compare_cores, TREES, True),
         ("scan of {}, peak MiB", 150, _measure_peak, TREES, False),
         ("scan of {}, s to the first output", 1, _measure_first_output, TREES, False),

@@ -21,7 +21,8 @@ FOREIGN = {
     ),
     "lines of 20 kB": "weights " + "0.0125, -0.5, " * 1_400 + "\n",
     "text that is not ASCII": "第 12 轮 损失 0.125 学习率 3e-4 耗时 1.5 秒 étape terminée\n",
-    "progress bars": "\x1b[32mtrain\x1b[0m  45%|████▌     | 450/1000 [01:30<01:50,  5.0it/s]\r",
+    "progress bars": "\x1b[32mtrain\x1b[0m  45%|████▌     | 450/1000 [01:30<01:50,  5.0it/s]\r" * 20
+    + "\n",
     "JSON lines": '{"step": 120, "loss": 0.125, "lr": 3e-4, "host": "node-7", "tags": ["a"]}\n',
 }
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 
 from bench.workplace import Workplace
@@ -116,7 +117,7 @@ def measure_goals(goals: Iterable[Goal], place: Workplace) -> list[Row]:
         except UnavailableError as reason:
             row = Row(goal.title, None, goal.limit, goal.more, str(reason))
         except Exception as fault:  # the other rows are measured all the same
-            row = Row(goal.title, None, goal.limit, goal.more, str(fault), True)
+            row = Row(goal.title, None, goal.limit, goal.more, shorten(str(fault), 200), True)
         print(row.format(), flush=True)
         rows.append(row)
     return rows
