@@ -14,7 +14,11 @@ from bench.workplace import Workplace
 SIZE = 40_000_000
 #: Exit codes of a run that no log tells about.
 _UNDETERMINED = (0, 1, 2)
+_STEP = "[INFO] 2026-07-24 10:00:00,123 >>  gradient accumulation steps = 4, total steps = 120\n"
+#: Some lines have words that Ascend's lines have, too.
 FOREIGN = {
+    "one line in ten on options": _STEP * 9 + "[INFO] building the graph with these options:\n",
+    "prose": "going on to look up good groups of outputs for our logs of jobs and unknown graphs\n",
     "tracebacks": (
         'Traceback (most recent call last):\n  File "/opt/job/train.py", line 120, in main\n'
         "    loss = step(batch)\nRuntimeError: rank 3 ran out of memory\n"
