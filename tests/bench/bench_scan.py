@@ -125,18 +125,21 @@ def _take_turns(
 
 def _check_out(place: Workplace, name: str) -> Path:
     """Return the folder with the Python and shell files of a tree, as a repository."""
-    return place.make(name, lambda folder: _write_tree(place, name, folder))
+    folder = place.make(name, lambda folder: _write_tree(place, name, folder))
+    if not folder:
+        raise UnavailableError(f"the commit of {name} cannot be fetched")
+    return folder
 
 
-def _write_tree(place: Workplace, name: str, folder: Path) -> Path:
+def _write_tree(place: Workplace, name: str, folder: Path) -> Path | None:
+    """Write the files of a tree; return None if its commit is out of reach."""
     url, commit, below = (TREES[name].get(key, "") for key in ("url", "commit", "folder"))
     only = tuple(str(Path(below, f"*.{suffix}")) for suffix in ("py", "sh"))
     folder.mkdir()
     try:
         check_out(Tree(name, url, commit, only=only), folder, place.clones, place.cache)
-    except pytest.skip.Exception as reason:
-        shutil.rmtree(folder)
-        raise UnavailableError(str(reason)) from None
+    except pytest.skip.Exception:
+        return None
     folder.joinpath(".git").unlink(missing_ok=True)
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     return folder
