@@ -245,6 +245,10 @@ class JudgingVerb(Verb):
             return Answer(
                 written.format_json_findings(findings, accepted, coverage, releases), code=code
             )
+        if self.format == "html":
+            from npuprof.hosting.findings_page import format_findings_page
+
+            return Answer(format_findings_page(findings, note), notes, code)
         from npuprof.hosting import reports
 
         return Answer(reports.FORMATS[self.format](findings), code=code)

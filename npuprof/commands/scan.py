@@ -170,25 +170,14 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
         Raises NpuprofError for conflicting flags.
         """
-        statistics_only = {"--format html": self.format == "html"}
         others = {
             f"--format {self.format}": self.format not in ("text", "json", "html"),
             "--severity": self.severity,
         }
-        odd = [
-            name
-            for name, value in (others if self.statistics else statistics_only).items()
-            if value
-        ]
-        flags = " and ".join(odd)
-        if odd and self.statistics:
+        flags = " and ".join(name for name, value in others.items() if value)
+        if flags and self.statistics:
             raise build_usage_error(
                 f"--statistics cannot be combined with {flags}", f"omit --statistics, or {flags}"
-            )
-        if odd:
-            raise build_usage_error(
-                f"{flags} {'needs' if len(odd) == 1 else 'need'} --statistics",
-                f"add --statistics, or omit {flags}",
             )
         since = find_earlier_releases(self.since, context)
         upgrade = Upgrade(list_selected(context.list_named()), since)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import TRUST_CODES, TYPE_CHECKING, Fields, Finding, Record, shorten_values
+from npuprof.model import TRUST_CODES, TYPE_CHECKING, Fields, Finding, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import decode_safely, lazy_pattern
@@ -25,29 +25,24 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
     """Return findings with source lines, why and what to try, with a blank line between two."""
-    _split_text.cache_clear()  # files may have changed
+    split_lines.cache_clear()  # files may have changed
     return "\n".join(_format_finding(finding, coloured) for finding in findings)
 
 
-class _SourceLine(Record):
-    """The line that a finding cites: its number, its text, and the text before the column."""
+def mark_source_line(finding: Finding) -> list[str]:
+    """Return the line that a finding cites, and one with a caret below its column.
 
-    number: str
-    text: str
-    before: str
-
-
-def _read_source_line(finding: Finding) -> _SourceLine | None:
-    """Return the line that a finding cites, without secrets; None if there is none to show."""
+    It has no secrets. Empty if there is none to show.
+    """
     number, column = finding.position
     if not number:
-        return None
+        return []
     path = finding.path or ""
     text = finding.origin.document.text if finding.origin is not None else None
-    lines = _split_text(path, text)
+    lines = split_lines(path, text)
     # a longer line would fill the screen around the finding
     if number > len(lines) or len(lines[number - 1]) > 400:
-        return None
+        return []
     from npuprof.document.secrets import hide_secrets
 
     line = lines[number - 1].rstrip("\r")
@@ -60,11 +55,12 @@ def _read_source_line(finding: Finding) -> _SourceLine | None:
             first_hidden += 1
         from_end = offset - len(line) + len(shown) if column > first_hidden else 0
         offset = max(min(offset, first_hidden), from_end)
-    return _SourceLine(str(number), shown, shown[:offset])
+    caret = " " * measure_width(escape_controls(shown[:offset])) + "^"
+    return [f"{number} | {escape_controls(shown)}", f"{' ' * len(str(number))} | {caret}"]
 
 
 @lru_cache(1)  # findings of one file mostly follow each other, and may be thousands
-def _split_text(path: str, text: str | None) -> list[str]:
+def split_lines(path: str, text: str | None) -> list[str]:
     """Return the lines of a text, or of the file at a path if there is none."""
     if text is None:
         try:
@@ -97,13 +93,10 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
     prefix = f"{paint_text(location, '1', coloured)}: " if location else ""
     message = escape_controls(mark_likely(finding.message, finding.certainty))
     lines = [f"{prefix}{severity} {finding.code}: {message}"]
-    if source := _read_source_line(finding):
-        caret = " " * measure_width(escape_controls(source.before)) + "^"
-        lines += [
-            f"  {source.number} | {escape_controls(source.text)}",
-            f"  {' ' * len(source.number)} | "
-            f"{paint_text(caret, _COLOURS[finding.severity], coloured)}",
-        ]
+    if source := mark_source_line(finding):
+        head, bar, caret = source[1].rpartition("| ")
+        caret = paint_text(caret, _COLOURS[finding.severity], coloured)
+        lines += [f"  {source[0]}", f"  {head}{bar}{caret}"]
     if finding.why:
         lines.append(f"  why: {escape_controls(finding.why)}")
     if hint := build_hint(finding):

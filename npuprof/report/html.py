@@ -1,4 +1,4 @@
-"""Answers as a self-contained HTML page: no scripts, no network, and all foreign text escaped.
+"""Answers as a self-contained HTML page: no network, and all foreign text escaped.
 
 Pages of a site have the same style.
 """
@@ -23,9 +23,14 @@ def escape_html(text: str) -> str:
     return escape(escape_controls(text))
 
 
-def read_style() -> str:
-    """Return the style of every page that npuprof writes."""
-    return resources.files("npuprof").joinpath("templates", "page.css").read_text(encoding="utf-8")
+def read_template(name: str) -> str:
+    """Return a file of npuprof's templates: ``page.css`` is the style of every page."""
+    return resources.files("npuprof").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _hash_text(text: str) -> str:
+    """Return the source of a content security policy that allows only this text."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def format_html_cell(cell: str) -> str:
@@ -83,18 +88,20 @@ def frame_html_table(
     )
 
 
-def format_page(title: str, body: str) -> str:
+def format_page(title: str, body: str, script: str = "") -> str:
     """Return a page with a title, given as text, and a body, given as HTML.
 
-    It may load nothing, and its style is in it.
+    It may load nothing: its style and ``script``, the name of a template, are in it.
     """
     shown = escape_html(title)
-    style = f"\n{read_style()}"
-    # the policy allows the style with this hash only, so its text must be final
-    style_hash = b64encode(sha256(style.encode()).digest()).decode()
+    style = f"\n{read_template('page.css')}"
     policy = (
-        f"default-src 'none'; style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_hash_text(style)}; base-uri 'none'; form-action 'none'"
     )
+    if script:
+        script = read_template(script)
+        policy += f"; script-src {_hash_text(script)}"
+        body += f"<script>{script}</script>\n"
     head = [
         "<!DOCTYPE html>",
         '<html lang="en">',

@@ -13,7 +13,7 @@ from npuprof.catalog.code_pages import load_pages
 from npuprof.checks import fold_findings
 from npuprof.model import Fields, Finding, Record
 from npuprof.renderers.outputs import check_store
-from npuprof.report.html import read_style
+from npuprof.report.html import read_template
 from npuprof.report.isolating import isolate_faults
 from npuprof.site import page_data
 from npuprof.site.compatibility import build_matrices, build_upgrades, judge_everywhere
@@ -96,7 +96,7 @@ class _Building:
         self.files["data/search.js"] = page_data.build_search(
             self.presets, self.paths, self.settings
         )
-        self.files["static/site.css"] = read_style().encode()
+        self.files["static/site.css"] = read_template("page.css").encode()
         for script in resources.files("npuprof.site").joinpath("static").iterdir():
             self.files[f"static/{script.name}"] = script.read_bytes()
         return self.files
