@@ -99,9 +99,7 @@ class Diff(PrintingVerb, ContextVerb):
         if self.rev is not None or not self.specs:
             from npuprof.compare import spans, store_states
 
-            if self.link is not None and not spans.is_address(self.link):
-                hint = "write it as a browser shows it: https://github.com/team/presets"
-                raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
+            spans.require_address("--link", self.link)
             context = workspace.resolver.context
             return self._answer_survey(
                 store_states.compare_revisions(

@@ -11,7 +11,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.preset_states import Pair
 from npuprof.document import keys
-from npuprof.model import Finding, Origin, Record
+from npuprof.model import Finding, Origin, Record, build_usage_error
 from npuprof.report.tables import format_code_span
 
 #: GitHub limits comments to 65,536 characters; the rest is for a heading.
@@ -86,6 +86,13 @@ def is_address(text: str) -> bool:
     return _ADDRESS.fullmatch(text) is not None
 
 
+def require_address(flag: str, text: str | None) -> None:
+    """Raise NpuprofError if a text is given and cannot be the URL of a repository."""
+    if text is not None and not is_address(text):
+        hint = "write it as a browser shows it: https://github.com/team/presets"
+        raise build_usage_error(f"{flag} {text!r} is not a URL", hint)
+
+
 def format_location(origin: Origin, page: Page, in_table: bool = False) -> str:
     """Return the file and line of an origin, with a link to the line if the URL is known."""
     location = f"{origin.file}:{origin.line}" if origin.line else origin.file
@@ -98,17 +105,24 @@ def format_location(origin: Origin, page: Page, in_table: bool = False) -> str:
 
 
 def build_link(origin: Origin, address: str) -> str:
-    """Return the URL of the line that set a value, for GitHub and GitLab.
-
-    Empty for uncommitted lines.
-    """
+    """Return the URL of the line that set a value, empty for uncommitted lines."""
     if not address or not origin.revision or not origin.line:
         return ""
-    is_gitlab = "gitlab" in address.split("/")[2] or address.endswith("/-")
-    # GitLab separates the path of a project, which may be nested, by "/-/"
-    blob = "/-/blob/" if is_gitlab else "/blob/"
-    repository = address.removesuffix("/-").rstrip("/")
-    return f"{repository}{blob}{origin.revision}/{quote(origin.file)}#L{origin.line}"
+    return link_line(address, origin.revision, origin.file, origin.line)
+
+
+def link_line(address: str, revision: str, path: str, line: int) -> str:
+    """Return the URL of a line in a repository, for GitHub, GitLab, GitCode and Gitee.
+
+    The URL of the repository may be a template with ``{rev}``, ``{path}`` and ``{line}``.
+    """
+    if "{path}" not in address:
+        is_gitlab = "gitlab" in address.split("/")[2] or address.endswith("/-")
+        # GitLab separates the path of a project, which may be nested, by "/-/"
+        blob = "/-/blob/" if is_gitlab else "/blob/"
+        address = address.removesuffix("/-").rstrip("/") + blob + "{rev}/{path}#L{line}"
+    address = address.replace("{rev}", revision).replace("{line}", str(line))
+    return address.replace("{path}", quote(path))
 
 
 #: The maximum number of characters of a value in a row, and of the common prefix of both sides.
