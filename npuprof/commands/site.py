@@ -41,6 +41,11 @@ class Site(StoreVerb):
         metavar="PATH",
         text="Include the scripts in PATH in the upgrade matrix; can be repeated",
     )
+    source_url = option(
+        "--source-url",
+        metavar="URL",
+        text="Link origins to the repository at URL, or by a template with {rev}, {path}, {line}",
+    )
     release = option(
         "--upgrade",
         metavar="RELEASE",
@@ -53,8 +58,10 @@ class Site(StoreVerb):
 
         Exit 2 after an internal error in a preset or script. Raises NpuprofError.
         """
+        from npuprof.compare.spans import require_address
         from npuprof.site.building import SiteRequest, build_site
 
+        require_address("--source-url", self.source_url)
         release = str(
             spec.build_context(self.release).cann if self.release else releases.load_releases()[-1]
         )
@@ -71,7 +78,11 @@ class Site(StoreVerb):
         scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
         written = write_site(
             self.folder,
-            build_site(workspace, SiteRequest(release, tuple(self.also), scripts), faults),
+            build_site(
+                workspace,
+                SiteRequest(release, tuple(self.also), scripts, self.source_url),
+                faults,
+            ),
         )
         pages = format_count(written.written + written.kept, "file")
         summary = (

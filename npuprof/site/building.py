@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from importlib import resources
 from itertools import chain, pairwise
 from typing import Any
@@ -30,11 +31,15 @@ _EXAMPLES = 4
 
 
 class SiteRequest(Record):
-    """The request for a site: release of the upgrade matrix, further specs, scripts to survey."""
+    """The request for a site: release of the upgrade matrix, further specs, scripts to survey.
+
+    ``source_url`` is the URL of the repository, to which origins are linked.
+    """
 
     release: str
     also: tuple[str, ...] = ()
     scripts: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    source_url: str | None = None
 
 
 def build_site(
@@ -70,7 +75,8 @@ class _Building:
         report = check_store(CheckedStore(self.workspace))
         self.faults += chain(report.faults, *(preset.faults for preset in report.presets))
         presets = [describe_preset(self.workspace, preset) for preset in report.presets]
-        past = read_past(self.store, {preset.name: preset.lineage for preset in presets})
+        past = read_past(self.store, presets)
+        self.writer.link_line = partial(past.link_origin, self.requested.source_url)
         self.children = group_pairs(
             (name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents)
         )
@@ -78,21 +84,23 @@ class _Building:
         paths = page_data.name_data([*(preset.name for preset in presets if preset.config), *sides])
         for preset in presets:
             self._add_preset(preset, past, paths)
-        self.files |= {
-            paths[name]: page_data.build_side(name, fields) for name, fields in sides.items()
-        }
+        compared = {key for rows in self.settings.values() for key, _ in rows}
+        for name, fields in sides.items():
+            self.files[paths[name]] = page_data.build_side(name, fields)
+            compared.update(row[0] for row in fields)
         shown = {
             "search.html": {},
             "compare.html": self._list_sides(tuple(paths)),
             "compatibility.html": self._build_compatibility(),
-            "catalogue.html": build_catalogue(page_data.count_settings(self.settings)),
+            **build_catalogue(page_data.count_settings(self.settings)),
             "rules.html": {"rows": load_pages().values()},
         }
         self.files |= self.writer.build_lists(
             {**list_shown(self.presets, fold_findings(report.by_preset[""]), past), **shown}
         )
         self.files |= self.writer.build_documentation()
-        self.files["data/index.js"] = page_data.build_index(paths)
+        self.files["data/index.js"] = page_data.build_index(paths, compared)
+        self.files["data/catalogue.js"] = page_data.build_catalogue()
         self.files["data/search.js"] = page_data.build_search(
             self.presets, self.paths, self.settings
         )
@@ -117,13 +125,6 @@ class _Building:
             "unresolved": [preset.name for preset in self.presets if preset.config is None],
             "upgrades": upgrades,
             "scripts": self.requested.scripts,
-            "changed": {
-                column
-                for rows in upgrades.values()
-                for upgrade in rows
-                for column, effects in upgrade._asdict().items()
-                if effects
-            },
         }
 
     def _list_sides(self, names: tuple[str, ...]) -> Fields:

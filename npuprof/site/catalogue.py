@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -13,12 +14,19 @@ from npuprof.catalog import releases, risks
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import Record
+from npuprof.system import group_pairs
+
+#: Releases that read an option, among the states of all.
+_READ = re.compile(r"[^.]+")
+#: The maximum number of rows of a page.
+_MOST_ROWS = 700
 
 
 class CatalogueRow(Record):
     """One record of the catalogue.
 
-    ``readers`` are the releases that read it, empty if all do.
+    ``readers`` are the releases that read it, empty if all do, ``read_by`` the same of an option as
+    indexes: ``3-20 22-30``, or ``none``.
 
     ``spelling`` is its name on each surface.
     """
@@ -37,6 +45,7 @@ class CatalogueRow(Record):
     state: str = ""
     replacement: str = ""
     framework: str = ""
+    read_by: str = ""
 
 
 class ReleaseRow(Record):
@@ -58,19 +67,47 @@ def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
     )
 
 
+@cache
+def list_parts() -> dict[str, tuple[str, tuple[CatalogueRow, ...]]]:
+    """Return the titles and rows of the catalogue's pages by path: one kind of one framework.
+
+    Large ones are split, so that no page is too large.
+    """
+    groups = group_pairs(((row.kind, row.framework), row) for row in list_catalogue_rows())
+    parts = {}
+    for (kind, framework), rows in groups.items():
+        count = -(-len(rows) // _MOST_ROWS)
+        for number in range(count):
+            title = f"{kind.capitalize()}s of {framework}"
+            path = f"catalogue/{kind}s-{framework}".lower()
+            if count > 1:
+                title += f", part {number + 1} of {count}"
+                path += f"-{number + 1}"
+            size = -(-len(rows) // count)
+            parts[f"{path}.html"] = title, tuple(rows[number * size : (number + 1) * size])
+    return parts
+
+
+@cache
+def find_parts() -> dict[str, str]:
+    """Return the page of each setting by its key."""
+    return {row.key: path for path, (_, rows) in list_parts().items() for row in rows}
+
+
 def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
     record = section.find(name)
     texts = catalog.find_record_texts(section.name, name)
     fields = record._asdict() if record else {}
     key = section.format_key(name)
-    default = fields.get("default")
+    states = fields["states"][: len(releases.load_releases())] if section.name == "options" else ""
+    spans = (f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states))
     return CatalogueRow(
         key,
         section.noun,
         str(texts.get("summary", "")),
         str(texts.get("doc", "")),
         _describe_values(fields),
-        "" if default is None else keys.format_toml_value(default),
+        _describe_default(fields),
         fields.get("unit", ""),
         risks.find_unit_and_risk(key)[1],
         tuple(fields.get("products", ())),
@@ -79,6 +116,22 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
         _describe_state(fields),
         fields.get("replaced_by", "") if releases.is_past(record) else "",
         find_framework(section.name, name),
+        (" ".join(spans) or "none") if "." in states else "",
+    )
+
+
+def _describe_default(fields: Mapping[str, Any]) -> str:
+    """Return the defaults of a setting, each with where it holds; empty if none is known."""
+    since = [*fields.get("default_since", ())]
+    defaults = {f" since {since[-1]}" if since else "": fields.get("default")}
+    for scenario in ("training", "inference"):
+        defaults[f" in {scenario}"] = fields.get(f"default_{scenario}")
+    for product, default in fields.get("default_by_product", {}).items():
+        defaults[f" on {product}"] = default
+    return ", ".join(
+        f"{keys.format_toml_value(default)}{where}"
+        for where, default in defaults.items()
+        if default is not None
     )
 
 

@@ -199,11 +199,9 @@ def _compare_with_release(
     then = contexts.resolve_elsewhere(now, there) if not now.abstract else None
     if then is None:
         return (), (), ()
-    known = set()
-    for finding in findings:
-        if finding.severity != "info":
-            code, _, message = checks.identify_finding(finding)
-            known.add((code, message))
+    known = {
+        checks.identify_finding(finding)[::2] for finding in findings if finding.severity != "info"
+    }
     # spares a check of most presets
     is_clean = checks.find_clean_contexts(now, findings, (there,)) == ((),)
     after = [] if is_clean else checks.check_config(then, notes=False)

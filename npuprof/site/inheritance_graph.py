@@ -1,14 +1,14 @@
 """The inheritance graph as a picture: each preset is to the right of its first parent, in layers.
 
 A store has few presets with dependents, and many without: the latter share a box next to their
-first parent, since a box for each would make the picture as tall as the store is large. Further
-parents, mostly mix-ins, are thin lines shown on hover: hundreds of permanent lines would hide
-everything.
+first parent, since a box for each would make the picture as tall as the store is large. Lines from
+further parents, mostly mix-ins, are dashed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from npuprof.model import Record
@@ -67,9 +67,18 @@ class Box(Record):
             index % self.rows
         ) + 15
 
+    def place_ends(self, names: Sequence[str], is_left: bool) -> Iterator[tuple[int, int]]:
+        """Yield the ends of lines at names: one at the middle of the side if these are all."""
+        if len(names) == len(self.names):
+            yield self.x + self.width * (not is_left), self.y + self.height // 2
+            return
+        for name in names:
+            x, y = self.place_name(self.names.index(name))
+            yield x - _PAD + self.column * (not is_left), y - 4  # the middle of the letters
+
 
 class Line(Record):
-    """An inheritance line: its SVG path between boxes, and the names at both ends.
+    """Inheritance lines: their SVG path between two boxes, and the names at both ends.
 
     ``second`` if not to the first parent.
     """
@@ -118,9 +127,22 @@ def draw_family(parents: Parents) -> Family:
         (branches[above].below if above else tops).append(_Branch(names))
     families = [branch for branch in tops if branch.below]
     if others := [name for branch in tops if not branch.below for name in branch.box.names]:
-        families.append(_Branch(others))  # mix-ins and unrelated presets share a box
+        # mix-ins and unrelated presets share a box, below the family that extends most of them
+        uses = Counter(
+            _find_root(name, first)
+            for name, above in parents.items()
+            if not set(above).isdisjoint(others)
+        )
+        families.sort(key=lambda branch: uses[branch.box.names[0]])
+        families.append(_Branch(others))
     boxes, width, height = _place_branches(families, depth)
     return Family(tuple(boxes), tuple(_draw_lines(parents, boxes, first)), width, height)
+
+
+def _find_root(name: str, first: Mapping[str, str]) -> str:
+    while name in first:
+        name = first[name]
+    return name
 
 
 def _find_depths(parents: Parents) -> tuple[Parents, dict[str, int]]:
@@ -150,7 +172,7 @@ def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list
             branch.height = max(branch.box.height, _measure_column(branch.below))
             layer_now = max(depth[name] for name in branch.box.names)
             widths[layer_now] = max(
-                widths.get(layer_now, 0), branch.box.width if branch.below else 0
+                widths.get(layer_now, 0), branch.box.width if branch.below or layer is tops else 0
             )
     wide = [widths.get(number, 0) for number in range(max(widths, default=0) + 1)]
     starts = [_PAD + sum(wide[:number]) + _ACROSS * number for number in range(len(wide))]
@@ -194,15 +216,17 @@ def _draw_lines(parents: Parents, boxes: Sequence[Box], first: Mapping[str, str]
         ((above, home[name], first.get(name) != above), name) for above, name in pairs
     )
     return [
-        Line(above, tuple(names), _draw_line(boxes[home[above]], boxes[below]), second)
+        Line(
+            above, tuple(names), _draw_line(above, boxes[home[above]], names, boxes[below]), second
+        )
         for (above, below, second), names in sorted(ends.items())
     ]
 
 
-def _draw_line(above: Box, below: Box) -> str:
-    x1 = above.x + above.width
-    y1 = above.y + above.height // 2
-    x2 = below.x
-    y2 = below.y + below.height // 2
-    middle = (x1 + x2) // 2
-    return f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"
+def _draw_line(parent: str, above: Box, names: Sequence[str], below: Box) -> str:
+    ((x1, y1),) = above.place_ends([parent], is_left=False)
+    path = ""
+    for x2, y2 in below.place_ends(names, is_left=True):
+        middle = (x1 + x2) // 2
+        path += f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"
+    return path

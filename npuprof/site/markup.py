@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from npuprof.model import Origin
+from npuprof.model import Origin, Record
 from npuprof.report.text import escape_lines
+from npuprof.site.catalogue import find_parts
 from npuprof.site.setting_rows import Setting, SettingRow
 
 #: Texts of at most this many characters are on many pages, so each is escaped once.
@@ -28,12 +29,7 @@ def show_value(value: Any) -> Any:
     if type(value) not in (str, Origin):
         return value
     text = str(value)
-    return _mark_escaped(text) if len(text) <= _SHORT else escape_lines(text)
-
-
-@lru_cache(16384)
-def _mark_escaped(text: str) -> Markup:
-    return mark_markup(escape_text(text))
+    return mark_markup(escape_text(text)) if len(text) <= _SHORT else escape_lines(text)
 
 
 @lru_cache(16384)
@@ -59,45 +55,56 @@ def format_path(path: str, separator: str = "/") -> str:
     return "".join(f"<span>{escape_text(part)}</span>" for part in parts if part)
 
 
-def format_author(link: Callable[[str], str], origin: Origin, part: str = "") -> str:
-    """Return the preset, file and line that set a value; ``link`` returns the link of a preset."""
+class Links(Record):
+    """The links of a page: to presets, and to the lines in the repository that set values."""
+
+    preset: Callable[[str], str]
+    line: Callable[[Origin], str]
+
+
+def format_author(links: Links, origin: Origin, part: str = "") -> str:
+    """Return the preset, file and line that set a value."""
     elements = f' <span class="quiet">{escape_text(part)}</span>' if part else ""
     return (
-        f'<span class="by"><b>{link(origin.profile)}</b>{elements} <code '
-        f'class="path">{format_path(str(origin))}</code></span>'
+        f'<span class="by"><b>{links.preset(origin.profile)}</b>{elements} '
+        f"{format_source(links, origin)}</span>"
     )
 
 
-def format_risks(risks: Iterable[str]) -> str:
-    """Return the risks of changing a setting."""
-    return "".join(
-        f' <span class="risk {escape_text(risk)}">{escape_text(risk)}</span>' for risk in risks
-    )
+def format_source(links: Links, origin: Origin, text: str = "") -> str:
+    """Return file and line of an origin, or another text, linked if the repository is known."""
+    code = f'<code class="path">{format_path(text or str(origin))}</code>'
+    address = links.line(origin)
+    return f'<a href="{escape_text(address)}">{code}</a>' if address else code
 
 
-def format_setting_rows(settings: Iterable[Setting], link: Callable[[str], str], up: str) -> str:
+def format_setting_rows(settings: Iterable[Setting], links: Links, up: str) -> str:
     """Return the table rows of settings.
 
-    ``up`` is the path to the top of the site, for which ``link`` writes a NUL.
+    ``up`` is the path to the top of the site, for which ``links`` write a NUL.
     """
     for setting in settings:
         if not setting.html:
             # most presets inherit most settings, so that each is formatted once
-            setting.html = "".join([_format_row(row, link) for row in setting.rows])
+            setting.html = "".join([_format_row(row, links) for row in setting.rows])
     return "".join([setting.html for setting in settings]).replace("\0", up)
 
 
-def _format_row(row: SettingRow, link: Callable[[str], str]) -> str:
-    authors = "".join([format_author(link, origin, part) for origin, part in row.authors])
+def _format_row(row: SettingRow, links: Links) -> str:
+    authors = "".join([format_author(links, origin, part) for origin, part in row.authors])
     losers = [
         (
             f'<span class="over"><del><code>{escape_text(old)}</code></del> '
-            f"{format_author(link, by)}</span>"
+            f"{format_author(links, by)}</span>"
         )
         for old, by in row.losers
     ]
+    risks = "".join(
+        f' <span class="risk {escape_text(risk)}">{escape_text(risk)}</span>' for risk in row.risk
+    )
     unit = f" {escape_text(row.unit)}" if row.unit else ""
-    link_to_record = f"\0catalogue.html#{quote(row.setting)}"
+    page = find_parts().get(row.setting, "catalogue.html")
+    link_to_record = f"\0{page}#{quote(row.setting)}"
     return (
         f'<tr><th scope="row"><a href="{link_to_record}"><code '
         f'class="path">{format_path(row.key, ".")}</code></a></th>'
@@ -105,5 +112,5 @@ def _format_row(row: SettingRow, link: Callable[[str], str]) -> str:
         f'class="value">{escape_text(row.value)}</code>{unit}</td>'
         f"<td>{authors}{''.join(losers)}</td>"
         "<td><span "
-        f'class="quiet">{escape_text(row.meaning)}</span>{format_risks(row.risk)}</td></tr>\n'
+        f'class="quiet">{escape_text(row.meaning)}</span>{risks}</td></tr>\n'
     )

@@ -12,8 +12,9 @@ from typing import Any
 from npuprof.catalog.code_pages import load_pages
 from npuprof.compare.markdown_changes import RISKS
 from npuprof.report.text import escape_controls
-from npuprof.site.catalogue import list_catalogue_rows
+from npuprof.site.catalogue import find_parts, list_catalogue_rows, list_parts
 from npuprof.site.presets import Preset
+from npuprof.system import group_pairs
 
 #: The number of characters of a value that a search examines and shows.
 _SEARCHED = 200
@@ -58,9 +59,27 @@ def list_values(fields: Sequence[list[Any]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((row[0], row[1]) for row in fields if len(row) > 1))
 
 
-def build_index(paths: Mapping[str, str]) -> bytes:
-    """Return the paths of the data of all sides, and the order of risks."""
-    return _write_call("index", list(paths.items()), list(RISKS))
+def build_index(paths: Mapping[str, str], keys: Container[str]) -> bytes:
+    """Return the paths of the data of all sides, the order of risks, and the defaults of keys."""
+    known = {row.key: row.default for row in list_catalogue_rows()}
+    defaults = {key: default for key, default in known.items() if default and key in keys}
+    return _write_call("index", list(paths.items()), list(RISKS), defaults)
+
+
+def build_catalogue() -> bytes:
+    """Return the data about settings and codes for the search page, equal in every site."""
+    pages = list(list_parts())
+    options = [
+        [
+            row.key,
+            row.summary,
+            pages.index(find_parts()[row.key]),
+            *sorted({name for _, name in row.spelling if name not in row.key}),
+        ]
+        for row in list_catalogue_rows()
+    ]
+    codes = [[page.code, page.title, page.why, page.fix] for page in load_pages().values()]
+    return _write_call("catalogue", options, codes, pages)
 
 
 def build_search(
@@ -68,7 +87,7 @@ def build_search(
     paths: Mapping[str, str],
     settings: Mapping[str, Sequence[tuple[str, str]]],
 ) -> bytes:
-    """Return the data of the search page: presets, values by preset, the catalogue, the codes."""
+    """Return the data about presets for the search page: descriptions, values and findings."""
     described = {
         preset.name: escape_controls(preset.head["description"])[:_SEARCHED] for preset in presets
     }
@@ -78,11 +97,7 @@ def build_search(
         for key, value in rows:
             shown = value if len(value) <= _SEARCHED else f"{value[:_SEARCHED]}…"
             presets_by_value.setdefault(key, {}).setdefault(shown, []).append(numbers[name])
-    listed = [
-        # short for most
-        [name, "" if paths[name] == f"presets/{name}.html" else paths[name], text]
-        for name, text in described.items()
-    ]
+    listed = [[name, paths[name], text] for name, text in described.items()]
     values = {
         key: [
             # increasing numbers as differences, which are short
@@ -91,23 +106,29 @@ def build_search(
         ]
         for key, setters in sorted(presets_by_value.items())
     }
-    options = [[row.key, row.summary] for row in list_catalogue_rows()]
-    codes = [[page.code, page.title] for page in load_pages().values()]
-    return _write_call("all", listed, values, options, codes)
+    messages = group_pairs(
+        (
+            (finding.code, escape_controls(finding.message)[:_SEARCHED], finding.severity),
+            numbers[preset.name],
+        )
+        for preset in presets
+        for finding in preset.findings
+    )
+    found = [[*message, names] for message, names in messages.items()]
+    return _write_call("presets", listed, values, found)
 
 
 def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
     """Return the number of presets that set each record of the catalogue, by path."""
-    known = {row.key for row in list_catalogue_rows()}
     counts: Counter[str] = Counter()
     for rows in settings.values():
-        counts.update({_find_record(key, known) for key, _ in rows})
+        counts.update({_find_record(key) for key, _ in rows})
     return counts
 
 
-def _find_record(key: str, known: Container[str]) -> str:
+def _find_record(key: str) -> str:
     # a row may be a path inside a setting
-    while key not in known and "." in key:
+    while key not in find_parts() and "." in key:
         key = key.rpartition(".")[0]
     return key
 

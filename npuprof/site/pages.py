@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import compress
@@ -11,21 +10,35 @@ from typing import Any
 
 from jinja2 import Environment
 
-from npuprof import catalog
-from npuprof.catalog import products, releases
+from npuprof.catalog import releases
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, SEVERITIES, Fields, Finding, __version__, build_error
+from npuprof.hosting.findings_page import format_finding_list
+from npuprof.model import (
+    SCENARIOS,
+    SEVERITIES,
+    Fields,
+    Finding,
+    Origin,
+    __version__,
+    build_error,
+)
 from npuprof.report.html import frame_html_table
-from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
-from npuprof.site.catalogue import list_catalogue_rows, list_release_rows
+from npuprof.site.catalogue import (
+    CatalogueRow,
+    list_catalogue_rows,
+    list_parts,
+    list_release_rows,
+)
 from npuprof.site.inheritance_graph import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
 from npuprof.site.markup import (
+    Links,
     escape_text,
     format_author,
     format_path,
     format_setting_rows,
+    format_source,
     mark_markup,
     show_value,
 )
@@ -50,9 +63,8 @@ _MENU = {
     "rules.html": "Rules",
     "docs/index.html": "Docs",
 }
-#: The maximum number of presets listed below the picture; longer lists get their own page to keep
-#: pages small.
-_MOST_BELOW = 300
+#: The maximum number of settings on the first page of the catalogue.
+_MOST_USED = 300
 _KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
 #: The columns of the list of presets, each with the values that it shows.
 _COLUMNS = {
@@ -62,9 +74,6 @@ _COLUMNS = {
     "found": ("found",),
 }
 _DEBUGGING = re.compile(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
-#: Releases that read an option, among the states of all.
-_READ = re.compile(r"[^.]+")
-_WORST = {"error": 0, "warning": 1, "info": 2, "": 2}
 
 
 @cache
@@ -102,6 +111,8 @@ def _open_templates() -> Environment:
     environment.globals |= {
         "table": _frame_table,
         "author": _as_markup(format_author),
+        "source": _as_markup(format_source),
+        "finding_list": _as_markup(format_finding_list),
         "setting_rows": _as_markup(format_setting_rows),
     }
     environment.filters |= {"value": format_value, "path": _as_markup(format_path)}
@@ -127,8 +138,9 @@ class Writer:
         self.shared_link = cache(
             partial(self._link_preset, "\0")
         )  # the path to the top differs by page
+        self.link_line: Callable[[Origin], str] = lambda _: ""
 
-    def fill(self, template: str, here: str, title: str, **values: Any) -> str:
+    def fill(self, template: str, here: str, /, title: str, **values: Any) -> str:
         """Return a page, given its template, path, title and values."""
         up = "../" * here.count("/")
         return self.open(template).render(
@@ -141,8 +153,8 @@ class Writer:
                 "version": __version__,
                 "head": "",
                 "paths": self.paths,
-                "link": partial(self._link_preset, up),
-                "shared_link": self.shared_link,
+                "links": Links(partial(self._link_preset, up), self.link_line),
+                "shared_links": Links(self.shared_link, self.link_line),
                 **values,
             }
         )
@@ -157,9 +169,12 @@ class Writer:
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages about all presets and the catalogue, given the values of each."""
-        labels = {**_MENU, "family-text.html": "Graph as text"}
         return {
-            path: self.fill(path, path, labels[path], **shown).encode()
+            path: self.fill(
+                path if path in _MENU else "catalogue-part.html",
+                path,
+                **{"title": _MENU.get(path), **shown},
+            ).encode()
             for path, shown in values.items()
         }
 
@@ -204,30 +219,27 @@ def list_shown(
     family = draw_family({preset.name: preset.parents for preset in presets})
     by_parents = group_pairs((tuple(dict.fromkeys(preset.parents)), preset) for preset in presets)
     groups = sorted(by_parents.items(), key=lambda group: group[0] != ())  # first without parents
-    is_large = len(presets) > _MOST_BELOW
-    marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
     drawn = (name for box in family.boxes for name in box.names)
-    ranked = sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))
-    shown = {
+    ranked = sorted(
+        presets,
+        key=lambda preset: (preset.worst != "error", preset.worst != "warning", preset.name),
+    )
+    return {
         "index.html": {
             **_list_kinds([_build_row(preset, past) for preset in ranked]),
-            "summary": _summarise(presets),
+            "presets": presets,
             "head": past.head,
             "apart": apart,
         },
         "family.html": {
             "family": family,
             "groups": groups,
-            "apart": is_large,
-            "marks": marks,
+            "scenarios": SCENARIOS,
             "order": {name: number for number, name in enumerate(drawn)},
             "longest": LONGEST_NAME,
-            "said": {preset.name: _describe_colours(preset) for preset in presets},
+            "presets": {preset.name: preset for preset in presets},
         },
     }
-    if is_large:
-        shown["family-text.html"] = {"groups": groups}
-    return shown
 
 
 def _build_row(preset: Preset, past: Past) -> Fields:
@@ -280,60 +292,45 @@ def _list_kinds(rows: Sequence[Fields]) -> Fields:
     }
 
 
-def _find_scenario(preset: Preset) -> str:
-    scenario = str(preset.head["scenario"])
-    return scenario if scenario in SCENARIOS else ""
-
-
-def _describe_colours(preset: Preset) -> str:
-    """Return the meaning of a preset's colours in a picture."""
-    state = ""
-    if preset.config is None:
-        state = "broken"
-    elif preset.worst in ("error", "warning"):
-        state = preset.worst
-    return "".join(f", {meaning}" for meaning in (state, _find_scenario(preset)) if meaning)
-
-
-def build_catalogue(set_by: Mapping[str, int]) -> Fields:
-    """Return the values of the catalogue page.
+def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Fields]:
+    """Return the values of the pages of the catalogue, by path.
 
     ``set_by`` is the number of presets that set each setting.
     """
     rows = list_catalogue_rows()
-    known = releases.load_releases()
-    groups = defaultdict(list)
-    for row in rows:
-        option = catalog.find_option(row.key)
-        states = option.states[: len(known)] if option else ""
-        # the releases that read an option, as indexes: ``3-20 22-30``, or ``none``
-        spans = (f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states))
-        shown = {
-            "targets": [
-                (surface, spelling if spelling != row.key else "")
-                for surface, spelling in row.spelling
-            ],
-            "read_by": (" ".join(spans) or "none") if "." in states else "",
-            "set_by": set_by.get(row.key, 0),
-        }
-        groups[row.kind, row.framework].append({**row._asdict(), **shown})
-    return {
+    parts = list_parts()
+    used = sorted((row for row in rows if row.key in set_by), key=lambda row: -set_by[row.key])
+    listed = [
+        (path, title, len(held), sum(row.key in set_by for row in held))
+        for path, (title, held) in parts.items()
+    ]
+    pages = {
+        path: _build_rows(held, set_by) | {"title": title} for path, (title, held) in parts.items()
+    }
+    pages["catalogue.html"] = {
+        **_build_rows(used[:_MOST_USED], set_by),
         "count": len(rows),
-        "groups": groups,
-        "kinds": list(dict.fromkeys(row.kind for row in rows)),
-        "releases": list(reversed(known)),
-        "products": list(products.load_products()),
-        "frameworks": sorted({row.framework for row in rows if row.framework}),
-        "surfaces": sorted({surface for row in rows for surface, _ in row.spelling}),
-        "risks": sorted({risk for row in rows for risk in row.risk}),
+        "parts": listed,
         "changes": list_release_rows(),
         "newest": releases.describe_newest_releases(),
     }
+    return pages
 
 
-def _summarise(presets: Sequence[Preset]) -> str:
-    worst = ["broken" if preset.config is None else preset.worst for preset in presets]
-    texts = {"broken": "cannot be resolved", "error": "with errors", "warning": "with warnings"}
-    counts = [f"{worst.count(state)} {text}" for state, text in texts.items() if state in worst]
-    shown = ", ".join(counts) or "no errors, no warnings"
-    return f"{format_count(len(presets), 'preset')}: {shown}."
+def _build_rows(rows: Sequence[CatalogueRow], set_by: Mapping[str, int]) -> Fields:
+    """Return the rows of a page of the catalogue by kind and framework, and its filters."""
+    choices = {
+        "kind": {row.kind for row in rows},
+        "framework": {row.framework for row in rows if row.framework},
+        "surface": {surface for row in rows for surface, _ in row.spelling},
+        "product": {name for row in rows for name in row.products},
+        "risk": {risk for row in rows for risk in row.risk},
+        "state": {row.state for row in rows if row.state},
+        "here": {("not set", "set")[row.key in set_by] for row in rows},
+    }
+    shown = {name: sorted(values) for name, values in choices.items() if len(values) > 1}
+    known = list(reversed(releases.load_releases()))
+    if any(row.read_by for row in rows):
+        shown["release"] = known
+    groups = group_pairs(((row.kind, row.framework), row) for row in rows)
+    return {"groups": groups, "releases": known, "choices": shown, "set_by": set_by}

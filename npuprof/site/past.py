@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
-from npuprof.model import NpuprofError, Record
+from npuprof.compare.spans import link_line
+from npuprof.model import NpuprofError, Origin, Record
+from npuprof.resolve.config import Config
+from npuprof.site.presets import Preset
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore.commits import Commit, walk_commits
+from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.system import group_pairs
 
 #: The maximum number of commits on a page; ``npuprof log`` lists all.
@@ -27,36 +30,38 @@ class Past(Record):
     """The checked out commit; commits and versions of each preset, newest first, and its owners.
 
     A commit has the ancestors of the preset that it touched, if it did not touch the preset itself.
+    ``paths`` are the paths in the repository of presets that are equal in the checked out commit.
     """
 
     head: str = ""
     commits: dict[str, list[tuple[Commit, list[str]]]] = {}
     versions: dict[str, list[VersionRow]] = {}
     owners: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, str] = {}
+
+    def link_origin(self, address: str | None, origin: Origin) -> str:
+        """Return the URL of the line that set a value, empty if it is not in the repository."""
+        document = origin.document
+        path = document.source if document.revision else self.paths.get(document.name)
+        # a source and the shipped store are other repositories
+        if not (address and path and origin.line) or ":" in document.name + path:
+            return ""
+        return link_line(address, document.revision or self.head, path, origin.line)
 
 
-def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past:
-    """Return the git history of presets, given the names of each preset's ancestors.
-
-    Empty if the store is not in a repository with commits.
-    """
+def read_past(store: CachedStore, presets: Sequence[Preset]) -> Past:
+    """Return the git history of presets, empty if the store is not in a repository with commits."""
     if not isinstance(store, Folder):
         return Past()
     try:
         repository = store.repository
         head = repository.resolve_commit("HEAD")
         commits = list(walk_commits(repository, head))
-        # the presets that a commit changed, created, removed or renamed
+        # the presets that a commit changed, created, removed or renamed: a merge from each parent
         touching = group_pairs(
             (name, index)
             for index, commit in enumerate(commits)
-            for name in {
-                name
-                for changes in commit.changes.values()
-                for change in changes
-                for name in (change.was, change.now)
-                if name
-            }
+            for name in set[str].intersection(*map(_list_touched, commit.changes.values()))
         )
         versions = group_pairs(
             (
@@ -69,25 +74,40 @@ def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past
         )
         rules = read_owner_rules(repository, head)
         revision = repository.load_revision(head)
-        owners = {name: match_owners(rules, revision.source_path(name)) for name in lineages}
+        names = [preset.name for preset in presets]
+        owners = {name: match_owners(rules, revision.source_path(name)) for name in names}
+        revision.load_texts(names)
+        paths = {
+            preset.name: revision.source_path(preset.name)
+            for preset in presets
+            if preset.profile and preset.name in revision.files
+            if revision.read_profile_text(preset.name) == preset.profile.document.text.encode()
+        }
     # a site without its history is better than none
     except NpuprofError:
         return Past()
     newest = {
-        name: _list_newest(name, lineage, touching, commits) for name, lineage in lineages.items()
+        preset.name: _list_newest(preset.name, preset.config, touching, commits)
+        for preset in presets
     }
-    return Past(head, newest, versions, owners)
+    return Past(head, newest, versions, owners, paths)
+
+
+def _list_touched(changes: Sequence[FileChange]) -> set[str]:
+    """Return the presets that changes of files touch."""
+    return {name for change in changes for name in (change.was, change.now) if name}
 
 
 def _list_newest(
-    own: str, lineage: Sequence[str], touching: Mapping[str, list[int]], commits: Sequence[Commit]
+    own: str, config: Config | None, touching: Mapping[str, list[int]], commits: Sequence[Commit]
 ) -> list[tuple[Commit, list[str]]]:
     """Return the newest commits of a preset and its ancestors.
 
     ``touching`` are indexes of commits by preset.
     """
+    names = [member.name for member in config.lineage] if config else []
     touched = group_pairs(
-        (index, name) for name in (own, *lineage) for index in touching.get(name, ())
+        (index, name) for name in {own, *names} for index in touching.get(name, ())
     )
     return [
         (commits[index], [] if own in touched[index] else sorted(touched[index]))

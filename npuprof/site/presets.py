@@ -29,11 +29,15 @@ _WITH_CONTEXT = ("toml", "json")
 
 
 class RenderedText(Record):
-    """A preset rendered for one target: its text, or why there is none."""
+    """A preset rendered for one target: its text, or why there is none.
+
+    ``is_main`` if the preset is for this target; others only fit it.
+    """
 
     target: str
     text: str
     reason: str = ""
+    is_main: bool = False
 
 
 class Preset(Record):
@@ -92,13 +96,6 @@ class Preset(Record):
         return next(compress(SEVERITIES, self.counts), "")
 
     @property
-    def lineage(self) -> tuple[str, ...]:
-        """Its ancestors."""
-        if self.config is None:
-            return ()
-        return tuple(member.name for member in self.config.lineage[:-1])
-
-    @property
     def parents(self) -> list[str]:
         """Its parents by name: those of this store without versions, others as written."""
         references = self.profile.extends if self.profile else ()
@@ -115,11 +112,6 @@ class Details(Record):
     texts: tuple[RenderedText, ...] = ()
     scopes: tuple[tuple[str, list[Change]], ...] = ()
     compared: Sequence[list[Any]] = ()
-
-    @property
-    def places(self) -> int:
-        """The number of rows of its settings."""
-        return sum(len(setting.rows) for setting in self.settings)
 
 
 def _list_frameworks(config: Config) -> tuple[str, ...]:
@@ -154,10 +146,8 @@ def build_details(
 ) -> Details:
     """Return the additional data of a resolvable preset's page."""
     config.profile.document.find_positions()  # a page shows all of them
-    texts = [*_render_all(config, bool(select_errors(findings)))]
+    texts = _sort_texts(config, [*_render_all(config, bool(select_errors(findings)))])
     settings = build_settings(config, inherited)
-    if config.scenario == "offline-inference":
-        texts.sort(key=lambda text: text.target != "atc")
     compared = build_compared_fields(config, settings)
     return Details(settings, tuple(texts), tuple(list_scopes(config)), compared)
 
@@ -208,6 +198,29 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
         yield RenderedText("exports", "", reason)
     else:
         yield from _export_to_all(resolved)
+
+
+def _sort_texts(config: Config, texts: Sequence[RenderedText]) -> list[RenderedText]:
+    """Return rendered texts, those that the preset is for first.
+
+    These are the first target with most of its sections, sidecar files, and exports of variables.
+    """
+    index = renderers.load_target_index()
+    sections = config.shared_sections
+    used = {name for name in sections if sections[name] and name != "env"}
+
+    def rank(name: str) -> tuple[int, bool]:
+        written = 0 if name in _WITH_CONTEXT else len(used.intersection(index[name].sections))
+        return written, name == "atc" and config.scenario == "offline-inference"
+
+    targets = [text.target for text in texts if text.text and text.target in index]
+    main = {max(targets, key=rank)} if used and targets else set()
+    if sections["env"] or not main:
+        main.update(text.target for text in texts if text.target.startswith("exports for bash"))
+    marked = [
+        text._replace(is_main=text.target in main or "sidecar" in text.target) for text in texts
+    ]
+    return sorted(marked, key=lambda text: not text.is_main)
 
 
 def _find_refusal(config: Config | None) -> str:

@@ -107,8 +107,8 @@ def measure(size: int) -> list[float]:
             listed = _measure_search(browser, public, "index", "search")
             everything = _measure_search(browser, public, "search", "everything")
             browser.close()
-        index = (public / "data/search.js").stat().st_size / 1000
-        return [weight, usable, listed, everything, index, made]
+        index = sum((public / f"data/{name}.js").stat().st_size for name in ("search", "catalogue"))
+        return [weight, usable, listed, everything, index / 1000, made]
 
 
 def _measure_loading(browser: Any, public: Path, path: str) -> tuple[float, float]:

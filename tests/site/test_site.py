@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from npuprof.site import pages
 from npuprof.site.compatibility import build_matrices, judge_everywhere
 from npuprof.site.inheritance_graph import draw_family
 from npuprof.site.setting_rows import Setting, build_settings
@@ -161,7 +160,7 @@ TOLD = {  # what is in the store, and what the page of "job" says of it
             ),
             "job": 'profile.extends = ["base"]\n',
         },
-        ["Only for some product atlas-a3", "hccl_timeout 1836 1904 base profiles/base.toml:5"],
+        ["contexts only product atlas-a3", "hccl_timeout 1836 1904 base profiles/base.toml:5"],
     ),
     "an override that changes nothing is not told": (
         {
@@ -170,7 +169,7 @@ TOLD = {  # what is in the store, and what the page of "job" says of it
                 'match = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1836 }\n'
             )
         },
-        ["Rendered code", "!Only for some"],
+        ["Generated code", "!contexts only"],
     ),
     "exports stand there for each shell": (
         {"job": '[env]\nTMPDIR = "it\'s"\n'},
@@ -216,7 +215,10 @@ TOLD = {  # what is in the store, and what the page of "job" says of it
                 'modify_mixlist = { black-list = { to-add = ["Add"] } }\n'
             )
         },
-        ['ops_info.json, a sidecar file { "black-list": { "to-add": [ "Add" ] } } exports for'],
+        [
+            'ops_info.json, a sidecar file { "black-list": { "to-add": [ "Add" ] } } '
+            "16 other targets",
+        ],
     ),
     "each target is written with the overrides for it": (
         {
@@ -256,6 +258,155 @@ def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(
             "log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml"
         ).splitlines()
     )
+
+
+def test_the_history_leaves_out_merges_that_take_a_preset_from_one_side(
+    repo: Repo, run: Run
+) -> None:
+    own = PRESETS["job"]
+    repo.commit(PRESETS, message="all of them")
+    trunk = repo.git("branch", "--show-current").strip()
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"job": own.replace("1904", "1908")}, message="on the side")
+    repo.git("checkout", "-q", trunk)
+    repo.commit({"other": PRESETS["other"] + "deterministic = 1\n"}, message="another")
+    repo.git("merge", "-q", "--no-ff", "-m", "plain merge", "side")
+    repo.git("checkout", "-q", "-b", "again")
+    repo.commit({"job": own.replace("1904", "1912")}, message="again")
+    repo.git("checkout", "-q", trunk)
+    repo.commit({"job": own.replace("1904", "1916")}, message="trunk")
+    repo.git("merge", "-q", "-s", "ours", "--no-commit", "again")
+    repo.commit({"job": own.replace("1904", "1920")}, message="merge with a value of its own")
+    assert run("site", "public").code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    assert "plain merge" not in text
+    listed = ["merge with a value of its own", "trunk", "again", "on the side", "all of them"]
+    assert all(message in text for message in listed)
+
+
+LINKS = {  # what --source-url is, and the link to line 4 of job.toml
+    "https://github.com/team/presets": "https://github.com/team/presets/blob/REV/PATH#L4",
+    "https://gitcode.com/team/presets/": "https://gitcode.com/team/presets/blob/REV/PATH#L4",
+    "https://gitlab.com/a/b/presets": "https://gitlab.com/a/b/presets/-/blob/REV/PATH#L4",
+    "https://git.corp/a/b/-": "https://git.corp/a/b/-/blob/REV/PATH#L4",
+    "https://git.corp/x?p={path}&h={rev}#l{line}": "https://git.corp/x?p=PATH&h=REV#l4",
+}
+
+
+@pytest.mark.parametrize("url", LINKS)
+def test_origins_link_to_their_lines_in_the_repository(repo: Repo, run: Run, url: str) -> None:
+    repo.commit(PRESETS)
+    commit = repo.git("rev-parse", "HEAD").strip()
+    (repo.folder / "profiles/other.toml").write_text(PRESETS["other"] + "deterministic = 1\n")
+    assert run("site", "public", "--source-url", url, "--also", "job@HEAD").code == 0
+    links = Page(repo.folder / "public/presets/job.html").links
+    assert LINKS[url].replace("REV", commit).replace("PATH", "profiles/job.toml") in links
+    # lines of a file that is not committed as it is may be others there
+    edited = Page(repo.folder / "public/presets/other.html").links
+    assert not [link for link in edited if "other.toml" in link]
+    assert [link for link in edited if "training.toml" in link]
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "team/presets", "https://a b"])
+def test_a_source_url_that_is_none_is_an_error(repo: Repo, run: Run, url: str) -> None:
+    repo.commit(PRESETS)
+    result = run("site", "public", "--source-url", url)
+    assert result.code == 2
+    assert f"--source-url {url!r} is not a URL" in result.err
+    assert not (repo.folder / "public").exists()
+
+
+MAIN = {  # the settings of a preset, and the targets that its page shows unfolded
+    "options": ("[options]\nhccl_timeout = 1836\n", ["session"]),
+    "options and variables": (
+        "[options]\nhccl_timeout = 1836\n[env]\nHCCL_BUFFSIZE = 200\n",
+        ["session", "exports for bash"],
+    ),
+    "variables": ("[env]\nHCCL_BUFFSIZE = 200\n", ["exports for bash"]),
+    "vLLM": ("[vllm]\ntensor-parallel-size = 4\n", ["vllm", "env.sh"]),
+    "a conversion": (
+        'profile.scenario = "offline-inference"\n[options]\nop_debug_level = 1\n',
+        ["atc"],
+    ),
+    "an estimator": (
+        '[options]\nhccl_timeout = 1836\n[estimator]\nmodel_dir = "x"\n',
+        ["estimator"],
+    ),
+}
+
+
+@pytest.mark.parametrize("title", MAIN)
+def test_targets_that_a_preset_is_for_stand_before_folded_ones(
+    title: str, store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    preset, targets = MAIN[title]
+    store({"job": preset})
+    run("trust", "profiles")
+    assert run("site", "public").code == 0
+    text = (tmp_path / "public/presets/job.html").read_text()
+    headings = re.findall("<h2[^>]*>([A-Z][a-z]+ ?[a-z]*)", text)
+    assert headings[0].strip() == "Settings"
+    assert headings.index("Generated code") > headings.index("Findings")
+    shown, _, folded = text.partition('<details class="others">')
+    assert re.findall("<summary>([^<,]*)[^<]*</summary><div>", shown) == targets
+    assert "<summary>json</summary>" in folded
+
+
+#: The files that a page loads at once.
+LOADED = re.compile(r'<(?:script src|link rel="stylesheet" href|img src)="([^"]+)"')
+
+
+def measure_first_views(folder: Path) -> dict[str, int]:
+    """Return how many bytes each page loads at once: itself, its style and its scripts."""
+    sizes = {}
+    for path in folder.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        files = [path, *(path.parent / name for name in LOADED.findall(text))]
+        sizes[str(path.relative_to(folder))] = sum(file.stat().st_size for file in files)
+    return sizes
+
+
+def test_the_first_view_of_each_page_is_at_most_300_kilobytes(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    presets = {"base": "profile.scenario = 'training'\n[options]\nhccl_timeout = 1836\n"}
+    presets |= {f"mixin{number}": f"[options]\nop_wait_timeout = {number}\n" for number in range(9)}
+    for number in range(990):
+        presets[f"team-{number % 7}/experiment-{number}"] = (
+            f'[profile]\nextends = ["base", "mixin{number % 9}"]\nowner = "team-{number % 7}"\n'
+            f'description = "Use it for job {number} of the nightly training, on one server with '
+            f'eight devices."\ncann = ">=9.0"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+            f'[options]\ninput_fusion_size = {number}\n[env]\nJOB_NAME = "job-{number}"\n'
+        )
+    store(presets)
+    assert run("site", "public").code == 0
+    assert run("site", "own", "--store", REPOSITORY / "profiles").code == 0
+    for folder in ("public", "own"):
+        sizes = measure_first_views(tmp_path / folder)
+        assert len(sizes) > 90
+        assert {path: size for path, size in sizes.items() if size > 300_000} == {}
+
+
+def test_defaults_say_where_they_hold() -> None:
+    from npuprof.site.catalogue import list_catalogue_rows
+
+    defaults = {row.key: row.default for row in list_catalogue_rows()}
+    assert defaults["hccl_timeout"] == "1836"
+    assert defaults["hcom_parallel"] == "true since 6.0.RC1"
+    assert defaults["precision_mode_v2"] == '"origin" in training, "fp16" in inference'
+    assert defaults["precision_mode"].endswith('"allow_fp32_to_fp16" on atlas-training')
+    assert defaults["op_compiler_cache_dir"] == ""
+
+
+def test_lines_to_some_names_of_a_box_end_at_these_names() -> None:
+    parents = {"base": [], "mix": [], "a": ["base"], "b": ["base", "mix"], "c": ["base", "mix"]}
+    family = draw_family(parents)
+    lines = {(line.parent, line.second): line.path for line in family.lines}
+    assert lines["base", False].count("M") == 1
+    assert lines["mix", True].count("M") == 2
+    box = next(box for box in family.boxes if "b" in box.names)
+    ends = [int(end.split()[-1]) for end in lines["mix", True].split("M")[1:]]
+    assert ends == [box.place_name(index)[1] - 4 for index in (1, 2)]
 
 
 def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(
@@ -363,8 +514,7 @@ def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) 
     placed = [
         (path, link, place in shown[target].ids)
         for path, link, target, place in targets
-        if place
-        and (target.name in ("catalogue.html", "rules.html") or target.parent.name == "docs")
+        if place and (target.name == "rules.html" or target.parent.name in ("catalogue", "docs"))
     ]
     assert lost == []
     assert [row for row in placed if not row[2]] == []
@@ -395,8 +545,9 @@ def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(
     mixlist = 'modify_mixlist = { black-list = { to-add = ["Add"], to-remove = ["Mul"] } }\n'
     repo.commit({**PRESETS, "mix": f"[options]\n{mixlist}[env]\nHCCL_ALGO = 'x'\n"})
     assert run("site", "public").code == 0
-    rows = (repo.folder / "public/catalogue.html").read_text().split("<tr id=")
-    counts = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
+    pages = (repo.folder / "public").glob("catalogue/*.html")
+    rows = [row for page in pages for row in page.read_text().split("<tr id=")[1:]]
+    counts = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows}
     shown = {key: int(found[1]) for key, found in counts.items() if found}
     assert shown == {
         "hccl_timeout": 3,
@@ -405,23 +556,6 @@ def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(
         "modify_mixlist": 1,
         "env.HCCL_ALGO": 1,
     }
-
-
-@pytest.mark.parametrize("apart", [False, True])
-def test_the_text_of_a_big_family_is_a_page_of_its_own(
-    apart: bool,
-    store: Callable[..., Path],
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pages, "_MOST_BELOW", 4 - apart)
-    store({"base": "[options]\n", **dict.fromkeys(("a", "b", "c"), 'profile.extends = ["base"]\n')})
-    assert run("site", "public").code == 0
-    page = Page(tmp_path / "public" / ("family-text.html" if apart else "family.html"))
-    assert "extends base a , b , c" in page.text
-    assert (tmp_path / "public/family-text.html").exists() == apart
-    assert ("family-text.html" in Page(tmp_path / "public/family.html").links) == apart
 
 
 def test_the_documentation_is_part_of_a_site(site: Path) -> None:

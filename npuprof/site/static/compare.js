@@ -3,8 +3,8 @@
 (() => {
   const { find, make, say, load: loadScript, readFragment } = npuprof;
   const paths = new Map(), sides = new Map(), failed = new Set();
-  let risks = [];
-  npuprof.index = (list, order) => { for (const [name, path] of list) paths.set(name, path); risks = order; };
+  let risks = [], defaults = {};
+  npuprof.index = (list, order, known) => { for (const [name, path] of list) paths.set(name, path); risks = order; defaults = known; };
   npuprof.settings = (name, rows) => sides.set(name, rows);
 
   function setUpCompare() {
@@ -47,21 +47,28 @@
       }
       return rows;
     };
+    // What a program does with a setting that a side leaves out, if the side has others of that program.
+    const findSection = (key) => (key.includes(".") ? key.split(".")[0] : "options");
+    const findDefault = (key, name) => {
+      const section = findSection(key), reads = section === "env" || sides.get(name).some(([other]) => findSection(other) === section);
+      return reads && Object.hasOwn(defaults, key) ? defaults[key] : "";
+    };
     const tell = (cells) => JSON.stringify(cells.map((cell) => (cell ? cell.value : null)));
     const differs = (row) => new Set(row.cells.map((cell) => (cell ? cell.value : null))).size > 1;
-    const fill = (place, cell) => {
+    const fill = (place, cell, key, name) => {
+      const usual = cell ? "" : findDefault(key, name);
       if (cell) place.append(make("code", cell.value, { class: "value" }), cell.unit ? ` ${cell.unit}` : "", make("span", cell.author, { class: "origin" }));
-      else place.append(make("span", "not set", { class: "quiet" }));
+      else place.append(make("span", usual ? `default ${usual}` : "not set", usual ? { class: "quiet", title: "not set here" } : { class: "quiet" }));
       return place;
     };
     // A side that overrides change has a column for each product or release that makes a difference.
     const drawCell = (row, name, index) => {
       const place = make("td", undefined, { "data-as": name }), values = [row, ...row.scoped].map((there) => tell([there.cells[index]]));
-      if (values.every((value) => value === values[0])) return fill(place, row.cells[index]);
+      if (values.every((value) => value === values[0])) return fill(place, row.cells[index], row.key, name);
       const columns = make("div", undefined, { class: "scopes" });
       for (const there of [{ ...row, scope: "elsewhere" }, ...row.scoped]) {
         const column = make("div");
-        column.append(make("b", there.scope), fill(make("div"), there.cells[index]));
+        column.append(make("b", there.scope), fill(make("div"), there.cells[index], row.key, name));
         columns.append(column);
       }
       place.append(columns);
@@ -69,7 +76,9 @@
     };
     const drawRow = (row, names) => {
       const line = make("tr"), title = make("th", undefined, { scope: "row", title: row.meaning });
-      title.append(make("code", row.key), make("br"), ...row.risk.flatMap((risk) => [make("span", risk, { class: `risk ${risk}` }), " "]));
+      const risks = make("div");
+      risks.append(...row.risk.flatMap((risk) => [make("span", risk, { class: `risk ${risk}` }), " "]));
+      title.append(make("code", row.key), risks);
       line.append(title, ...names.map((name, index) => drawCell(row, name, index)));
       return line;
     };

@@ -12,7 +12,14 @@
   function setUp() {
     const picture = find("family"), region = picture.parentElement;
     const links = [...picture.querySelectorAll("a")];
-    const names = links.map((one) => (one.dataset.name = one.querySelector("title").textContent.split(", ")[0]));  // behind it stand the colours in words
+    // The tip of a name says its colours in words.
+    const names = links.map((one) => {
+      const name = (one.querySelector("title") || one.querySelector("text")).textContent, said = one.querySelector("desc"), tip = draw("title", {});
+      tip.textContent = [name, ...(said ? [said.textContent] : [])].join(", ");
+      for (const old of one.querySelectorAll("title, desc")) old.remove();
+      one.prepend(tip);
+      return (one.dataset.name = name);
+    });
     find("names").append(...names.map((name) => make("option", undefined, { value: name })));
     const place = new Map(names.map((name, index) => [name, index]));
     const up = names.map(() => []), down = names.map(() => []), second = new Set();
@@ -39,7 +46,7 @@
       return far;
     };
 
-    // Layers above as boxes of one name, below as well where a name is extended; all others of a layer share a box.
+    // Layers above as boxes of one name, below as well where a name is extended; others of a layer share a box if they have the same parents.
     const arrange = (from, above, below, most, width) => {
       const layers = [];
       const group = (far) => { const rows = []; for (const [one, step] of far) if (step) (rows[step] = rows[step] || []).push(one); return rows; };
@@ -49,7 +56,12 @@
       for (const layer of group(below)) {
         if (!layer) continue;
         const own = layer.filter((one) => down[one].length).sort(byName), rest = layer.filter((one) => !down[one].length).sort(byName);
-        layers.push([...own.map((one) => [one]), ...(rest.length ? [rest] : [])]);
+        const shared = new Map();  // by the parents that are drawn, so that a line to a box is one to each of its names
+        for (const one of rest) {
+          const mark = up[one].filter((parent) => above.has(parent) || below.has(parent)).map((parent) => `${parent} ${second.has(`${parent} ${one}`)}`).sort().join();
+          shared.set(mark, [...(shared.get(mark) || []), one]);
+        }
+        layers.push([...own.map((one) => [one]), ...shared.values()]);
       }
       const boxes = [];
       let y = PAD, widest = 0;
@@ -83,15 +95,22 @@
       const made = draw("svg", { class: "family around", role: "group", "aria-label": `The family of ${names[from]}`, width, height, viewBox: `0 0 ${width} ${height}` });
       made.id = "around";
       made.dataset.colour = colour.value;
-      const drawn = new Set();
+      const drawn = new Set(), ends = new Map();
       for (const [one, box] of home) for (const parent of up[one]) {
         const other = home.get(parent), kind = second.has(`${parent} ${one}`) ? "second" : "";
         const near = (above.has(parent) && above.has(one)) || (below.has(parent) && below.has(one));
         const mark = other && `${boxes.indexOf(other)} ${boxes.indexOf(box)} ${kind}`;
         if (!other || other === box || !near || drawn.has(mark)) continue;
         drawn.add(mark);
-        const x1 = other.x + other.width / 2, y1 = other.y + other.height, x2 = box.x + box.width / 2, middle = (y1 + box.y) / 2;
-        made.append(draw("path", { d: `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${box.y}`, class: kind }));
+        ends.set(box, [...(ends.get(box) || []), [other, kind]]);
+      }
+      // Lines end side by side, so that none hides another.
+      for (const [box, lines] of ends) {
+        lines.sort(([one], [other]) => one.x - other.x);
+        lines.forEach(([other, kind], index) => {
+          const x1 = other.x + other.width / 2, y1 = other.y + other.height, x2 = box.x + (box.width * (index + 1)) / (lines.length + 1), middle = (y1 + box.y) / 2;
+          made.append(draw("path", { d: `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${box.y}`, class: kind }));
+        });
       }
       for (const box of boxes) {
         const part = draw("g", {});
@@ -107,6 +126,15 @@
       }
       return [made, above.size - 1, below.size - 1];
     };
+
+    // The lines of the preset under the pointer, or that has the focus, stand out.
+    const light = (link) => {
+      const at = link ? place.get(link.dataset.name) : -1;
+      for (const path of picture.querySelectorAll("path")) path.classList.toggle("lit", at >= 0 && [path.dataset.up, ...path.dataset.down.split(" ")].includes(String(at)));
+      picture.classList.toggle("lit", at >= 0);
+    };
+    for (const event of ["pointerover", "focusin"]) picture.addEventListener(event, (held) => light(held.target.closest("a")));
+    for (const event of ["pointerleave", "focusout"]) picture.addEventListener(event, () => light(null));
 
     const focus = (name) => {
       const old = find("around");
@@ -142,7 +170,7 @@
     const legend = document.querySelector(".legend");
     const recolour = () => {
       for (const one of region.querySelectorAll("svg")) one.dataset.colour = colour.value;
-      for (const part of legend.children) part.hidden = !part.classList.contains(`by-${colour.value}`);
+      for (const part of legend.querySelectorAll("[class^=by]")) part.hidden = !part.classList.contains(`by-${colour.value}`);
     };
     field.addEventListener("input", search);
     field.addEventListener("change", () => { if (place.has(field.value.trim())) write(field.value.trim()); });

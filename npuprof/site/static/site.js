@@ -68,16 +68,25 @@ const npuprof = (() => {
     const field = document.querySelector("input[data-for]");
     if (!field) return;
     const list = find(field.dataset.for), rows = [...list.querySelectorAll("tbody tr:not(.group), .rows > li")];
-    const names = rows.map((row) => [...row.querySelectorAll(".names a")]);
+    // Very long lists are text, to load quickly; here their names get links, and are found one by one.
+    for (const plain of list.querySelectorAll(".plain")) plain.replaceChildren(...plain.textContent.split(", ").flatMap((name, place) => [...(place ? [", "] : []), make("a", name, { href: `search.html#q=${encodeURIComponent(name)}` })]));
+    // A name is hidden with the comma behind it.
+    const wrap = (name) => {
+      const whole = make("span", undefined, { "data-name": name.textContent });
+      name.after(whole);
+      whole.append(name, whole.nextSibling || "");
+      return whole;
+    };
+    const names = rows.map((row) => [...row.querySelectorAll(".names a")].map(wrap));
     const texts = rows.map((row, index) => {
       const group = Object.values(row.parentElement.dataset).join(" ");
       return `${(names[index].length ? [...row.children].slice(1) : [row]).map((one) => one.textContent).join(" ")} ${group}`.toLowerCase();
     });
-    const labels = names.map((links, index) => (links.length ? links.map((one) => one.textContent) : [index]));  // presets of two matrices are counted once
+    const labels = names.map((links, index) => (links.length ? links.map((one) => one.dataset.name) : [index]));  // presets of two matrices are counted once
     const every = new Set(labels.flat()).size;
     const filters = [...document.querySelectorAll("select[data-filter]")];
     // What a row shows is read there; a filter of releases compares places in the list of releases, the newest first.
-    const shown = { risk: "i", state: ".badge", surface: "td:last-child > span", scenario: ".badge[class*=' s-']", framework: ".framework", product: "em" };
+    const shown = { risk: "i", state: ".badge", surface: "td:last-child > span", scenario: "i[class^=s-]", framework: "td > b", product: "em", owner: ".o" };
     const passes = (row) => filters.every((one) => {
       if (!one.value) return true;
       const name = one.dataset.filter, held = row.dataset[name] || row.parentElement.dataset[name] || "";
@@ -95,7 +104,7 @@ const npuprof = (() => {
       rows.forEach((row, index) => {
         const missing = passes(row) ? words.filter((word) => !texts[index].includes(word)) : null;
         const hits = labels[index].filter((label, place) => {
-          const link = names[index][place], fits = missing !== null && missing.every((word) => link && link.textContent.toLowerCase().includes(word));
+          const link = names[index][place], fits = missing !== null && missing.every((word) => link && link.dataset.name.toLowerCase().includes(word));
           if (link) link.hidden = !fits;
           return fits;
         });
@@ -166,14 +175,14 @@ const npuprof = (() => {
 
   // Texts that are folded without a script are tabs with one: arrows go from tab to tab, all are printed.
   function setUpTabs() {
-    for (const group of document.querySelectorAll(".tabs")) {
+    document.querySelectorAll(".tabs").forEach((group, number) => {
       const parts = [...group.querySelectorAll("details")];
-      if (!parts.length) continue;
-      const list = make("div", undefined, { role: "tablist", "aria-label": "Targets" });
+      if (!parts.length) return;
+      const list = make("div", undefined, { role: "tablist", "aria-label": number ? "Other targets" : "Targets" });
       const tabs = parts.map((part, place) => {
-        const tab = make("button", part.querySelector("summary").textContent, { type: "button", role: "tab", id: `tab${place}`, "aria-controls": `panel${place}` });
+        const tab = make("button", part.querySelector("summary").textContent, { type: "button", role: "tab", id: `tab${number}-${place}`, "aria-controls": `panel${number}-${place}` });
         const panel = part.querySelector("div");
-        for (const [key, value] of Object.entries({ id: `panel${place}`, role: "tabpanel", "aria-labelledby": `tab${place}` })) panel.setAttribute(key, value);
+        for (const [key, value] of Object.entries({ id: `panel${number}-${place}`, role: "tabpanel", "aria-labelledby": `tab${number}-${place}` })) panel.setAttribute(key, value);
         tab.addEventListener("click", () => select(place));
         return tab;
       });
@@ -194,7 +203,7 @@ const npuprof = (() => {
       group.prepend(list);
       group.classList.add("tabbed");
       select(0);
-    }
+    });
   }
 
   function setUpCopying() {
@@ -205,7 +214,7 @@ const npuprof = (() => {
       place.after(button);
       return button;
     };
-    for (const text of document.querySelectorAll("pre")) {
+    for (const text of document.querySelectorAll("pre:not(.findings pre)")) {
       const title = text.closest("details") && text.closest("details").querySelector("summary"), frame = make("div", undefined, { class: "code" });
       text.replaceWith(frame);
       frame.append(text);
@@ -219,6 +228,12 @@ const npuprof = (() => {
     document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); find("main").focus(); find("main").scrollIntoView(); });
   }
 
-  document.addEventListener("DOMContentLoaded", () => { setUpSkipping(); setUpSearch(); setUpReleases(); setUpTabs(); setUpCopying(); });
+  // On a narrow page the menu is wider than the window.
+  function showCurrent() {
+    const here = document.querySelector("nav [aria-current]");
+    if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2;
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { showCurrent(); setUpSkipping(); setUpSearch(); setUpReleases(); setUpTabs(); setUpCopying(); });
   return { find, make, say, split, load, readFragment, readChoice, writeChoice, addButtons, watchKeys };
 })();

@@ -33,8 +33,10 @@ PAGES = (
     "compare.html#base/one&leaf3",
     "compatibility.html",
     "catalogue.html",
+    "catalogue/options-tensorflow.html",
     "rules.html",
     "presets/leaf3.html",
+    "presets/broken.html",
     "docs/index.html",
     "docs/commands.html",
     "docs/sources.html",
@@ -214,7 +216,7 @@ COMPARED = {
         "plain",
         "apart",
         [
-            ("deterministic", "product atlas-a3, cann >=9.0", "not set", "1"),
+            ("deterministic", "product atlas-a3, cann >=9.0", "default 0", "1"),
             ("hccl_timeout", "product atlas-a3", "1836", "1904"),
             ("hccl_timeout", "product atlas-a3, cann >=9.0", "1836", "2000"),
         ],
@@ -223,7 +225,7 @@ COMPARED = {
         "apart",
         "as-there",
         [
-            ("deterministic", "", "not set", "1"),
+            ("deterministic", "", "default 0", "1"),
             ("hccl_timeout", "", "1836", "1904"),
             ("hccl_timeout", "product atlas-a3, cann >=9.0", "2000", "1904"),
         ],
@@ -231,7 +233,7 @@ COMPARED = {
     "an override that clears": (
         "plain",
         "cleared",
-        [("hccl_timeout", "product atlas-a2", "1836", "not set")],
+        [("hccl_timeout", "product atlas-a2", "1836", "default 1836")],
     ),
     "products in another order": ("meant", "meant-too", []),
     "a text and the structure that it stands for": ("shapes", "shapes-as-text", []),
@@ -408,16 +410,16 @@ def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> N
     assert fresh
     assert page.locator("#net dd").first.inner_text() == ", ".join(fresh)
     status = page.locator("#told").inner_text()
-    page.get_by_label("Kind").select_option("option")
-    assert page.url.endswith(f"#kind=option&from={first}&to={last}")
     page.get_by_label("Read by CANN").select_option(first)
+    assert page.url.endswith(f"#release={first}&from={first}&to={last}")
+    page.reload()
+    assert page.locator("#told").inner_text() == status
+    assert page.get_by_label("From CANN").input_value() == first
+    open_page(page, site, f"catalogue/options-tensorflow.html#release={first}")
     shown = page.locator("#catalogue tr[id]:visible").evaluate_all(
         "(all) => all.map((one) => one.id)"
     )
     assert sorted(shown) == sorted(name for name, text in states.items() if text[5] != ".")
-    page.reload()
-    assert page.locator("#told").inner_text() == status
-    assert page.get_by_label("From CANN").input_value() == first
 
 
 def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None:
@@ -425,7 +427,7 @@ def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None
     page = context.new_page()
     open_page(page, site, "presets/leaf3.html")
     for label, text in (
-        ("Copy session", page.locator("pre").first.inner_text()),
+        ("Copy session", page.locator(".tabs pre").first.inner_text()),
         ("Copy digest", page.locator("[data-copy]").get_attribute("title")),
     ):
         button = page.get_by_role("button", name=label, exact=True)
@@ -457,11 +459,14 @@ def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(
     )
     context = browser.new_context()
     page = context.new_page()
+    chosen = "[role=tab][aria-selected=true]"
     for name, target in (("om", "atc"), ("plain", "session")):
         page.goto(f"file://{tmp_path}/public/presets/{name}.html")
-        assert page.locator("[role=tab][aria-selected=true]").all_inner_texts() == [target]
-    tabs = page.get_by_role("tab").all_inner_texts()
-    page.get_by_role("tab", name="session", exact=True).focus()
+        assert page.locator(f"{chosen}:visible").all_inner_texts() == [target]
+    page.get_by_text("other targets").click()
+    others = page.get_by_role("tablist", name="Other targets")
+    tabs = others.get_by_role("tab").all_inner_texts()
+    others.get_by_role("tab").first.focus()
     for key, place in (
         ("ArrowRight", 1),
         ("ArrowLeft", 0),
@@ -472,8 +477,8 @@ def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(
     ):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.textContent") == tabs[place]
-        assert page.locator("[role=tab][aria-selected=true]").all_inner_texts() == [tabs[place]]
-        shown = page.locator("[role=tabpanel]:visible")
+        assert others.locator(chosen).all_inner_texts() == [tabs[place]]
+        shown = page.locator(".others [role=tabpanel]:visible")
         assert shown.count() == 1
         assert shown.get_attribute("aria-labelledby") == page.evaluate("document.activeElement.id")
     context.close()
@@ -497,7 +502,9 @@ def test_kinds_and_frameworks_of_the_own_presets_are_badges(
     assert badges
     for name, label in badges.items():
         assert (
-            shared_page.locator(f"#presets tr:has(a:text-is('{name}')) .badge").all_inner_texts()
+            shared_page.locator(f"#presets tr:has(a:text-is('{name}')) td")
+            .first.locator("i, b")
+            .all_inner_texts()
             == label
         )
     shared_page.get_by_label("Framework").select_option("torch_npu")
@@ -508,7 +515,7 @@ def test_a_phone_gets_results_before_filters_and_lists_in_place_of_matrices(
     browser: Any, own_site: Path
 ) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    for path in ("index.html", "catalogue.html"):
+    for path in ("index.html", "catalogue/options-tensorflow.html"):
         page.goto(f"file://{own_site}/{path}")
         assert not page.locator(".filters select").first.is_visible()
         assert page.locator("tbody tr:not(.group)").first.bounding_box()["y"] < 500
@@ -568,6 +575,36 @@ def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(
     page.close()
 
 
+def test_the_graph_shows_every_edge_with_a_legend_and_lights_those_of_a_preset(
+    shared_page: Any, own_site: Path
+) -> None:
+    from npuprof import open_store
+
+    shared_page.goto("about:blank")
+    shared_page.goto(f"file://{own_site}/family.html")
+    store = open_store(REPOSITORY / "profiles")
+    edges = {
+        (parent.partition("@")[0], name)
+        for name in store.names()
+        for parent in store.resolve(name).profile.extends
+    }
+    read = """(paths) => {
+        const names = [...document.querySelectorAll("#family a")].map((one) => one.dataset.name);
+        return paths.filter((one) => one.checkVisibility()).flatMap((one) => (
+            one.dataset.down.split(" ").map((down) => [names[one.dataset.up], names[down]])));
+    }"""
+    drawn = shared_page.locator("#family path").evaluate_all(read)
+    assert {tuple(edge) for edge in drawn} == edges
+    assert len(drawn) == len(edges)
+    legend = shared_page.locator(".legend").inner_text()
+    assert all(text in legend for text in ("first parent", "further parents", "error", "warning"))
+    shared_page.locator('#family a[data-name="bert-bf16-cluster-training"]').focus()
+    lit = shared_page.locator("#family path.lit").evaluate_all(read)
+    assert {tuple(edge) for edge in lit} == {
+        edge for edge in edges if "bert-bf16-cluster-training" in edge
+    }
+
+
 def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(
     page: Any, site: Path
 ) -> None:
@@ -594,7 +631,7 @@ def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(
 
 
 def test_the_catalogue_is_filtered_by_what_presets_set(page: Any, site: Path) -> None:
-    open_page(page, site, "catalogue.html#here=set")
+    open_page(page, site, "catalogue/options-tensorflow.html#here=set")
     shown = page.locator("#catalogue tr[id]:visible").evaluate_all(
         "(all) => all.map((one) => one.id)"
     )
@@ -694,7 +731,8 @@ CHOICES = [
     ("index.html#q=LEAF%20training", 20, "20 of 24"),
     ("index.html#found=broken", 1, "1 of 24"),
     ("index.html#found=-", 0, ""),
-    ("catalogue.html#kind=flag&q=soc_version", 2, ""),
+    ("catalogue/flags-atc.html#q=soc_version", 2, ""),
+    ("catalogue.html#kind=option&q=hccl_timeout", 1, ""),
     ("rules.html#severity=error&q=NP001", 1, ""),
     ("compatibility.html#q=leaf3", 2, "1 of 23"),
     ("index.html#kind=nothing&q=%", 0, "0 of 24"),
@@ -718,12 +756,27 @@ def test_what_is_chosen_on_a_list_stands_in_its_address(
     assert "=" not in page.evaluate("location.hash")
 
 
+def test_names_of_a_long_list_are_found_one_by_one(shared_page: Any, tmp_path: Path) -> None:
+    presets = {f"job{number}": "[options]\nhccl_timeout = 1836\n" for number in range(45)}
+    folder = make_site(tmp_path, presets)
+    shared_page.goto("about:blank")
+    shared_page.goto(f"file://{folder}/compatibility.html#q=job1")
+    assert shared_page.locator("#count").inner_text() == "11 of 45"
+    names = shared_page.locator(".judged .names").first.inner_text().split("\n")[1]
+    assert names.strip(" ,").split(", ") == ["job1", *(f"job1{digit}" for digit in range(10))]
+    shared_page.locator(".judged .names a:visible").first.click()
+    assert shared_page.url.endswith("search.html#q=job1")
+
+
 SEARCHES = [
     ("hccl_timeout", ["settings", "values"], "hccl_timeout = 1904"),
     ("op_wait_timeout=7", ["values"], "leaf7"),
     ("leaf13", ["presets"], "leaf13"),
     ("<script>", ["presets", "values"], HOSTILE),
-    ("nothing at all like this", [], ""),
+    ("zzz qqq vvv", [], ""),
+    ("--op-wait-timeout=7", ["values"], "leaf7"),
+    ("error: broken extends nowhere", ["findings"], "broken"),
+    ("job: broken extends nowhere, see log", ["closest matches: findings"], "broken"),
 ]
 
 
@@ -857,8 +910,8 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
         "job@HEAD~1": "600 s",
         "job@1.0.0": "600 s",
         "job+mix": "900 s",
-        "run.log": "not set",
-        "./profiles/mix.toml": "not set",
+        "run.log": "default 1836",
+        "./profiles/mix.toml": "default 1836",
     }
     arguments = [argument for side in sides for argument in ("--also", side)]
     result = run("site", "public", *arguments)
