@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from npuprof.system import processes
 
@@ -21,9 +22,19 @@ _DELAY = 1.0  # seconds before progress is shown
 def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
     """Show an answer in the user's pager, piece by piece; without a pager, ``write`` it.
 
-    The pager is ``$NPUPROF_PAGER``, else ``$PAGER``, else ``less`` if it is installed, which exits
-    if the answer fits the screen. ``cat`` or an empty value means no pager.
+    An answer that fits the screen needs none. The pager is ``$NPUPROF_PAGER``, else ``$PAGER``,
+    else ``less`` if it is installed. ``cat`` or an empty value means no pager.
     """
+    pieces = iter(pieces)
+    first = []
+    for piece in pieces:
+        first.append(piece)
+        if b"".join(first).count(b"\n") >= shutil.get_terminal_size().lines:
+            break
+    else:
+        write(first)
+        return
+    pieces = chain(first, pieces)
     configured = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
     if configured is None:
         command = [processes.find_program("less") or "cat"]

@@ -78,7 +78,10 @@ def _wrap_line(line: str, plain: str, width: int) -> list[str]:
     lines = []
     current = ""
     used = 0
-    for word in split_pieces(line):
+    words = split_pieces(line)
+    if max(map(len, words), default=0) > width - indent:
+        words = [part for word in words for part in re.findall(r"[^/]*/+|[^/]+", word)]
+    for word in words:
         size = measure_width(_ANSI.sub("", word))
         if current and used + size > width:
             lines.append(current)

@@ -73,6 +73,17 @@ def test_labels_of_an_explanation_are_dim_and_findings_have_a_blank_line_between
     ]
 
 
+def test_an_answer_that_fits_the_screen_opens_no_pager(folder: Path) -> None:
+    pager = folder / "pager"
+    pager.write_text("#!/bin/sh\necho paged; cat\n")
+    pager.chmod(0o755)
+    shown = [
+        capture(line.split(), 80, folder, NPUPROF_PAGER=str(pager))
+        for line in ("check x", "list", "rule")
+    ]
+    assert ["paged" in text for text in shown] == [False, False, True]
+
+
 def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
     pager = folder / "pager"
     pager.write_text('#!/bin/sh\nwhile read -r line; do echo "paged: $line"; done\n')
@@ -81,7 +92,7 @@ def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
         environ = (
             {"NPUPROF_PAGER": str(pager)} if name == "NPUPROF_PAGER" else {"PAGER": str(pager)}
         )
-        shown = capture(["options", "hccl_timeout"], 80, folder, **environ)
+        shown = capture(["rule"], 80, folder, **environ)
         assert shown.startswith("paged: ") == (
             name == "NPUPROF_PAGER"
         )  # an empty NPUPROF_PAGER stands over PAGER
@@ -104,6 +115,11 @@ def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
         ),
         ("  12 | a line of a file that is long", 10, "  12 | a line of a file that is long"),
         ("averyveryverylongword", 10, "averyveryverylongword"),
+        (
+            "error: a/path/of/many/folders.sh:1:8: no",
+            16,
+            "error: a/path/\n       of/many/\n       folders.sh:1:8:\n       no",
+        ),
         (
             "\033[1mone two\033[0m three",
             11,
