@@ -50,6 +50,9 @@ class Blame(PrintingVerb, ContextVerb):
 
 
 def _build_row(value: BlamedValue) -> tuple[str, ...]:
+    tail, written = value.tail, value.value
+    if tail == ("launcher",):
+        tail, written = (), {"launcher": written}
     return (
         value.commit.id[:7] if value.commit else value.copied[:7] or "-" * 7,
         f"{value.commit.author} {value.commit.date[:10]}"
@@ -58,7 +61,7 @@ def _build_row(value: BlamedValue) -> tuple[str, ...]:
         if value.copied
         else "not committed yet",
         str(value.origin),
-        f"{keys.format_key_path(value.key, value.tail)} = {keys.format_toml_value(value.value)}",
+        f"{keys.format_key_path(value.key, tail)} = {keys.format_toml_value(written)}",
     )
 
 

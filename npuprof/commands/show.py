@@ -83,7 +83,8 @@ def _format_value_lines(
     """Return the lines of a value, with the origin of each leaf and list element as a comment."""
     from npuprof.resolve import origins
 
-    if isinstance(value, dict):
+    # the table of a variable names a fact of the launcher
+    if isinstance(value, dict) and not key.startswith("env."):
         lines = []
         for part, item in value.items():
             inner_name = f"{name}.{keys.format_key_segment(part)}"
