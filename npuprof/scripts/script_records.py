@@ -250,11 +250,12 @@ class BrokenExport(LocatedRecord):
     """An ineffective export of a shell script.
 
     ``name`` is intended, ``written`` is invalid. If the two are equal, there are blanks around
-    ``=``.
+    ``=``. ``assignment`` is the intended assignment.
     """
 
     name: str
     written: str
+    assignment: str
 
 
 class SourcedEnvironment(LocatedRecord):

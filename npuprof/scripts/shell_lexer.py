@@ -142,6 +142,11 @@ class Word:
         return self.with_parts(head[count:], *self.parts[1:])
 
 
+def join_assignment(text: str, first: Word, last: Word) -> str:
+    """Return the words of a command without the blanks around their first ``=``."""
+    return re.sub(r"\s*=\s*", "=", text[first.span[0] : last.span[1]], count=1)
+
+
 class Command(list[Word]):
     """The words of one simple command; ``join`` is a preceding ``&&`` or ``||``.
 

@@ -155,6 +155,25 @@ def test_blanks_around_an_assignment_are_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("export HCCL_BUFFSIZE = 200", "write export HCCL_BUFFSIZE=200"),
+        ("export HCCL_BUFFSIZE =200", "write export HCCL_BUFFSIZE=200"),
+        ("export HCCL-BUFFSIZE=200", "write export HCCL_BUFFSIZE=200"),
+        ('export HCCL_ALGO = "$A b"', 'write export HCCL_ALGO="$A b"'),
+        ("export MASTER_ADDR = localhost", "write export MASTER_ADDR=localhost"),
+        ("MASTER_PORT = 6000", "write MASTER_PORT=6000"),
+        ("export HCCL_EXEC_TIMEOUT= 300", 'write HCCL_EXEC_TIMEOUT="300"'),
+        ("export TASK_QUEUE_ENABLE=on", "write TASK_QUEUE_ENABLE=1"),
+    ],
+)
+def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:
+    text = f"{line}\n{START} --master_port $MASTER_PORT\n"
+    found = check_script(import_script("run.sh", text.encode()), Context())
+    assert hint in [finding.hint for finding in found]
+
+
+@pytest.mark.parametrize(
     ("text", "place"),
     [
         # PyTorch/built-in/cv/detection/DB_ID0706_for_PyTorch of ModelZoo-PyTorch before 93901c3b

@@ -66,6 +66,9 @@ _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGN
 #: What shows that a file starts programs on GPUs, unless it also names NPUs.
 _GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
 _ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
+#: How hints for presets write a variable, and name a setting to remove.
+_ASSIGNED = re.compile(r'write (\w+) = "([\w.:,-]*)"')
+_UNSET = re.compile(r"\bunset (?:env|vllm|vllm_ascend|megatron|mindie|verl|torch_npu)\.")
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
 #: Why a setting has no effect: the call that used its object, and its line.
@@ -119,13 +122,21 @@ def check_script(
         if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
     ]
     unique = {
-        (finding.code, finding.where, finding.key, finding.message): finding
+        (finding.code, finding.where, finding.key, finding.message): _spell_hint(finding)
         for finding in (*findings, *lost)
     }
     return sorted(
         _name_calls(imported, unique.values()),
         key=lambda finding: (finding.line, finding.column, finding.code),
     )
+
+
+def _spell_hint(finding: Finding) -> Finding:
+    """Return a finding whose hint names settings as its script does, not as a preset."""
+    hint = _UNSET.sub("remove ", finding.hint)
+    if not (finding.path or "").endswith((".py", ".ipynb", ".yaml", ".yml", ".json")):
+        hint = _ASSIGNED.sub(r"write \1=\2", hint)
+    return finding._replace(hint=hint)
 
 
 def _is_uncertain(finding: Finding, uncertain: set[str]) -> bool:
@@ -364,7 +375,7 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
     for broken in imported.list_records(BrokenExport):
         what = f"export {broken.written} sets no variable"
         why = f"bash reports it and goes on; {broken.name} is not set."
-        yield place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken)
+        yield place_fault(Fault("NP813", what, why, f"write export {broken.assignment}"), broken)
     for sourced in imported.list_records(SourcedEnvironment):
         yield from _find_overwritten(sourced, imported.settings)
     for group in imported.list_records(ReplacedGroup):

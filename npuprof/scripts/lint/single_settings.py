@@ -180,9 +180,12 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
         why = "The script stops there with TypeError: environment variables are strings."
         return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]
     if setting.reason == NO_STRING:
-        what = f"{name} = {setting.assigned.written} {NO_STRING.partition(':')[0]}"
+        written = setting.assigned.written
+        what = f"{name} = {written} {NO_STRING.partition(':')[0]}"
         why = "The API server of Kubernetes rejects the manifest: values of variables are strings."
-        return [Fault("NP814", what, why, f'write "{setting.assigned.written}"')]
+        faults = find_plain_value_faults(setting.with_value(value=str(written), reason=""))
+        hint = faults[0].hint + ", in quotes" if faults else f'write "{written}"'
+        return [Fault("NP814", what, why, hint)]
     if setting.reason or setting.value in variable.tolerated or setting.value == "":
         return []
     faults = find_plain_value_faults(setting)
@@ -297,9 +300,8 @@ def _build_unknown_flag_fault(name: str) -> Fault:
             "no other flag has; older releases stop at it."
         )
         return Fault("NP209", what, why, f"write --{longer[0]}", severity="warning")
-    similar = find_nearest_names(start, flags, 1)
     what = f"atc of the current release has no flag {name}"
-    hint = f"did you mean '--{similar[0]}'?" if similar else "see npuprof options"
+    hint = did_you_mean(name, [f"--{flag}" for flag in flags], "see npuprof options")
     return Fault("NP209", what, "atc stops at a flag it does not know.", hint)
 
 

@@ -19,7 +19,12 @@ from npuprof.scripts.python.expressions import cut_text
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.python_scripts import import_python, mentions_python_setting
-from npuprof.scripts.reading.shells.arrival import PREFIXES, Step, explain_cut, mark_lost
+from npuprof.scripts.reading.shells.arrival import (
+    PREFIXES,
+    Step,
+    explain_cut,
+    mark_lost,
+)
 from npuprof.scripts.reading.shells.expansion import Value, join_runs, list_runs
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
@@ -61,7 +66,7 @@ from npuprof.scripts.script_records import (
     SourcedEnvironment,
     StartedProgram,
 )
-from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.shell_lexer import Command, Word, join_assignment, parse_shell_commands
 from npuprof.scripts.steps import count_steps
 
 _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
@@ -675,7 +680,9 @@ class _ShellReader:
             elif (has_blank or has_dash) and environ.is_ascend_variable(valid_name):
                 if not self.command.file:
                     where = self.path, argument.line, argument.column
-                    self.other_records.append(BrokenExport(*where, valid_name, name))
+                    meant = join_assignment(self.text, argument, arguments[-1])
+                    meant = meant.replace(name, valid_name, 1)
+                    self.other_records.append(BrokenExport(*where, valid_name, name, meant))
             elif is_exported:
                 tests = {branch for branch in self.branches if name in branch.test}
                 why = f"depends on a test of {name}"

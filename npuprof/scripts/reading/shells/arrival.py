@@ -84,7 +84,7 @@ def mark_lost(
         setting.with_value(value=None, reason=reason)._replace(unused=reason)
         for setting in unexported
         if script.is_unexported(setting)
-        for reason in [f"{LOST}it is not exported; write export {setting.name}=…"]
+        for reason in [f"{LOST}it is not exported; write export {setting.name} below it"]
     ]
 
 
@@ -173,7 +173,9 @@ def explain_cut(text: str, argument: Word, rest: Sequence[Word], after: Sequence
         is_cut = not ("=" in name or is_name or word.open_part)
     else:
         is_cut = not others and word.line == argument.line and bool(_REST.fullmatch(name))
-    return f"{LOST}the value ends before {name}; write it in quotes" if is_cut else ""
+    value = " ".join([argument.value.text, *(word.text for word in rest or after)]).strip()
+    meant = f'{argument.text.partition("=")[0]}="{value}"'
+    return f"{LOST}the value ends before {name}; write {meant}" if is_cut else ""
 
 
 def _sources(words: Sequence[Word]) -> bool:

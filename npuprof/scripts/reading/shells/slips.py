@@ -12,7 +12,7 @@ from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
 from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.script_records import find_position
-from npuprof.scripts.shell_lexer import Command, Word
+from npuprof.scripts.shell_lexer import Command, Word, join_assignment
 from npuprof.scripts.steps import count_steps
 
 #: The minimum similarity of a variable that nothing sets and one that nothing uses.
@@ -79,7 +79,8 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
         if value.startswith("=") and not command.shells and is_used:
             what = f"{first.text} {value} sets no variable"
             why = "The shell reports an error and goes on."
-            yield build_finding("NP813", what, why, f"write {first.text}={value[1:]}", where=where)
+            hint = f"write {join_assignment(command.text, command[0], command[-1])}"
+            yield build_finding("NP813", what, why, hint, where=where)
         for before, word in pairwise(command):
             if word.keyword in _KEYWORDS and before.line < word.line:
                 what = f"{word.text} is an argument: the backslash above joins the lines"
