@@ -494,7 +494,7 @@ class Axis(Record):
 
     def is_newer(self, spec: str) -> bool:
         """Return whether a range, or a release, begins after the newest known one."""
-        for operator, bound in self.parse_range(spec) or ():
+        for operator, bound in (self.releases and self.parse_range(spec)) or ():
             keys = list(self.releases.values())
             if self.packages and bound[:2] <= self.newest_package:
                 keys = [key for key, _ in self.packages.values()]
