@@ -348,18 +348,29 @@ class _Reader:
     def add_unknown_name(
         self, message: str, path: Path, known: Iterable[str], otherwise: str
     ) -> None:
-        self.add_problem("NP006", message, path, *suggest_name(path[-1], known, otherwise))
+        why = "Unknown keys would otherwise be ignored silently."
+        self.add_problem("NP006", message, path, *suggest_name(path[-1], known, otherwise), why)
 
     def add_unknown_scenario(self, value: str, path: Path) -> None:
         hint, fix = suggest_name(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
         self.add_problem(
-            "NP007", f"unknown scenario {value!r}", path, hint, Fix(fix.name) if fix else None
+            "NP007",
+            f"unknown scenario {value!r}",
+            path,
+            hint,
+            Fix(fix.name) if fix else None,
+            "Checks and defaults depend on the scenario.",
         )
 
     def add_problem(
-        self, code: str, message: str, path: Path, hint: str, fix: Fix | None = None
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        hint: str,
+        fix: Fix | None = None,
+        why: str = "npuprof does not guess what a value of another form means.",
     ) -> None:
-        why = "Unknown keys would otherwise be ignored silently."
         origin = Origin(self.document, path)
         shown = keys.format_path(path)
         self.problems.append(
@@ -455,7 +466,8 @@ class _Reader:
                     "NP007",
                     what,
                     path,
-                    "both say for which releases of CANN the preset is: remove one of them",
+                    "remove one of them",
+                    why="Both say for which releases of CANN the preset is.",
                 )
             elif name == "cann":
                 ranges["cann"] = value
@@ -483,7 +495,8 @@ class _Reader:
                 value = table.get(name)
                 hint = f"write {name} = {example}"
                 if name not in table:
-                    self.add_problem("NP007", f"an ignore needs a {name}", path, hint)
+                    why = "Readers of the preset need to see which finding is accepted, and why."
+                    self.add_problem("NP007", f"an ignore needs a {name}", path, hint, why=why)
                 elif not isinstance(value, str) or not value.strip():
                     what = f"{name!r} of an ignore must be text"
                     self.add_problem("NP007", what, (*path, name), hint)
@@ -572,6 +585,7 @@ class _Reader:
                 "an override needs a match",
                 (*path, "match"),
                 'write match = { product = "atlas-a3" }',
+                why="Without one it would apply everywhere.",
             )
             match = {}
         values_by_axis: Axes = {}
