@@ -91,7 +91,11 @@ class Commit(StoreVerb):
             message,
             ExpectedCommit(changes.head.commit, after.commit),
         )
-        return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
+        is_detached = changes.repository.git.try_command("symbolic-ref", "--quiet", "HEAD").code
+        note = "HEAD is detached: no branch has this commit; keep it: git switch -c BRANCH"
+        return Answer(
+            f"{commit[:7]} {message.partition(chr(10))[0]}\n", (note,) * bool(is_detached)
+        )
 
 
 class _Changes:

@@ -136,7 +136,7 @@ class Release(Verb):
         name, revision = workspace.split_single_spec(spec, "release")
         if revision:
             what = f"cannot release {spec!r}"
-            hint = f"npuprof release {name}"
+            hint = f"npuprof release {name} {parse_version_text(revision) or ''}".rstrip()
             raise build_error("NP026", what, "A release is made of the last commit.", hint)
         head = repository.resolve_commit("HEAD")
         committed = repository.load_revision(head)

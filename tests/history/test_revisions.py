@@ -51,7 +51,10 @@ def two(repo: Repo) -> Repo:
 
 NOWHERE = (None, 0, 0)
 RELEASED = "A released version is an annotated tag leaf/vX.Y.Z."
-SHOWS = "git log --oneline shows the revisions there are"
+SHOWS = (
+    "write a version (1.2.0, or 1 for the newest 1.x.y), a branch, a tag, or a commit of git log "
+    "--oneline"
+)
 
 #: What is asked for, and the message, why and hint of the finding.
 UNKNOWN = {
@@ -69,6 +72,11 @@ UNKNOWN = {
         "the revision after @ is missing",
         "",
         "write one, NAME@HEAD or NAME@1.2.0, or omit the @",
+    ),
+    "leaf@^1.2": (
+        "'^1.2' is a range, and a preset's revision is none",
+        "A short version selects the newest one that begins with it.",
+        "write NAME@1 for its newest version 1.x.y, or a version in full, NAME@1.2.0",
     ),
     "leaf@HEAD\nHEAD": ("unknown revision 'HEAD\\nHEAD'", "", SHOWS),
     "leaf@3": ("leaf has no released version 3", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
@@ -311,7 +319,7 @@ def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
         "error",
         f"no preset 'zzz' in {label}",
         "",
-        "npuprof log zzz shows when it came",
+        "npuprof list lists presets, npuprof log zzz commits",
         NOWHERE,
         "",
         (),

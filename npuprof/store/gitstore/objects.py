@@ -675,8 +675,8 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if "not a git repository" in text or "cannot use bare repository" in text:
         why = "Revisions and versions are those of the presets' git repository."
         hint = (
-            "put the store under git: git init, git add, git commit; presets as they are now are "
-            "named without an @, and need none"
+            'git init && git add . && git commit -m "Add presets"; '
+            "presets without '@' need no repository"
         )
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "malformed object name HEAD" in text:
@@ -687,6 +687,13 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         what = f"a {operation} is under way, and git then commits everything or nothing"
         hint = "conclude it with git add and git commit, or give it up: git status says how"
         return Finding("NP022", what, "", hint)
+    if "user.email" in text or "ident name" in text:
+        hint = (
+            'git config --global user.name "Your Name" && '
+            "git config --global user.email you@example.com, then repeat the command"
+        )
+        why = "Commits and tags name their author."
+        return Finding("NP022", "git does not know your name and email address", why, hint)
     if match := re.search(_LOCKED, text):
         config = os.path.realpath(os.path.join(folder, match["config"] or ""))
         lock = match["lock"] or f"{config}.lock"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -128,10 +129,17 @@ class Repository(ReleaseTags):
     def _build_unknown_error(self, revision: str, requested: Origin | None) -> NpuprofError:
         what = f"unknown revision {revision!r}"
         why = ""
-        hint = "git log --oneline shows the revisions there are"
+        hint = (
+            "write a version (1.2.0, or 1 for the newest 1.x.y), a branch, a tag, or a commit of "
+            "git log --oneline"
+        )
         if not revision:
             what = "the revision after @ is missing"
             hint = "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
+        elif re.fullmatch(r"[v\d.x*^~<>=!, ]*[x*^~<>=,][v\d.x*^~<>=!, ]*", revision):
+            what = f"{revision!r} is a range, and a preset's revision is none"
+            why = "A short version selects the newest one that begins with it."
+            hint = "write NAME@1 for its newest version 1.x.y, or a version in full, NAME@1.2.0"
         elif revision.startswith("-"):
             why = "A revision cannot start with '-'."
         elif not self.git.read_object("HEAD") and revision.startswith(("HEAD", "@")):

@@ -345,7 +345,7 @@ class Revision(CachedStore):
             return Finding(
                 "NP023", f"there are no presets in {self.label}", "", "name a later revision"
             )
-        hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
+        hint = self._suggest_name(name, f"npuprof list lists presets, npuprof log {name} commits")
         return build_missing_finding("NP023", name, self.label, hint, requested)
 
 

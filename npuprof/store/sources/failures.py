@@ -33,10 +33,10 @@ def build_failure(label: str, output: str, mirror: str, requested: str = "") -> 
     local = "\n".join(line for line in output.splitlines() if not line.startswith("remote:"))
     if _UNUSABLE.search(local) or _DAMAGED.search(local):
         return NpuprofError(build_mirror_finding(label, mirror, output))
-    intent = f"{requested} was asked for; " if requested else ""
+    intent = f"npuprof asked for {requested}; " if requested else ""
     hint = (
-        "check the address and your access: git ls-remote with the address; npuprof never prompts "
-        "for a password"
+        "test the address and your access: git ls-remote ADDRESS; "
+        "npuprof never prompts for a password"
     )
     return build_fetch_error(label, f"{intent}{_quote_git(output)}", hint)
 
