@@ -41,8 +41,11 @@ UNKNOWN = {
     "undo": "\nundo was removed",
     "chek": " Did you mean 'check'?\n",
     "source upd": " Did you mean 'update'?\n",
-    "print": "\n",
-    "delte": "\n",
+    "print": " npuprof --help lists the commands.\n",
+    "delte": " npuprof --help lists the commands.\n",
+    "version": "\nnpuprof --version prints",
+    "completion": "\nnpuprof --install-completion",
+    "source lock": " Known are add, list, remove, sync, update, vendor.\n",
 }
 
 

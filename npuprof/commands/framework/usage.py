@@ -67,6 +67,9 @@ OTHER_VERBS = {
         ),
         ("upgrade", "npuprof migrate NAME --cann RELEASE rewrites a preset for a release"),
         ("ls", "npuprof list lists the presets"),
+        ("version", "npuprof --version prints the version"),
+        ("status", "npuprof diff lists what has changed since the last commit"),
+        ("completion completions", "npuprof --install-completion installs it for this shell"),
         ("mv", "npuprof rename OLD NEW renames a preset with every reference"),
     )
     for verb in verbs.split()
@@ -95,7 +98,11 @@ def suggest_verb(typed: str, verbs: Sequence[str]) -> str:
         return ""
     similar = [verb for verb in verbs if len(typed) > 1 and verb.startswith(typed)]
     similar = similar or find_nearest_names(typed, verbs, 1)
-    return f"Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+    if similar:
+        return f"Did you mean {' or '.join(map(repr, similar))}?"
+    if "show" in verbs:
+        return "npuprof --help lists the commands."
+    return f"Known are {', '.join(verbs)}."
 
 
 def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
@@ -110,7 +117,9 @@ def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
         return
     verb = loaded.verb
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
-    if parameter is not None and parameter.required:
+    if not hasattr(error, "possibilities"):  # its value is missing or surplus
+        parameter = parameter or verb.spellings.get(getattr(error, "option_name", ""))
+    if parameter is not None:
         yield f"{_format_parameter(parameter)}: {parameter.describe()}"
     if verb.usage_hint:
         yield verb.usage_hint
@@ -130,7 +139,7 @@ def _move_flags(flag: str, arguments: list[str]) -> Iterator[str]:
 
 def _format_parameter(parameter: Parameter) -> str:
     if parameter.flags:
-        return f"{parameter.flags[0]} {parameter.metavar}"
+        return f"{parameter.flags[0]} {parameter.metavar}".rstrip()
     return parameter.metavar.rstrip(".")
 
 
