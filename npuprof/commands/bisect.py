@@ -17,7 +17,7 @@ from npuprof.commands.framework.parameters import (
     ResolvingVerb,
     formats,
 )
-from npuprof.commands.resolving import open_workspace
+from npuprof.commands.resolving import open_workspace, report_refusal
 from npuprof.model import Fields, build_error
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
@@ -113,7 +113,8 @@ class Bisect(PrintingVerb, ResolvingVerb):
         ]
         # both ends must run: otherwise no combination of them can be judged
         for end in ends:
-            build_fit(setup, self.trust, not self.no_check)(end)
+            with report_refusal("no command was started"):
+                build_fit(setup, self.trust, not self.no_check)(end)
         difference = Difference(*ends)
         if not difference.changes:
             what = f"{ends[0].name} and {ends[1].name} have the same settings"

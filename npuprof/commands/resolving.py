@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from npuprof.model import TYPE_CHECKING, Context, Finding, NpuprofError
 from npuprof.report import output
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         mixin: list[str]
         set_: list[str]
         unset: list[str]
+        refusal: str
 
         def build_context(self, target: str | None = None) -> Context:
             """Return the context of the arguments."""
@@ -171,11 +173,21 @@ def resolve_checked(
     if not no_check:
         from npuprof.checks import require_exportable
 
-        output.print_findings(
-            [finding for finding in require_exportable(config) if finding.code not in hidden_codes]
-        )
+        with report_refusal(verb.refusal):
+            findings = require_exportable(config)
+        output.print_findings([found for found in findings if found.code not in hidden_codes])
     _print_skipped_overrides(config)
     return config
+
+
+@contextmanager
+def report_refusal(what: str) -> Iterator[None]:
+    """Report what was not done if the block's checks raise NpuprofError."""
+    try:
+        yield
+    except NpuprofError:
+        output.print_note(f"{what}: the preset has errors; --no-check skips the checks")
+        raise
 
 
 def _print_skipped_overrides(config: Config) -> None:

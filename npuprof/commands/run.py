@@ -57,6 +57,7 @@ class Run(ResolvingVerb):
         "Put the command after --, with its options: npuprof run NAME -- python train.py --epochs 3"
     )
 
+    refusal = "the command was not started"
     spec = SPEC
     command = arguments("CMD...", "Command to run, with its arguments, after --")
     no_personal = NO_PERSONAL
@@ -214,9 +215,11 @@ def _explain_start(program: str, error: OSError) -> Answer:
     hint = (
         "check its name and PATH"
         if missing
-        else "check that it may be executed, and its first line"
+        else f"chmod +x {program}, or start it with its interpreter: -- bash {program}"
     )
-    if not missing and not os.path.dirname(program):  # a shell searches only PATH for it
+    if os.path.isdir(program):
+        what, hint = f"cannot run {program}: it is a folder", "name a program"
+    elif not missing and not os.path.dirname(program):  # a shell searches only PATH for it
         what = f"cannot run {program}: it is a file here, and not in PATH"
         hint = f"write ./{program}"
         # a Python file is rarely executable

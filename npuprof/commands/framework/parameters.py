@@ -213,8 +213,12 @@ class PrintingVerb(Verb):
 
 
 class ContextVerb(Verb):
-    """A verb that takes a store, and the context in which presets are resolved."""
+    """A verb that takes a store, and the context in which presets are resolved.
 
+    ``refusal`` says what the verb does not do with a faulty preset.
+    """
+
+    refusal = "nothing was written"
     store = STORE
     cann = CANN
     product = PRODUCT
