@@ -27,5 +27,8 @@ def find_undeclared(name: str, value: str, declared: Axes) -> Iterator[Finding]:
     if name not in declared:
         what, unknown, known = f"unknown axis {name!r}", name, [*declared]
     why = "[axes] in npuprof.toml declares the axes and their values."
-    hint, fix = suggest_name(unknown, known, f"known are {', '.join(known) or 'none'}")
+    otherwise = f"known are {', '.join(known)}"
+    if not known:
+        otherwise = f'declare it below [axes] of npuprof.toml: {name} = ["{value or "VALUE"}"]'
+    hint, fix = suggest_name(unknown, known, otherwise)
     yield Finding("NP006", what, why, hint, fix=Fix(fix.name) if fix else None)

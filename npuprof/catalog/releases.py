@@ -68,8 +68,8 @@ def load_axis(axis: str) -> Axis:
 def describe_known_releases(axis: str) -> str:
     """Return the releases of a framework as text, in all its numberings."""
     packages = sorted(load_axis(axis).packages.items(), key=lambda item: item[1][0])
-    listed = f"; packages are {', '.join(name for name, _ in packages)}" if packages else ""
-    return f"releases are {', '.join(load_releases(axis))}{listed}"
+    listed = f"; packages are {', '.join(name for name, _ in packages[-8:])}" if packages else ""
+    return f"the newest are {', '.join(load_releases(axis)[-8:])}{listed}"
 
 
 def find_release_inside(text: str) -> str:
@@ -345,7 +345,7 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
         rf"(?P<first>{_RELEASE})\s*(?:-|\.\.+|to)\s*(?P<last>{_RELEASE})", text
     ):
         text = f">={span['first']},<={span['last']}"
-    elif later := re.fullmatch(rf"({_RELEASE})\s*\+", text):
+    elif later := re.fullmatch(rf"({_RELEASE})\s*(?:\+|or (?:later|newer|higher))", text):
         text = f">={later[1]}"
     elif line := re.fullmatch(rf"[~^]\s*({_RELEASE})", text) or re.fullmatch(
         r"([0-9]+)\.[x*]", text

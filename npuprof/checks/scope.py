@@ -116,7 +116,9 @@ def follow_advice(
     for fault in of_value:
         # How a value that nothing reads would be treated is of no interest.
         why = reason if has_no_effect else f"{fault.why} {reason}".lstrip()
-        advised.append(fault._replace(why=why, hint=advice.hint, fix=None))
+        is_kept = advice.code == "NP501" and fault.hint
+        hint = f"{advice.hint}, or {fault.hint}" if is_kept else advice.hint
+        advised.append(fault._replace(why=why, hint=hint, fix=None))
     return advised, of_setting
 
 

@@ -20,7 +20,15 @@ from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import LONGEST_WORD, SECTIONS, TYPE_CHECKING, Fix, Path, suggest_name
+from npuprof.model import (
+    LONGEST_WORD,
+    SECTIONS,
+    TYPE_CHECKING,
+    Fix,
+    Path,
+    did_you_mean,
+    suggest_name,
+)
 from npuprof.system import list_items
 
 if TYPE_CHECKING:
@@ -159,9 +167,9 @@ def _build_unknown_option_fault(name: str) -> Fault:
         hint = f"write [{name}] as a table of its own, behind those of [options]"
     if hint:
         return Fault("NP201", f"{name!r} is not a session option", why, hint)
-    hint, fix = suggest_name(
-        name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it"
-    )
+    otherwise = "npuprof options lists all; unset the key if nothing reads it"
+    sections = did_you_mean(name.lower(), SECTIONS, otherwise)
+    hint, fix = suggest_name(name, catalog.record_names(), sections)
     return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
 
 

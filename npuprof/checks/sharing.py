@@ -83,7 +83,8 @@ def find_shared_faults(
 
         for tail, _, effect in find_setting_effects(section, name, value):
             part = keys.format_key_path(key, tail)
-            yield _build_execution_fault(f"{part} needs trust: {effect}")._replace(tail=tail)
+            fault = _build_execution_fault(f"{part} needs trust: {effect}", "write another value")
+            yield fault._replace(tail=tail)
 
 
 def _find_frozen_fault(
@@ -175,7 +176,7 @@ def _find_trust_fault(key: str, name: str, value: Any, declared: TeamVariables) 
             "NP608",
             f"{key}: {effect}",
             why,
-            "write a value without it; if the preset needs it: npuprof trust STORE",
+            "write a number or a plain word; if the preset needs it: npuprof trust STORE",
         )
     if name not in declared and is_unknown_variable(name) and not is_misspelt(name, declared):
         why = (
@@ -191,7 +192,7 @@ def _find_trust_fault(key: str, name: str, value: Any, declared: TeamVariables) 
     return None
 
 
-def _build_execution_fault(what: str) -> Fault:
+def _build_execution_fault(what: str, hint: str = "set it where the job is started") -> Fault:
     why = (
         "Anyone who can change the preset controls the code that all jobs run; exports reject it "
         "until the store is trusted."
@@ -200,7 +201,7 @@ def _build_execution_fault(what: str) -> Fault:
         "NP605",
         what,
         why,
-        "set it where the job is started; if the preset needs it: npuprof trust STORE",
+        f"{hint}; if the preset needs it: npuprof trust STORE",
     )
 
 
@@ -243,7 +244,8 @@ def check_lost_protections(view: View) -> Iterator[Finding]:
     """Yield the steps of a lineage that unset a variable which protects the user."""
     for lost in list_lost_protections(view.config, in_every_context=True):
         key = lost.step.key
-        fault = _build_execution_fault(f"unset {key} removes a protection: {lost.loss}")
+        what = f"unset {key} removes a protection: {lost.loss}"
+        fault = _build_execution_fault(what, "keep the variable")
         yield view.build_finding(fault, key, lost.profile.origin(*lost.step.path))
 
 
@@ -540,7 +542,8 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
         states = list_states(key, [event.step for event in events])
         for event, before in zip(events, states, strict=False):
             op, own = event.step.op, event.step.value
-            if op not in LIST_OPS or (is_set and op == "append"):
+            is_list = op in LIST_OPS and isinstance(own, (dict, list))
+            if not is_list or (is_set and op == "append"):
                 continue
             new = own if before is None else values.change_value(key, "remove", own, before)
             in_vain = new if op == "remove" else values.change_value(key, "remove", own, new)

@@ -176,10 +176,11 @@ def test_a_wrong_value_of_a_setting_without_effect_is_told_once_with_one_advice(
 @pytest.mark.parametrize(
     ("lines", "hint"),
     [
-        ("[options]\nop_debug_level = 9", "use op_debug_config"),
+        ("[options]\nop_debug_level = 9", "use op_debug_config, or write one of 0, 1, 2, 3, 4"),
         (
             '[env]\nGE_USE_STATIC_MEMORY = "9"',
-            "use the TensorFlow adapter's option static_memory_policy",
+            "use the TensorFlow adapter's option static_memory_policy, or "
+            'write one of "0", "2", "3", "4"',
         ),
         ("[atc]\ndeterministic = 1", 'write scenario = "offline-inference", or unset it'),
     ],
