@@ -355,7 +355,7 @@ class _Report(Record):
         notes += [f"{path}: {what}" for path, what in self.other_notes.items()]
         stays = [note for script in adopted for note in script.notes] + self.stays
         notes += stays
-        if not adopted and not unchanged:
+        if not adopted and not any(unchanged.values()):
             what = "nothing else" if stays else "nothing"
             return [*notes, f"{what} in the scripts is written by hand that a preset could hold"]
         return [*notes, self._describe_counts(store)]
@@ -366,7 +366,7 @@ class _Report(Record):
         unchanged = self.adoption.unchanged
         leaves = sum(name in self.texts for name in self.sources)
         verb = "would write" if self.dry_run else "wrote"
-        done = f"{store} has all the presets already" if self.has_all else f"{verb} no preset"
+        done = f"{verb} no preset{f', as {store} has those of the scripts' * self.has_all}"
         if leaves:
             parts = len(self.texts) - leaves
             shared = f" and {format_count(parts, 'shared part')}" if parts else ""

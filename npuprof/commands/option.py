@@ -102,7 +102,7 @@ def _find_record(key: str) -> tuple[str, Any]:
     listed = (
         f"npuprof options {plain} lists those with it in their names"
         if is_part
-        else "npuprof options lists all"
+        else "npuprof options lists all, npuprof rule the codes of findings"
     )
     raise build_error(
         "NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed)

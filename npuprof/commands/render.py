@@ -155,7 +155,7 @@ class Render(ResolvingVerb):
         target = renderers.load_target(to)
         if target.find_edits is None:
             if self.base:
-                hint = "omit --base, or name the target of an installed JSON file with --to"
+                hint = "omit --base, or render a JSON file that exists, as with --to mindie"
                 raise build_usage_error(f"{target.file} is not merged over another file", hint)
             return rendered, None
         path = self.base if self.check is None else _find_code(self.check, to)
@@ -255,7 +255,7 @@ class Render(ResolvingVerb):
             raise NpuprofError(fold_findings(findings))
         print_findings(fold_findings(findings))
         if not entries:
-            hint = "add [[output]] with spec, to and path"
+            hint = 'write below [[output]]: spec = "NAME", to = "session", path = "session.py"'
             raise build_error("NP040", f"{FILE} declares no output", "", hint)
         return entries
 
@@ -350,7 +350,10 @@ def _compare_with_file(
         notes += changes
     else:
         if state.foreign:
-            notes.append(f"{path} was not rendered by npuprof, or has lost its header")
+            notes.append(
+                f"{path} was not rendered by npuprof, or has lost its header; "
+                f"npuprof inject --check {path} checks the blocks of a script"
+            )
         if state.edited:
             notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
         if state.stale:
@@ -361,7 +364,7 @@ def _compare_with_file(
 
 
 def _read_text(path: str) -> str:
-    return decode_safely(read_file_content(path, "render it first"))
+    return decode_safely(read_file_content(path, f"render it first: add -o {path}"))
 
 
 VERB = Render

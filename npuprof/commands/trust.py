@@ -104,7 +104,7 @@ class Trust(Verb):
                 _read_fields(_build_fields(folder, chosen)),
                 adding=bool(self.variables),
             )
-        what = format_count(len(chosen), "variable") if chosen else "nothing"
+        what = format_count(len(chosen), "variable") if chosen else "no variable"
         done = "would be trusted" if self.dry_run else "is now trusted"
         notes = [
             f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", saved in {path}")

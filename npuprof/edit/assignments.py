@@ -53,7 +53,7 @@ def parse_assignment(data: TomlTable, text: str) -> PathChange | None:
     # KEY:=VALUE is an assignment in other languages
     if not equals or name.endswith(":") or assignment_arguments.is_doubled(name, raw):
         raise build_error(
-            "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.ASSIGNMENT_ADVICE
+            "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.suggest_assignment(text)
         )
     assignment_arguments.require_closed_quote(text)
     path, key = locate_key(name.strip())

@@ -54,7 +54,7 @@ def parse_appended(text: str) -> ListChange:
     name, equals, raw = text.partition("=")
     if not equals:
         raise build_error(
-            "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.ASSIGNMENT_ADVICE
+            "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.suggest_assignment(text)
         )
     return parse_list_change(text) or ListChange(name.strip(), raw.strip(), True)
 

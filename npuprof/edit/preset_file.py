@@ -295,7 +295,7 @@ def _require_one_file(name: str) -> None:
         hint = "name one of them"
     elif "@" in name:
         kind = "a preset as it was"
-        hint = f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
+        hint = f"edit {name.partition('@')[0]!r}, or first npuprof restore {name}"
     else:
         return
     what = f"{name!r} is {kind}, and cannot be edited"

@@ -147,9 +147,14 @@ def _build_missing_finding(path: str | None) -> Finding:
             "name the folder with the packages, a wheel, or the shared library",
             where=Place(path),
         )
-    what = f"the Python on PATH has neither {PACKAGES[0]} nor {PACKAGES[1]}"
-    hint = "activate the environment that the training runs in, or name the adapter with --adapter"
-    return Finding("NP963", what, "doctor reads the adapter's own files.", hint)
+    what = (
+        f"the Python on PATH has neither vLLM nor an adapter of TensorFlow ({', '.join(PACKAGES)})"
+    )
+    why = "doctor compares presets with these packages; of torch_npu it reads nothing."
+    hint = (
+        "activate the environment of the run, or name a package: --installed VLLM, --adapter PATH"
+    )
+    return Finding("NP963", what, why, hint)
 
 
 def _read_source(source: Source) -> Adapter:

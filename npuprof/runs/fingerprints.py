@@ -173,9 +173,8 @@ def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
         return [_read_evidence(path)]
     unread += damaged
     if not records:
-        raise build_error(
-            "NP962", f"{path} contains no run record", "", "name a file", where=Place(path)
-        )
+        hint = "name a file, or a folder of npuprof run NAME --record FOLDER"
+        raise build_error("NP962", f"{path} contains no run record", "", hint, where=Place(path))
     clues: dict[tuple[str, ...], Clue] = {}
     for record, fields in records.items():
         clue = _read_fields(record, fields)

@@ -196,7 +196,9 @@ class Injector:
             rendered = renderers.load_target(target).render(config, True)
         head, mark, rest = rendered.text.partition(TEXT_MARK)
         if not mark:
-            raise build_usage_error(f"the target {target} cannot be used in a block", "use session")
+            raise build_usage_error(
+                f"the target {target} cannot be used in a block", "use session or env"
+            )
         _, _, body = rest.partition("\n")
         names = {"tf": facts["tensorflow"]} if "tensorflow" in facts else {}
         if "variable" in facts and "onto" not in facts and works_on_config(target):

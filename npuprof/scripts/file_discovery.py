@@ -23,6 +23,7 @@ from npuprof.system.files import (
     is_stream,
     name_special_file,
     read_plain_file,
+    suggest_remedy,
 )
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
@@ -67,7 +68,8 @@ def read_script_file(file: str, among_others: bool) -> bytes | Finding:
     except OSError as error:
         what = f"cannot read the file: {describe_os_error(error, file)}"
         why = "The other files were read." if among_others else ""
-        return build_finding("NP801", what, why, _suggest_path(file), where=Place(file))
+        hint = suggest_remedy(what, _suggest_path(file))
+        return build_finding("NP801", what, why, hint, where=Place(file))
 
 
 def _suggest_path(file: str) -> str:

@@ -63,7 +63,11 @@ def inject_block(
     inject = _replace_lines if replacing else _inject_into_file
     # the file is read under the lock: what is written must be based on its last text
     with lock_files(file):
-        return inject(requested, injector, how, read_file_content(file))
+        data = read_file_content(file)
+        if b"\0" in data:
+            what = f"{file} is no text"
+            raise _build_place_error(file, what, "A block is lines of a script.", "name a script")
+        return inject(requested, injector, how, data)
 
 
 def _inject_into_file(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
@@ -170,7 +169,7 @@ def _build_finding(path: str, others: int) -> Finding:
     hint = (
         "name an empty folder, or empty this one if all of it can go"
         if others
-        else f"remove the file: rm {shlex.quote(path)}"
+        else f"name an empty folder, or remove {path} if it can go"
     )
     return Finding("NP980", what, why, hint, where=Place(path))
 

@@ -39,9 +39,11 @@ _PLAIN: tuple[tuple[type, Any], ...] = (
 )
 
 
-ASSIGNMENT_ADVICE = (
-    "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
-)
+def suggest_assignment(text: str) -> str:
+    """Return how to write an invalid assignment."""
+    if keys.parse_key(text):
+        return f"write {text}=VALUE without blanks"
+    return "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
 
 
 def suggest_bare_key(text: str) -> str:
@@ -153,7 +155,7 @@ def _parse_assignment(text: str, argument: str) -> Step | Finding:
         return build_profile_key_finding(name, argument)
     if not equals or parsed is None or is_doubled(name, raw):
         what = f"{text!r} is not KEY=VALUE"
-        return Finding("NP009", what, "", ASSIGNMENT_ADVICE, where=place_argument(argument))
+        return Finding("NP009", what, "", suggest_assignment(text), where=place_argument(argument))
     require_closed_quote(text)
     key, tail = parsed
     # below a setting, the catalogue's type of the whole setting does not apply

@@ -77,6 +77,10 @@ def explain_missing_preset(home: Folder, name: str, error: NpuprofError) -> Npup
     if has_sparse_checkout(home.root):
         hint = "if git keeps it out of the folder: git sparse-checkout add brings it in"
         return NpuprofError(finding._replace(hint=hint))
+    for folder in (name, f"{home.label}/{name}"):
+        if os.path.isdir(folder):
+            hint = f"npuprof list lists presets, npuprof scan {folder} reads scripts"
+            return build_error("NP008", f"{name!r} is a folder, and no preset", "", hint)
     if os.path.isfile(name):
         hint = (
             f"{name} is a file: npuprof scan {name} reads a script, npuprof import {name} converts "
@@ -138,7 +142,9 @@ class BareStore(Folder):
 
     def _build_no_tree_error(self, name: str) -> NpuprofError:
         what = f"the repository {self.git_folder} has no work tree"
-        hint = f"name a revision: npuprof show {name}@HEAD, npuprof check --rev HEAD"
+        hint = (
+            f"name a revision: npuprof show {name}@HEAD, npuprof check --rev HEAD; or use a clone"
+        )
         return build_error("NP010", what, "Its presets are in its commits only.", hint)
 
 

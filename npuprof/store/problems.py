@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report import format_option
 from npuprof.store import strip_revision
-from npuprof.system.files import UnfitFileError, describe_os_error
+from npuprof.system.files import UnfitFileError, describe_os_error, suggest_remedy
 
 #: The command that lists the existing names.
 LIST_ADVICE = "npuprof list shows the names there are"
@@ -186,7 +186,7 @@ def build_link_finding(
 def build_unreadable_finding(source: str, error: Exception) -> Finding:
     """Return the finding for an unreadable file or folder, with the reason."""
     reason = describe_os_error(error, source)
-    hint = "check the path and its permissions"
+    hint = suggest_remedy(reason, "check the path and its permissions")
     if isinstance(error, IsADirectoryError):
         hint = "rename the folder"
     elif isinstance(error, UnfitFileError):

@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
+#: Why a source cannot have some names, and what to do.
+SOURCE_NAME_RULE = (
+    f"It is written before a colon, where {', '.join(TAKEN_NAMES)} have another meaning."
+)
+SOURCE_NAME_ADVICE = "use another name of letters, digits, '-' and '_'"
 
 #: The kinds of variables that a team can declare, with the keys that limit their values.
 TEAM_KINDS: dict[str, tuple[str, ...]] = {
@@ -225,8 +230,8 @@ class _Reader:
     def _read_source(self, origin: Origin, good: TomlTable, _: object) -> Source:
         name = str(origin.path[-1])
         if not is_source_name(name):
-            hint = "use letters, digits, '-' and '_', as in [sources.team]"
-            self._add(f"{name!r} cannot be the name of a source", origin.path, hint)
+            what = f"{name!r} cannot be the name of a source"
+            self._add(what, origin.path, SOURCE_NAME_ADVICE, SOURCE_NAME_RULE)
         # "./profiles/" and "profiles" are one store, with one mirror and one lock entry
         folder = posixpath.normpath(good.get("path", "profiles"))
         return Source(name, **{"url": "", **good, "path": "" if folder == "." else folder})

@@ -605,7 +605,8 @@ def _read_versions(
         elif not release:
             why = "The behavior of a variable depends on the release."
             hint = f"write --framework {name}=RELEASE; {releases.describe_known_releases(name)}"
-            problems.append(Finding("NP401", f"unknown {name} release {text!r}", why, hint))
+            what = f"unknown {name} release {text!r}" if text else f"no release of {name} is named"
+            problems.append(Finding("NP401", what, why, hint))
         elif known.setdefault(name, release) != release:
             what = f"{name} is asked for twice: {known[name]} and {release}"
             why = "A preset is resolved for one release of each."

@@ -38,6 +38,14 @@ class UnfitFileError(OSError):
     """Raised for a path that cannot be read as a file: a pipe, a device, or too large a file."""
 
 
+#: What helps against reasons of the operating system.
+_REMEDIES = {
+    "permission denied": "change the permissions of the file and its folder, or name another one",
+    "is a directory": "name a file in it",
+    "it is a folder": "name a file in it",
+}
+
+
 def find_packages(name: str) -> list[str]:
     """Return the folders of a package in the environment of npuprof; the first one counts."""
     # python -m puts the current folder first, which may be a clone of the package
@@ -66,7 +74,7 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
         what = f"cannot read {path}: {describe_os_error(error, path)}"
         if isinstance(error, UnfitFileError):
             hint = HAND_OVER
-        raise build_error("NP003", what, "", hint) from None
+        raise build_error("NP003", what, "", suggest_remedy(what, hint)) from None
 
 
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
@@ -290,7 +298,12 @@ def remove_folders(created: list[str]) -> None:
             Tree(above).remove_empty_folders(name)
 
 
+def suggest_remedy(what: str, otherwise: str) -> str:
+    """Return what helps against the reason at the end of a message of the operating system."""
+    return _REMEDIES.get(what.rpartition(": ")[2], otherwise)
+
+
 def build_write_error(what: str, why: str) -> NpuprofError:
     """Return the error for a file that cannot be written."""
-    hint = "check the path, its permissions, and the space that is left"
+    hint = suggest_remedy(what, "check the path, its permissions, and the space that is left")
     return build_error("NP012", f"cannot write {what}", why, hint)

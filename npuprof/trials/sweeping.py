@@ -243,8 +243,8 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
         known = ", ".join((*names, TIME))
         raise build_usage_error(
             f"{text!r} is not a metric of this sweep",
-            "write it as in min:loss, or speed",
-            f"There are {known}.",
+            f"define it: --metric '{name or 'loss'}=PATTERN'; or write min:{TIME}",
+            f"The metrics are {known}.",
         )
     return Goal(name, way == "max")
 

@@ -96,7 +96,7 @@ def test_a_second_run_changes_nothing(project: Path, run: Run) -> None:
     run("adopt", "src")
     before = read_tree(project)
     assert (
-        "profiles has all the presets already; 0 of 1 script use generated blocks"
+        "wrote no preset, as profiles has those of the scripts; 0 of 1 script use generated"
         in run("adopt", "src").err
     )
     assert read_tree(project) == before
@@ -351,7 +351,7 @@ def test_a_store_has_all_presets_only_if_none_was_rejected(project: Path, run: R
     write(project, {"own/bad.sh": "export HCCL_BUFFSIZE=many\n"})
     message = run("adopt", "own").err
     assert "wrote no preset" in message
-    assert "has all the presets already" not in message
+    assert "has those of the scripts" not in message
 
 
 @pytest.mark.parametrize(

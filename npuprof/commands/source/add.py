@@ -58,8 +58,9 @@ class Add(StoreVerb):
             else self.url
         )
         if not project.is_source_name(self.name):
-            hint = "use letters, digits, '-' and '_'"
-            raise build_error("NP040", f"{self.name!r} cannot be the name of a source", "", hint)
+            what = f"{self.name!r} cannot be the name of a source"
+            hint = project.SOURCE_NAME_ADVICE
+            raise build_error("NP040", what, project.SOURCE_NAME_RULE, hint)
         if taken := next(
             (known for known in files.project.sources if known.lower() == self.name.lower()), None
         ):
