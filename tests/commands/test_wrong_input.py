@@ -58,6 +58,8 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "inject plain leaf": ("cannot read plain: is a directory", "name a file in it"),
     "inject binary.sh leaf": ("NP818", "binary.sh is no text"),
     "scan . -o plain": ("cannot write plain: it is a folder", "name a file in it"),
+    "check leaf --programs gone": ("cannot use gone: no such file or directory",),
+    "scan plain --programs gone": ("cannot use gone: no such file or directory",),
     "doctor": ("NP963", "neither vLLM nor an adapter of TensorFlow", "--adapter PATH"),
     "sweep leaf --vary hccl_timeout=1,2 --best loss -- true": (
         "The metrics are time.",

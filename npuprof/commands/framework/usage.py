@@ -68,7 +68,6 @@ OTHER_VERBS = {
         ("upgrade", "npuprof migrate NAME --cann RELEASE rewrites a preset for a release"),
         ("ls", "npuprof list lists the presets"),
         ("version", "npuprof --version prints the version"),
-        ("status", "npuprof diff lists what has changed since the last commit"),
         ("completion completions", "npuprof --install-completion installs it for this shell"),
         ("mv", "npuprof rename OLD NEW renames a preset with every reference"),
     )

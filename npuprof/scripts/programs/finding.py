@@ -29,6 +29,8 @@ class Programs:
     """The programs of the trees of ``folders``, and of other folders with ``programs``."""
 
     def __init__(self, folders: Sequence[str], programs: Sequence[str] = ()) -> None:
+        for path in programs:
+            os.stat(path)  # a missing one would judge nothing
         self._programs = [os.path.normpath(each) for each in programs]
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
