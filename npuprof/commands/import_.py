@@ -414,7 +414,7 @@ def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str
         return Finding(
             "NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint
         )
-    why = "No setting of a session, a launcher or atc was found."
+    why = "No setting that a preset can contain was found."
     if has_drafts:
         why = "Every setting that was found has an error, or depends on the run."
     if len(nothing) == 1:

@@ -130,8 +130,8 @@ class Script:
             # Python appends "(<unknown>, line 3)" for a text without a file
             message, _, _ = str(getattr(error, "msg", error)).partition(" (<unknown>")
             what = f"the file is not Python: {message}"
-            why = "Nothing in it can be read by its syntax."
-            self.add_script_problem(what, why, "fix it", line, column)
+            why = "Nothing in it was read."
+            self.add_script_problem(what, why, "correct it there", line, column)
         except (RecursionError, MemoryError):
             what = "the file is nested too deeply to be read"
             self.add_script_problem(what, "Python itself gives up on it.", "flatten it")

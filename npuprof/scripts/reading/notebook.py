@@ -146,7 +146,7 @@ class _NotebookReading:
         line = first + min(fault.line or 1, len(texts)) - 1
         what = fault.message.replace("the file", f"cell {number}", 1)
         why = "Nothing in the cell was read; the other cells were."
-        self._add_problem(line, what, why, "fix it")
+        self._add_problem(line, what, why, "correct it there")
         return [""] * len(texts)
 
     def _replace_magics(self, first: int, texts: list[str]) -> list[str]:

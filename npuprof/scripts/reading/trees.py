@@ -66,7 +66,9 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
         reason = error[2]
         done = "JSON" if any(error[:2]) else "read"
         what = f"the file is not {done}: {reason}"
-        problems.append(_build_unread(path, what, "fix it, or rewrite it", error[:2]))
+        problems.append(
+            _build_unread(path, what, "correct it there, or write the file anew", error[:2])
+        )
         return None
     count_steps(10 * (text.count('"') + text.count(",")))
     return read_json_tree(text)
@@ -103,7 +105,7 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
             problems.append(template._replace(severity="info"))
         else:
             what = f"the file is not YAML: {reason}"
-            problems.append(_build_unread(path, what, "fix it", position))
+            problems.append(_build_unread(path, what, "correct it there", position))
     return None
 
 
