@@ -61,6 +61,7 @@ FILES = {
     "REGEX",
     "T",
     "TIME",
+    "URL",
     "VARIABLE...",
 }
 #: The texts of all verbs that people call, by verb and name.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from support.repositories import Repo
-from support.running import Run, Store, expect
+from support.running import NPUPROF, Run, Store, expect
 
 PRESETS = {
     "base/training": "[profile]\nabstract = true\n[options]\nhccl_timeout = 1800\n",
@@ -82,13 +83,19 @@ def test_wrong_input_is_answered_with_what_helps(
 
 
 def test_a_program_that_is_a_folder_or_not_executable_is_named_as_such(
-    store: Store, tmp_path: Path, run: Run
+    store: Store, tmp_path: Path
 ) -> None:
     store(PRESETS)
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain/a.sh").write_text("echo hi\n")
-    expect(run("run", "leaf", "--", "plain"), 126, "it is a folder", "name a program")
-    expect(run("run", "leaf", "--", "plain/a.sh"), 126, "chmod +x plain/a.sh, or start it with")
+    for program, *answers in (
+        ("plain", "it is a folder", "name a program"),
+        ("plain/a.sh", "chmod +x plain/a.sh, or start it with"),
+    ):
+        words = [*NPUPROF, "run", "leaf", "--", program]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 126
+        assert [answer for answer in answers if answer not in done.stderr] == []
 
 
 def test_a_launcher_fact_is_shown_as_it_is_written(repo: Repo, run: Run) -> None:
