@@ -69,6 +69,7 @@ _OF_DEEPSPEED = (
     "--deepscale",
     "--deepscale_config",
 )
+_LAST_NAMES = frozenset(("ArgumentParser", *(name.rpartition(".")[2] for name in LIBRARIES)))
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
 
 
@@ -105,6 +106,7 @@ class _Reader:
         self._made: dict[str, bool] = {}
         #: texts of which a function has one that has to do with a parser
         self._words: set[bytes] = set()
+        self._list_callable = cache(self._find_callable)
         self._list_lines = cache(lambda path: modules.read(path).split(b"\n"))
         self._is_parsed = self._is_strict = self._abbreviated = False
 
@@ -156,11 +158,13 @@ class _Reader:
             if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
                 self._names.add(write_source(call.func.value))
         for statement in module.index.list_of(ast.Assign):
-            is_made = self._makes_parser(statement.value, module.scope)
-            for name in map(write_source, statement.targets):
-                self._made[name] = self._made.get(name, True) and is_made
-                if _creates_parser(statement.value, module.scope):
-                    self._names.add(name)
+            if _creates_parser(statement.value, module.scope):
+                self._names.update(map(write_source, statement.targets))
+            for target in statement.targets:
+                if isinstance(target, ast.Attribute):
+                    is_made = self._makes_parser(statement.value, module.scope)
+                    name = write_source(target)
+                    self._made[name] = self._made.get(name, True) and is_made
 
     def _makes_parser(self, node: ast.expr, scope: Scope) -> bool:
         """Return whether a call returns a parser that the files make, or a part of one."""
@@ -201,13 +205,21 @@ class _Reader:
 
     def _find_entered(self, node: ast.AST, scope: Scope) -> Entered | None:
         """Return the called function, if it is in the files and has to do with a parser."""
-        if not isinstance(node, ast.Call):
+        # names are compared before anything is resolved
+        names = self._list_callable(scope.file)
+        if not isinstance(node, ast.Call) or get_last_name(node.func) not in names:
             return None
         entered = find_entered(node, ast.Expr(node), scope)
         if entered is None:
             return None
         setters = self._modules.list_setters(entered.scope.file, _can_parse)
         return entered if entered.name in setters else None
+
+    def _find_callable(self, path: str) -> Collection[str]:
+        """Return the names in a file of functions that have to do with a parser."""
+        module = self._modules.load(path)
+        supplied = self._modules.list_supplied(path, _can_parse)
+        return module.list_callable(supplied) if module is not None else ()
 
     def _is_given(self, node: ast.expr, scope: Scope, words: Collection[str]) -> bool:
         """Return whether a parameter has no other values than some names in all files."""
@@ -273,7 +285,7 @@ class _Reader:
     def _read_call(self, node: ast.Call, scope: Scope) -> None:
         name = get_last_name(node.func)
         values = [*node.args, *(each.value for each in node.keywords)]
-        if library := LIBRARIES.get(resolve_function_name(node.func, scope) or name, ""):
+        if library := LIBRARIES.get(_resolve_name(node.func, scope) or name, ""):
             self._read_class(values, scope, library)
         if name == "add_config_arguments":
             where = f"{scope.file}:{node.lineno}"
@@ -398,11 +410,20 @@ def _list_bindings(node: ast.expr, scope: Scope) -> list[Binding]:
     return scope.find_binding(root.id)[1] if isinstance(root, ast.Name) else []
 
 
+def _resolve_name(function: ast.expr, scope: Scope) -> str:
+    """Return the dotted name of a library's function, most of those of others as empty."""
+    names = {get_last_name(function)}
+    for each in _list_bindings(function, scope):
+        if each.kind == "import":
+            names.update(alias.name.rpartition(".")[2] for alias in each.node.names if alias.asname)
+    return "" if names.isdisjoint(_LAST_NAMES) else resolve_function_name(function, scope)
+
+
 def _creates_parser(node: ast.expr, scope: Scope) -> bool:
     """Return whether a call creates a parser, or a part of one."""
     if not isinstance(node, ast.Call):
         return False
-    name = resolve_function_name(node.func, scope)
+    name = _resolve_name(node.func, scope)
     is_class = name == "argparse.ArgumentParser" or LIBRARIES.get(name) == "transformers"
     return is_class or get_last_name(node.func) in _PARTS
 

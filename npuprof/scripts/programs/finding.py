@@ -19,7 +19,7 @@ from npuprof.system.files import find_packages
 
 #: The flag of an argument, and a field of a class.
 _DEFINITION = re.compile(
-    rb"""add_argument\(\s*['"]--([\w-]+)|^    ([A-Za-z]\w+)[ ]*:[ ]*[A-Za-z].*=""", re.MULTILINE
+    rb"""add_argument\(\s*['"]--([\w-]+)|\n    ([A-Za-z]\w+)[ ]*:[ ]*[A-Za-z].*="""
 )
 #: What is read of a program.
 Read = TypeVar("Read")
