@@ -87,3 +87,45 @@ def test_a_helper_is_reached_from_its_importers_importer_only_by_its_names(tmp_p
 
     assert reach("start")
     assert not reach("stop")
+
+
+PROCESS = """import torch, torch_npu
+from vllm import LLM
+class Accelerator:
+    def name(self):
+        return "npu"
+    def limit(self):
+        torch.npu.set_per_process_memory_fraction(0.5)
+def get_accelerator():
+    return Accelerator()
+class Options:
+    def __init__(self):
+        self.table = {"ACL_OP_COMPILER_CACHE_MODE": "enable"}
+    def use(self):
+        torch.npu.set_option(self.table)
+class MegatronLLM:
+    def start(self):
+        return LLM("model")
+class OtherLLM:
+    pass
+def build():
+    return OtherLLM()
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "reached"),
+    [
+        ("from helper import get_accelerator\nget_accelerator().name()", False),
+        ("from helper import Accelerator\nAccelerator().limit()", True),
+        ("from helper import Options\nOptions()", True),
+        ("from helper import MegatronLLM\nMegatronLLM().start()", True),
+        ("from helper import build\nbuild()", False),
+    ],
+)
+def test_a_class_sets_only_what_its_objects_keep_or_its_methods_call(
+    script: str, reached: bool, tmp_path: Path
+) -> None:
+    write(tmp_path, {"helper.py": PROCESS, "run.py": script})
+    modules = open_modules([str(tmp_path)])
+    assert may_call_settings(str(tmp_path / "run.py"), script.encode(), modules) is reached

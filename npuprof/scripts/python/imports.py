@@ -18,7 +18,7 @@ from npuprof.scripts.python.calls import name_method
 from npuprof.scripts.python.expressions import find_root, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
-from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
+from npuprof.scripts.python.scopes import Binding, Resolved, Scope
 from npuprof.scripts.steps import count_steps
 from npuprof.system import decode_safely
 
@@ -85,6 +85,12 @@ CanSet = Callable[[bytes, bytes, bool], bool]
 ListFiles = Callable[[str], "tuple[str, ...] | None"]
 #: Returns the files that a path may denote: relative to the script, or to an unknown start folder.
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
+
+
+@lru_cache(100)  # the files of an import cycle supply the same names
+def _list_owners(names: frozenset[bytes]) -> frozenset[bytes]:
+    """Return the functions, and the classes of the methods."""
+    return frozenset(name.partition(b".")[0] for name in names)
 
 
 def has_options(data: bytes) -> bool:
@@ -283,12 +289,13 @@ class Modules:
 
         Without parsing it. With ``by_word``, naming it is enough.
         """
-        supplied = frozenset().union(
-            *(self.list_supplied(file, can_set) for file in self.list_imported(path, data))
-        )
-        if not supplied:
-            return False
         words = frozenset(split_words(data))
+        files = self.list_imported(path, data)
+        parts = {names for file in files if (names := self.list_supplied(file, can_set))}
+        # most texts have no such word at all
+        if all(map(words.isdisjoint, map(_list_owners, parts))):
+            return False
+        supplied = frozenset().union(*parts)
         called = _list_called(data, _list_import_words(data)).union(
             *(split_words(head["bases"] or b"") for head in _HEAD.finditer(b"\n" + data))
         )
@@ -315,10 +322,11 @@ class Modules:
             for cycle in self._iterate_cycles(path):
                 # modules of a cycle re-export each other's names, so they all have the same
                 imported = {file for member in cycle for file in self.list_imported(member)}
-                names = frozenset().union(
-                    *(self._supplied[file] for file in imported.difference(cycle))
-                )
-                supplied = frozenset(self._list_own_names(cycle, can_set, names))
+                parts = {self._supplied[file] for file in imported.difference(cycle)}
+                # most modules add nothing: the same object is compared and hashed once
+                names = parts.pop() if len(parts) == 1 else frozenset().union(*parts)
+                own = self._list_own_names(cycle, can_set, names)
+                supplied = names if own == names else frozenset(own)
                 self._supplied.update(dict.fromkeys(cycle, supplied))
         return self._supplied[path]
 
@@ -495,16 +503,6 @@ class Home:
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
-
-    def list_reached(self, reached: Reached) -> set[str]:
-        """Return the file, and the imported ones that are ``reached``, with those they import."""
-        seen, waiting = {self.path}, [self.path]
-        while waiting:
-            imported = self.modules.list_imported(waiting.pop())
-            fresh = {path for path in imported if path not in seen and reached(path)}
-            seen |= fresh
-            waiting += fresh
-        return seen
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> Resolved | None:
         """Return the binding of a name imported from modules of the tree.

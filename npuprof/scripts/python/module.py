@@ -6,9 +6,7 @@ import ast
 import posixpath
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from itertools import chain
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -17,7 +15,7 @@ from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.expressions import list_nodes, name_callee, write_source
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.parsing import Script
-from npuprof.scripts.python.scopes import Function, Reached, Scope
+from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.statements import Definition, find_start, list_lines
 from npuprof.scripts.script_records import HERE
 from npuprof.scripts.steps import count_steps
@@ -29,6 +27,11 @@ _get_end = attrgetter("end_lineno", "end_col_offset")
 _RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")
 
 Node = TypeVar("Node", bound=ast.AST)
+
+
+@lru_cache(100)  # the files of an import cycle supply the same names
+def _list_last_names(names: frozenset[bytes]) -> frozenset[str]:
+    return frozenset(decode_safely(name.rpartition(b".")[2]) for name in names)
 
 
 class NodeIndex:
@@ -190,20 +193,15 @@ class Module:
         # a scope without bindings: its own would be a reference cycle
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{file_name}"), Scope(self.tree)
 
-    def list_callable(
-        self, reached: Reached, list_setters: Callable[[str], Iterable[bytes]]
-    ) -> frozenset[str]:
+    def list_callable(self, supplied: frozenset[bytes]) -> frozenset[str]:
         """Return the callable names of functions and classes that may set something.
 
-        Its own, and those of imported files that are ``reached``, under other names too.
+        Those ``supplied`` by the file, under other names too.
         """
         if self._callable is None:
-            files = self.home.list_reached(reached)
-            names = {
-                decode_safely(name.rpartition(b".")[2]) for name in chain(*map(list_setters, files))
-            }
+            names = _list_last_names(supplied)
             renamed = _RENAMED.findall(self.script.text) if names else ()
-            self._callable = frozenset(("__init__", *names, *renamed))
+            self._callable = names.union(("__init__", *renamed))
         return self._callable
 
     def list_flags(self) -> TomlTable:

@@ -16,8 +16,6 @@ from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS
 from npuprof.scripts.steps import count_steps
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-#: Whether a file, given by path, is relevant to the caller.
-Reached = Callable[[str], bool]
 
 _CHANGING = {
     "append",

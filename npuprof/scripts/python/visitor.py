@@ -28,7 +28,7 @@ from npuprof.scripts.python.expressions import (
 )
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
-from npuprof.scripts.python.scopes import Function, Reached, Scope, pair_targets, statement_blocks
+from npuprof.scripts.python.scopes import Function, Scope, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import (
     FUNCTIONS,
     Located,
@@ -160,7 +160,8 @@ class Visitor:
         module: The script.
         choose_surfaces: Returns the surfaces for a file.
         load_module: Returns another file of the tree.
-        reached: Returns whether a file has functions that are followed.
+        list_supplied: Returns the functions and classes that a file and those it imports have of
+            those that are followed.
         list_setters: Returns the functions and classes of a file that are followed.
 
     """
@@ -170,7 +171,7 @@ class Visitor:
         module: Module,
         choose_surfaces: ChooseSurfaces,
         load_module: LoadModule = lambda path: None,
-        reached: Reached = lambda path: False,
+        list_supplied: Callable[[str], frozenset[bytes]] = lambda path: frozenset(),
         list_setters: Callable[[str], Set[bytes]] = lambda path: frozenset(),
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
@@ -208,7 +209,7 @@ class Visitor:
         #: the file whose functions are all looked into
         self._whole = module if self._list_surfaces(module) else None
         self._find_call_lines = cache(self._list_call_lines)
-        self._reached = reached
+        self._list_supplied = list_supplied
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
         #: added to the lines of conditions, which differ for calls into other files only
@@ -445,8 +446,9 @@ class Visitor:
 
     def _find_callable(self, module: Module) -> frozenset[str]:
         """Return the names under which a file may call functions that may set something."""
-        names = module.list_callable(self._reached, self._list_setters)
-        return names.union(each.name for each in module.index.definitions if module is self._whole)
+        names = module.list_callable(self._list_supplied(module.path))
+        more = module.index.definitions if module is self._whole else ()
+        return names.union(each.name for each in more)
 
     def _list_call_lines(self, module: Module) -> set[int]:
         """Return the lines of a file with calls that may set something."""
@@ -458,7 +460,7 @@ class Visitor:
         home = scope.home
         if home is self.module.home:
             return self.module
-        return self._load_module(home.path) if home and self._reached(home.path) else None
+        return self._load_module(home.path) if home and self._list_supplied(home.path) else None
 
     def _enter(
         self,

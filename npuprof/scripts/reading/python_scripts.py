@@ -44,7 +44,9 @@ def _encode(markers: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def _compile(markers: Iterable[bytes]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(map(re.escape, markers)))
+    texts = map(re.escape, markers)
+    # before a bracket is the whole name of a call
+    return re.compile(b"|".join(rb"\b" + each if each.endswith(b"(") else each for each in texts))
 
 
 _CLASS_MARKERS = _encode(run_config_calls.SURFACE.markers)
@@ -60,12 +62,13 @@ _CERTAIN = (
     *_encode(program_calls.SURFACE.markers),
 )
 _PROGRAMS = (b"subprocess", b"system", b"popen")
-_NPU = re.compile(rb"(?<![Ii])npu")  # no input
+_NPU = re.compile(rb"npu(?<![Ii]npu)")  # no input
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 #: What each part has that sets something, by the kind of setting.
 _COMMAND_PART = _compile(_encode(command_lists.MARKERS))
 _CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))
 _CLASS_PART, _ATC_PART, _TORCH_PART = map(_compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS))
+_TABLE_PART = re.compile(b"set_option")
 
 
 def _has_any(data: bytes, markers: Iterable[bytes]) -> bool:
@@ -78,13 +81,13 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     parts = []
     if _has_any(data, _CERTAIN):
         parts.append(_CERTAIN_PART)
-    if b"npu" in data and _NPU.search(data):
+    if _NPU.search(data):
         if has_options(data):
             parts.append(OPTIONS)
         if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
             parts.append(_CLASS_PART)
-    if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
-        parts.append(_TORCH_PART)
+        if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
+            parts.append(_TORCH_PART)
     if mentions_program(data) and _COMMAND_PART.search(data):
         parts.append(_COMMAND_PART)
     starts_program = _has_any(data, _PROGRAMS)
@@ -95,6 +98,7 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     return parts
 
 
+@lru_cache(1)
 def _sets_variable(data: bytes) -> bool:
     """Return whether a script may set variables, of any software."""
     # a search for a fixed text is faster than the pattern
@@ -112,10 +116,11 @@ def _can_set(text: bytes, part: bytes, together: bool) -> bool:
     parts = _list_parts(text)
     if part is text:
         return bool(parts)
-    if any(each.search(part) for each in parts if each is not environ.SETS):
+    if together:  # of what belongs to the process, an object can only keep a table of options
+        parts = [_TABLE_PART if each is _TORCH_PART else each for each in parts]
+    elif environ.SETS in parts and environ.sets_own_variable(part):
         return True
-    # an object is no environment
-    return not together and environ.SETS in parts and environ.sets_own_variable(part)
+    return any(each.search(part) for each in parts if each is not environ.SETS)
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -196,8 +201,8 @@ def _report_limits(
 def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
     """Return the visitor of a script, which follows calls into other files."""
 
-    def can_set(path: str) -> bool:
-        return bool(modules.list_supplied(path, _can_set))
+    def list_supplied(path: str) -> frozenset[bytes]:
+        return modules.list_supplied(path, _can_set)
 
     module = Module(script, modules.open_home(script.path))
     modules.begin_script(module.index)
@@ -205,12 +210,14 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
         module,
         _choose_surfaces,
         modules.load,
-        can_set,
+        list_supplied,
         lambda path: modules.list_setters(path, _can_set),
     )
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
-    visitor.shares_options = any(modules.has_options(path) and can_set(path) for path in imported)
+    visitor.shares_options = any(
+        modules.has_options(path) and list_supplied(path) for path in imported
+    )
     return visitor
 
 
