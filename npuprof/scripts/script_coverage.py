@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
@@ -32,7 +33,7 @@ _SETTING = re.compile(
 )
 #: The section of programs whose arguments are read, but not judged.
 _UNJUDGED = "args"
-_DEEPSPEED = re.compile(rb"\b(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
+_DEEPSPEED = re.compile(rb"(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 
 
@@ -77,6 +78,7 @@ def _list_setting_lines(data: bytes) -> Iterator[int]:
             yield number
 
 
+@cache
 def _is_setting(variable: str | None, name: str) -> bool:
     """Return whether a variable is known, or else a program has an argument of that name."""
     if variable:

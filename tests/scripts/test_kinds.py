@@ -85,6 +85,12 @@ def test_splitting_a_text_into_words_loses_no_name_of_a_variable(text: str) -> N
     )
 
 
+def test_each_known_variable_is_found_in_a_text() -> None:
+    names = [*filter(environ._CAPITALS.fullmatch, environ._list_encoded_names())]
+    assert len(names) > 500
+    assert all(environ.mentions_variable(b"export %b=1" % name) for name in names)
+
+
 #: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a
 #: file.
 UNREAD = {

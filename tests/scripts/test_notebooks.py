@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from npuprof.scripts.reading.notebook import mentions_notebook_setting
 from support.importing import HEAD, TAIL, imported, settings, write
 from support.notebooks import CELLS, SET, notebook
 from support.running import Run
@@ -105,3 +106,8 @@ def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
     assert done.out.count("cell 2, line 1") == 2
     assert "NP802" not in done.out
     assert "1 accepted" in done.err
+
+
+def test_a_picture_of_a_notebook_is_no_text() -> None:
+    assert not mentions_notebook_setting(b'{"data": {"image/png": "/atc+vllm/HCCL_ALGO"}}')
+    assert mentions_notebook_setting(b'{"data": {"image/png": ""}, "source": "HCCL_ALGO"}')

@@ -20,6 +20,7 @@ from npuprof.scripts.lint.program_faults import judge_programs
 from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.reading.file_kinds import import_script
+from npuprof.scripts.reading.training_launches import mentions_training
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
 from npuprof.scripts.shared_bases import build_family
@@ -789,3 +790,21 @@ def test_arguments_around_others_differ_from_a_base(odd: str) -> None:
             drafts += build_drafts(import_script(f"{at}.sh", f"{line}\n".encode()))
         family = build_family(drafts)  # which resolves each preset again
         assert set(family.bases["base-args"].facts) >= {"args.a", "args.b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "mentioned"),
+    [
+        ("torchrun train.py", True),
+        ("mytorchrun train.py", False),
+        ("bash msrun_launcher.sh", True),
+        ("python -m torch.distributed.run train.py", True),
+        ("swift sft --model x", True),
+        ("swift and fast", False),
+        ("uv run train.py", True),
+        ("python train.py trainer.epochs=1 \\\n", True),
+        ("finetuning_types: lora", False),
+    ],
+)
+def test_a_text_mentions_training_by_whole_words(text: str, mentioned: bool) -> None:
+    assert mentions_training(text.encode()) is mentioned

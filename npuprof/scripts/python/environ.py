@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from string import ascii_uppercase, digits
+from string import ascii_uppercase
 from typing import Any
 
 from npuprof import catalog
@@ -42,10 +42,9 @@ _FAMILIES = re.compile(
     rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF"
     rb"|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]"
 )
-#: Blanks for all characters but capitals, digits and underscores: splitting is much faster than the
-#: pattern, which few texts need then.
+#: Blanks for all characters but capitals and underscores: splitting is much faster than a pattern.
 _ONLY_CAPITALS = bytes(
-    code if chr(code) in f"{ascii_uppercase}{digits}_" else ord(" ") for code in range(256)
+    code if chr(code) in f"{ascii_uppercase}_" else ord(" ") for code in range(256)
 )
 #: Calls that run a program.
 RUNNERS = frozenset(
@@ -68,7 +67,7 @@ _OWNER = "<process>:os.environ"
 
 #: What may set a variable: all but reads of the process environment.
 SETS = re.compile(
-    rb"(?<! in os\.)(?<! in )environ\b(?!\.(?:get|pop|keys|items|values)\b"
+    rb"environ(?<! in os\.environ)(?<! in environ)\b(?!\.(?:get|pop|keys|items|values)\b"
     rb"|\[[^][]*\](?!\s*(?:=(?!=)|,\s*(?:os\.)?environ)))"
     rb"|putenv|env_vars|env=|subprocess|system\(|popen\("
 )
@@ -90,12 +89,24 @@ def _list_encoded_names() -> frozenset[bytes]:
     return frozenset(map(str.encode, names))
 
 
+@cache
+def _list_longest_parts() -> frozenset[bytes]:
+    """Return the longest part of each known name, without digits, that a text may have."""
+    return frozenset(
+        max(name.translate(_ONLY_CAPITALS).split(), key=len)
+        for name in _list_encoded_names()
+        if _CAPITALS.fullmatch(name)
+    )
+
+
 def mentions_variable(data: bytes) -> bool:
     """Return whether a text names an Ascend variable."""
     known_names = _list_encoded_names()
     parts = set(data.translate(_ONLY_CAPITALS).split())
-    # a dash may have followed a part
-    if parts.isdisjoint(known_names) and not any(_FAMILIES.match(part + b"_") for part in parts):
+    # a dash or digit may have followed a part
+    if parts.isdisjoint(_list_longest_parts()) and not any(
+        _FAMILIES.match(part + b"_") for part in parts
+    ):
         return False
     names = (match[0] for match in _CAPITALS.finditer(data))
     return any(name in known_names or _FAMILIES.match(name) for name in names)

@@ -34,15 +34,15 @@ def _index_names() -> dict[str, set[tuple[str, _Path]]]:
 
 
 @cache
-def _compile_mentions(in_guide: bool) -> re.Pattern[bytes]:
+def _list_mentions(in_guide: bool) -> list[bytes]:
     names = [*chain(*catalog.list_file_sections().values())]
     names += [f'"{name}"' for name in _index_names()] if in_guide else []
-    return re.compile("|".join(map(re.escape, names)).encode())
+    return [name.encode() for name in names]
 
 
 def mentions_config_file(data: bytes, in_guide: bool = False) -> bool:
     """Return whether a file names a table of such files; a guide any key of them."""
-    return _compile_mentions(in_guide).search(data) is not None
+    return any(name in data for name in _list_mentions(in_guide))
 
 
 def find_config_section(table: Node) -> str:

@@ -32,12 +32,14 @@ _MAGIC_LINE = re.compile(
 )
 _ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+(?P<name>[A-Za-z_]\w*)(?:=|[ \t]+)(?P<value>.*)")
 _TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+(?P<statement>[^-].*)")
+_PICTURE = re.compile(rb'"image/[^"]*":\s*"[^"]*"')
 _SHELL_REASON = "applies to this cell's shell only: the notebook's Python does not see it"
 
 
 def mentions_notebook_setting(data: bytes) -> bool:
     """Return whether a notebook can contain settings."""
-    return mentions_python_setting(data) or mentions_setting(data)
+    code = _PICTURE.sub(b"", data)
+    return mentions_python_setting(code) or mentions_setting(code)
 
 
 def import_notebook(path: str, text: str) -> ImportedFile:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from math import isfinite
 from typing import Any
 
@@ -101,12 +101,14 @@ def _match_spellings(name: str) -> str:
     return re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
 
 
+@lru_cache(1)  # asked by several, one file after the other
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument with a table of another section."""
     # a search for a fixed text is faster than the pattern
     return any(text in data and name.search(data) for text, name in _compile_mentions())
 
 
+@lru_cache(1)
 def mentions_arguments(data: bytes) -> bool:
     """Return whether a file has an argument of one program only."""
     return _compile_own_arguments().search(data) is not None

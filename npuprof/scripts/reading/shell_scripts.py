@@ -74,7 +74,7 @@ _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
 _REFERENCE = re.compile(r"(\$\{[^}]*\}|\$\([^)]*\)|\$\w+|`[^`]*`)")
-_ATC = re.compile(rb"\batc\b")
+_ATC = re.compile(rb"atc\b(?<!\watc)")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
 #: The supported commands, and commands that can precede them.

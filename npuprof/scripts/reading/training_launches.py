@@ -33,14 +33,30 @@ from npuprof.scripts.steps import SETTING_STEPS, count_steps
 _QUOTED_COMMAND = "msrun_launcher.sh"
 _PYTHON = re.compile(r"\Apython[\d.]+\Z")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
-_MENTION = re.compile(
-    rb"\b(?:torchrun|msrun(?:_launcher\.sh)?|deepspeed|torch\.distributed\.(?:launch|run)"
-    rb"|accelerate launch|uv run|ray job submit|llamafactory-cli"
-    rb"|(?:swift|megatron) (?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample))\b"
-    rb"|-m verl\.|--tensor-model-parallel-size\b"
-    rb"|\b(?:finetuning_type|cutoff_len|actor_rollout_ref)\b"
-    rb"|[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n"
-)
+_VERBS = r"(?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample)\b"
+#: Words and what follows each: patterns that begin with a fixed text are searched fast.
+_MENTIONS = [
+    re.compile(rf"{re.escape(text)}(?<!\w{re.escape(text)}){rest}".encode())
+    for text, rest in {
+        "torchrun": r"\b",
+        "msrun": r"(?:_launcher\.sh)?\b",
+        "deepspeed": r"\b",
+        "torch.distributed.": r"(?:launch|run)\b",
+        "accelerate launch": r"\b",
+        "uv run": r"\b",
+        "ray job submit": r"\b",
+        "llamafactory-cli": r"\b",
+        "swift ": _VERBS,
+        "megatron ": _VERBS,
+        "-m verl.": "",
+        "--tensor-model-parallel-size": r"\b",
+        "finetuning_type": r"\b",
+        "cutoff_len": r"\b",
+        "actor_rollout_ref": r"\b",
+    }.items()
+]
+#: An override of Hydra, on a line that continues.
+_OVERRIDE_LINE = re.compile(rb"[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n")
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
 #: Variables that contain any number of arguments.
@@ -82,7 +98,8 @@ class Start(Record):
 
 def mentions_training(data: bytes) -> bool:
     """Return whether a file may start a training program."""
-    return _MENTION.search(data) is not None
+    mentions = [*_MENTIONS, _OVERRIDE_LINE] if b"\\\n" in data else _MENTIONS
+    return any(pattern.search(data) for pattern in mentions)
 
 
 def read_start(
