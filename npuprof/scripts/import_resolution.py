@@ -60,6 +60,7 @@ class _Finder:
     def __init__(self, folders: Sequence[str]) -> None:
         self._tops = _resolve_tops(folders)
         self._list_names = cache(_list_names)
+        self._resolve = cache(os.path.realpath)
         self._list_tree = cache(_list_tree)
         self._list_folders = cache(partial(_climb_to_top, self._tops))
         self._find = cache(self._find_module)
@@ -98,7 +99,7 @@ class _Finder:
         searched = chain[level - 1 : level] if level else chain
         for root in searched:
             file = self._find_below(root, parts)
-            if file and os.path.realpath(file).startswith(os.path.join(top, "")):
+            if file and self._resolve(file).startswith(os.path.join(top, "")):
                 return file
             if parts and self._find_below(root, parts[:1]):
                 return ""  # hides all others of that name
