@@ -108,7 +108,11 @@ class Programs:
         pattern = rf"['\"](?:--)?{name}['\"=]"  # what the arguments are compared with
         if files is None:
             either = re.sub(r"\\-|_", "[-_]", name)
-            pattern = rf"(?<![\w-])(?:--)?{either}(?![\w-])"
+            # with or without dashes; a pattern that begins with a fixed text is searched faster
+            pattern = (
+                rf"{either}(?![\w-])"
+                rf"(?:(?<![\w-]{either})|(?<=--{either})(?<![\w-]--{either}))"
+            )
             files = self._modules.list_tree(path)
         if files is None:
             return True
