@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.repositories import Repo
-from support.running import NPUPROF, Run, Store, expect
+from support.running import Run, Store, expect
 
+NPUPROF = [sys.executable, "-m", "npuprof"]
 PRESETS = {
     "base/training": "[profile]\nabstract = true\n[options]\nhccl_timeout = 1800\n",
     "leaf": "[profile]\nextends = ['base/training']\n[env]\nRANK_ID = { launcher = 'rank' }\n",
