@@ -303,6 +303,7 @@ class _Lexer:
             if self.command:  # what follows "( )" is about no simple command
                 self.command.is_forked = self.is_piped or text == "&"
             if text == "(":
+                count_steps(len(self.shells))  # copied for each
                 self.shells = (*self.shells, token.start())
             elif text == ")":
                 self.shells = self.shells[:-1]
@@ -335,6 +336,7 @@ class _Lexer:
         start, end = word.span
         is_number = self.text[end : end + 1] in ("<", ">")
         if self.is_target or (is_number and _DESCRIPTOR.fullmatch(self.text[start:end])):
+            count_steps(len(command.redirected))
             command.redirected = (*command.redirected, word)
             self.is_target = False
             return

@@ -229,12 +229,13 @@ def _check_launch(
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
     complete = ScriptView(imported.file, by_key, {}, requested, launch.surface, False)
+    sets_unknown_keys = launch.sets_unknown_keys  # searched once, not for each setting
     for setting in launch.settings:
         if setting.is_lost:
             what, _, hint = (setting.reason or setting.unused).partition("; ")
             yield place_fault(Fault("NP834", f"{setting.name} {what}", "", hint), setting)
         for fault in () if setting.dead else _find_single_faults(setting, complete):
-            if fault.code == "NP209" and launch.sets_unknown_keys:
+            if fault.code == "NP209" and sets_unknown_keys:
                 # a wrapper of atc may have its own flags
                 fault = fault._replace(**LIKELY)
             yield place_fault(fault, setting)

@@ -271,9 +271,9 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
         read = _load_function(kind.read)
         try:
             with limit_steps():
-                imported = read(path, text, modules) if kind.calls else read(path, text)
-                count_steps(SETTING_STEPS * (len(imported.settings) + len(imported.sites)))
-            imported = settle_exports(set_others_apart(imported))
+                found = read(path, text, modules) if kind.calls else read(path, text)
+                count_steps(SETTING_STEPS * (len(found.settings) + len(found.sites)))
+            imported = settle_exports(set_others_apart(found))
             imported = imported._replace(settings=tuple(mark_placeholders(imported.settings)))
         except TooManySteps:
             what = f"the file is not read: that takes more than {MOST_STEPS:,} steps"

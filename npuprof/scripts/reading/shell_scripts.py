@@ -220,6 +220,7 @@ def find_code_settings(
     if not mentions_python_setting(code.encode(errors="replace")):
         return []
     line, column = position
+    count_steps(line // 10)
     indent = text.partition("\n")[0].find(code.partition("\n")[0])
     settings = []
     for setting in import_python(
@@ -374,7 +375,10 @@ class _ShellReader:
     @property
     def function(self) -> str:
         """The function around the command, empty for none."""
-        return next((block.function for block in reversed(self.blocks) if block.function), "")
+        for block in reversed(self.blocks):
+            if block.function:
+                return block.function
+        return ""
 
     @property
     def idle(self) -> str:
@@ -609,7 +613,7 @@ class _ShellReader:
 
     def _add_arguments(self, settings: Iterable[ScriptSetting]) -> None:
         """Add the settings of a start, which the exports of its subshell reach."""
-        count_steps(len(self.settings) // 3)
+        count_steps(len(self.settings))
         for at, setting in enumerate(self.settings):
             step = self.steps[setting.order - 1]
             if setting.unused == _GONE and step.command.shells == self.command.shells:
@@ -752,14 +756,14 @@ class _ShellReader:
 
     def _record_value(self, name: str, word: Word) -> None:
         """Record the words of a variable, with their conditions."""
-        source = self.command.text[slice(*word.span)]
-        is_array = bool(word.items) or (not word.value.text and source.endswith(")"))
+        source, value = self.command.text[slice(*word.span)], word.value
+        is_array = bool(word.items) or (not value.text and source.endswith(")"))
         is_appended = word.text.startswith(f"{name}+=")
         before = self._find_variable(name, is_array)
         if is_array:
             words = [part for item in word.items for part in self._expand(item)]
         else:
-            words = [*self._resolve(list_runs(word.value, source, source.find("=") + 1))]
+            words = [*self._resolve(list_runs(value, source, source.find("=") + 1))]
         if self.homes.setdefault(name, self.function) != self.function:
             self.homes[name] = None
         self.values.pop(name, None)

@@ -214,6 +214,7 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
     table = catalog.load_built_part("launchers")
     is_launched = False
     for at, word in enumerate(words):
+        count_steps(len(words) - at)
         name, rest = _name_program(word), words[at + 1 :]
         following = rest[0].text if rest else ""
         if module := table["commands"].get(name, {}).get(following):
@@ -233,6 +234,7 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
     table = catalog.load_built_part("launchers")
     is_module = is_value = False
     for at, word in enumerate(words):
+        count_steps(len(words) - at)
         flag, equals, _ = word.text.partition("=")
         if _NO_PROGRAM.fullmatch(flag):
             return None

@@ -39,7 +39,7 @@ _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 _REST = re.compile(r"(?:\w+=level\d|[\w-]+):[\w.-]+")
 _READ = re.compile(r"\$\{?(\w+)")
 _USED = re.compile(r"\b\w++(?!=)")
-_COMMENT = re.compile(r"^\s*#.*", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 
 
 class Step(Record):
@@ -187,7 +187,7 @@ def _sources(words: Sequence[Word]) -> bool:
 def _starts_program(command: Command, words: Sequence[Word]) -> bool:
     """Return whether a command may pass the environment to a program of interest."""
     for word in (*command, *command.redirected):
-        for part in word.parts:
+        for part in word.parts if word.open_part else ():
             match = None if isinstance(part, str) else _SUBSTITUTION.fullmatch(part[0])
             inner = parse_shell_commands(match[1]) if match else ()
             if any(_starts_program(command, command) for command in inner):

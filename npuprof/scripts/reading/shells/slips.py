@@ -31,6 +31,8 @@ _COMMENT = re.compile(r"(?m)^[ \t]*#.*")
 #: Commands that use a place without writing anything there.
 _ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
 _USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+#: The same, without a default.
+_UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
 _NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]|(?:True|False)\b)")
 #: What git leaves where two versions conflict.
@@ -60,7 +62,7 @@ _WordSlip = tuple[Word, str, str, str, dict[str, str]]
 
 def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Finding]:
     """Yield the commands of a script that a shell cuts or takes for others."""
-    joined = "\n".join({command.text for command in commands})
+    used = set(_USE.findall("\n".join({command.text for command in commands})))
     above: list[Word] = []
     for command in commands:
         words = command[1:] if command[0].keyword == "export" else []
@@ -75,7 +77,7 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             why = f"The command above it ends with line {above[-1].line}."
             hint = "end that line and those below it with a backslash"
             yield build_finding("NP844", what, why, hint, where=where)
-        is_used = is_export or re.search(rf"\${{?{re.escape(first.text)}\b", joined)
+        is_used = is_export or first.text in used
         if value.startswith("=") and not command.shells and is_used:
             what = f"{first.text} {value} sets no variable"
             why = "The shell reports an error and goes on."
@@ -157,9 +159,10 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
+    used = Counter(_UNSET.findall(joined))
     for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
-        count_steps(len(unused) + len(joined) // 1000)
-        if len(re.findall(rf"\${{?{name}\b(?!:?[-=+?])", joined)) < mentioned[name]:
+        count_steps(len(unused))
+        if used[name] < mentioned[name]:
             continue  # it is set, or has a default
         similar = [each for each in assigned if _are_alike(each, name, each in unused)]
         if similar or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
