@@ -44,7 +44,7 @@ from npuprof.system.processes import map_in_processes
 #: Reads of variables in a shell and in Python, and other uses of names: a value, a default.
 _READ = re.compile(rb"(\$\{?|getenv\(\W|environ(?:\.get\(|\[)\W)([A-Za-z_]\w*)\b(?!\W?\]\s*=[^=])")
 _NAMED = re.compile(rb"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?[-=]")
-#: The number of files per process and batch: files of a folder share imports.
+#: The maximum number of files per process and batch: files of a folder share imports.
 _BATCH = 100
 
 
@@ -183,14 +183,15 @@ class _Scanner:
         self._named = named
         self._folders = folders
         self.modules = open_modules(folders)
-        self._programs = Programs(folders, programs)
+        self._programs = Programs(folders, programs, self.modules.find_script)
         self._pins = PinFinder(folders, context)
         # blocks are only compared, so exports that need trust are no obstacle
         self._injector = Injector(store, trusting=True)
 
     def scan_files(self, files: list[str]) -> Iterator[_Scan]:
         """Yield the result of each file; many files are distributed to processes."""
-        batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
+        size = min(len(files) // 64 + 8, _BATCH)
+        batches = [files[start : start + size] for start in range(0, len(files), size)]
         for scans in map_in_processes(
             lambda batch: [self._scan_file(file, len(files) > 1) for file in batch], batches
         ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,8 +44,6 @@ from npuprof.store.checked import CheckedStore
 
 #: The minimum similarity of a flag that a parser with gaps may not have.
 _ALIKE = 0.85
-#: That of one of a program that is not found.
-_VERY_ALIKE = 0.95
 
 #: Findings by the names of other releases, which the parser of the program knows better.
 _BY_CATALOGUE = (
@@ -74,16 +73,12 @@ def judge_programs(
 def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
-    if "." in name or setting.dead or setting.commented:
+    if setting.dead or setting.commented:
         return []
-    defined = [flag[2:] for flag in programs.list_defined(setting.file)]
-    names = (*catalog.record_names(section), *defined)
-    for nearest in () if name in names else find_nearest_names(name, names, 1):
-        ratio = SequenceMatcher(None, name, nearest).ratio()
-        is_alike = ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest)
-        if is_alike and not programs.is_quoted(name, setting.file):
-            hint = f"did you mean {nearest!r}?"
-            return [build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
+    nearest = programs.find_nearest(section, name, os.path.dirname(setting.file))
+    if nearest and not programs.is_quoted(name, setting.file):
+        hint = f"did you mean {nearest!r}?"
+        return [build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
     return []
 
 
@@ -97,6 +92,7 @@ def _judge_program(
     program = find_program(given[0].surface)
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
+    reported = {(finding.key, finding.line, finding.column) for finding in findings}
     is_own = False
     config = programs.read_config(path, values) if path else None
     if config or (program and program.syntax == "hydra"):
@@ -122,7 +118,11 @@ def _judge_program(
                 faults = faults or _find_slips(each, programs)
             if is_known:
                 faults = [fault._replace(**LIKELY) for fault in faults]
-            is_defined = flag in parser.flags or flag in programs.list_defined(path)
+            is_defined = flag in parser.flags or (
+                # the files of the tree are searched only for what is reported
+                (each.key, each.line, each.column) in reported
+                and flag in programs.list_defined(path, is_reported=True)
+            )
             if faults or parser.complete or is_defined:
                 judged[each] = faults
     else:

@@ -6,13 +6,17 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from difflib import SequenceMatcher
 from functools import cache, partial
 from typing import Any, TypeVar
 
+from npuprof import catalog
+from npuprof.model import find_nearest_names
 from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.programs.argparse_calls import read_parser
 from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_config
 from npuprof.scripts.programs.parsers import Parser, ParserArgument
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.steps import TooManySteps, limit_steps
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import find_packages
@@ -21,14 +25,24 @@ from npuprof.system.files import find_packages
 _DEFINITION = re.compile(
     rb"""add_argument\(\s*['"]--([\w-]+)|\n    ([A-Za-z]\w+)[ ]*:[ ]*[A-Za-z].*="""
 )
+#: The minimum similarity of a name and that for which it may be a slip.
+_VERY_ALIKE = 0.95
 #: What is read of a program.
 Read = TypeVar("Read")
 
 
 class Programs:
-    """The programs of the trees of ``folders``, and of other folders with ``programs``."""
+    """The programs of the trees of ``folders``, and of other folders with ``programs``.
 
-    def __init__(self, folders: Sequence[str], programs: Sequence[str] = ()) -> None:
+    ``parse`` returns a parsed script, as the scan may have it.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        programs: Sequence[str] = (),
+        parse: Callable[[str, bytes], Script] = Script,
+    ) -> None:
         for path in programs:
             os.stat(path)  # a missing one would judge nothing
         self._programs = [os.path.normpath(each) for each in programs]
@@ -36,9 +50,11 @@ class Programs:
         # not the modules of the scan, which keep other words of each file
         self._tops = [*(_find_top(each) for each in (*folders, os.curdir)), *self._programs]
         self._modules = open_modules([*self._tops, *roots], roots=roots)
+        self._modules.parse = parse
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, read_parser))
         self._list_defined = cache(self._find_defined)
+        self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
 
     def read_own_parser(self, path: str) -> Parser | None:
         """Return the parser of a program if its file defines one: those of others take longer."""
@@ -86,9 +102,28 @@ class Programs:
             return read(path, self._modules, *others)
         return None
 
-    def list_defined(self, path: str) -> dict[str, ParserArgument]:
-        """Return what the tree of a program defines by flag: any may be the program's."""
-        return self._list_defined(self._modules.list_tree(path) or ())
+    def list_defined(self, path: str, is_reported: bool = False) -> dict[str, ParserArgument]:
+        """Return what the tree of a program defines by flag: any may be the program's.
+
+        Nothing in a scan of single files, unless the flag ``is_reported`` otherwise.
+        """
+        is_searched = is_reported or len(self._tops) > 1
+        return self._list_defined((is_searched and self._modules.list_tree(path)) or ())
+
+    def _find_nearest(self, section: str, name: str, folder: str) -> str:
+        """Return the name of a section, or in the tree of a folder, that an unknown one nearly is.
+
+        Empty for none.
+        """
+        defined = [flag[2:] for flag in self.list_defined(os.path.join(folder, "program"))]
+        names = (*catalog.record_names(section), *defined)
+        if name in names or "." in name:
+            return ""
+        for nearest in find_nearest_names(name, names, 1):
+            ratio = SequenceMatcher(None, name, nearest).ratio()
+            if ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest):
+                return nearest
+        return ""
 
     def _find_defined(self, files: Sequence[str]) -> dict[str, ParserArgument]:
         found = {}

@@ -22,11 +22,11 @@ from npuprof.scripts.python.scopes import Binding, Resolved, Scope
 from npuprof.scripts.steps import count_steps
 from npuprof.system import decode_safely
 
-#: The number of cached files, about half a megabyte each: scripts that share a helper are read one
-#: after the other.
-_MOST_CACHED = 128
+#: The size of all cached files, in bytes: scripts that share a helper are read one after the other.
+#: Trees take forty times as much.
+_MOST_CACHED = 1_000_000
 #: The number of cached texts, which are much smaller.
-_MOST_TEXTS = 500
+_MOST_TEXTS = 200
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
 _LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
@@ -126,6 +126,8 @@ class Modules:
         self.locate_file = locate_file
         self._locate = locate
         self._read = read
+        #: Returns a module that is not cached.
+        self.parse: Callable[[str, bytes], Script] = Script
         self._list_files = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
@@ -179,7 +181,7 @@ class Modules:
             data = self.read(path)
             count_steps(len(data) // 4)
             if (path, data) not in self._loaded:
-                self._add_module(Script(path, data), data)
+                self._add_module(self.parse(path, data), data)
             self._loaded.move_to_end((path, data))
             self._used[path] = self._loaded[path, data]
         return self._used[path]
@@ -193,8 +195,10 @@ class Modules:
         self._loaded[script.path, data] = (
             Module(script, self.open_home(script.path)) if script.tree is not None else None
         )
-        if len(self._loaded) > _MOST_CACHED:
-            self._loaded.popitem(last=False)
+        size = sum(len(text) for _, text in self._loaded)
+        while size > _MOST_CACHED and len(self._loaded) > 1:
+            (_, text), _ = self._loaded.popitem(last=False)
+            size -= len(text)
 
     def cache_script(self, script: Script, data: bytes) -> None:
         """Cache the tree of a script for importers that load it next.
@@ -203,6 +207,11 @@ class Modules:
         """
         if not script.problems and len(data) <= _LARGEST_CACHED:
             self._add_module(script, data)
+
+    def find_script(self, path: str, data: bytes) -> Script:
+        """Return a parsed script, the cached one if there is one."""
+        module = self._loaded.get((path, data))
+        return Script(path, data) if module is None else module.script
 
     def pop_script(self, path: str, data: bytes) -> Script:
         """Return a parsed script, with the tree that an importer loaded before, if there is one.

@@ -163,7 +163,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     settings = [setting for setting in settings if setting.scope not in foreign]
     _report_limits(script, settings, visitor.unfollowed)
     modules.cache_script(script, data)
-    return ImportedFile(
+    imported = ImportedFile(
         path,
         tuple(settings),
         tuple(site for scope, site in visitor.sites.items() if scope not in foreign),
@@ -172,6 +172,8 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         other_records=(*visitor.notes, *idle),
         followed=tuple(visitor.functions),
     )
+    vars(visitor).clear()  # the caches of its methods refer to it, and would keep its trees
+    return imported
 
 
 def _report_limits(
