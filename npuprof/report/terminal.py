@@ -16,7 +16,7 @@ from npuprof.system import processes
 
 ShowProgress = Callable[[str], None]
 
-_DELAY = 1.0  # seconds before progress is shown
+_DELAY = 0.4  # seconds before progress is shown
 
 
 def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
@@ -94,7 +94,7 @@ def progress_line() -> Iterator[ShowProgress]:
 
 @contextmanager
 def repeat_progress(show: Callable[[], None]) -> Iterator[None]:
-    """Call ``show`` each second in the block, also while an item takes long.
+    """Call ``show`` after half a second and then each second, also while an item takes long.
 
     A timer and no thread: a process with threads is not forked.
     """
@@ -104,7 +104,7 @@ def repeat_progress(show: Callable[[], None]) -> Iterator[None]:
             show()
 
     before = signal.signal(signal.SIGALRM, repeat)
-    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    signal.setitimer(signal.ITIMER_REAL, 0.5, 1)
     try:
         yield
     finally:

@@ -46,7 +46,7 @@ def find_script_files(
     )
     found = [
         file
-        for path in paths
+        for path in track_items(paths, "paths searched")
         for file in (search.list_files(path) if os.path.isdir(path) else [path])
     ]
     yield from dict.fromkeys(found)

@@ -33,6 +33,8 @@ PIPE = -1
 DEVNULL = -3
 #: A reading process is ended if nothing arrives from it for this long, in seconds.
 PATIENCE = 60.0
+#: One of as many batches is done before the others.
+_SAMPLE = 12
 #: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes
 #: forever.
 _LONGEST = 60
@@ -508,12 +510,13 @@ def fork() -> int:
 def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> Iterator[Result]:
     """Yield the results of ``work`` for batches, in order, from a copy of this process per CPU.
 
-    This process works itself if that is as fast, if it cannot be forked (other threads, not Linux),
-    and after a copy was killed.
+    Some are done before there are copies, which then know what most others need. This process works
+    itself if that is as fast, if it cannot be forked (other threads, not Linux), and after a copy
+    was killed.
     """
     import threading
 
-    copies = min(len(os.sched_getaffinity(0)), len(batches) // 2) if sys.platform == "linux" else 1
+    copies = min(len(os.sched_getaffinity(0)), len(batches) // 8) if sys.platform == "linux" else 1
     # a fork has no other threads: locks that they held would stay locked
     if copies < 2 or threading.active_count() > 1:
         yield from map(work, batches)
@@ -522,6 +525,9 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
+    sampled = iter([work(batch) for batch in batches[::_SAMPLE]])
+    rest = [*batches]
+    del rest[::_SAMPLE]
     done = 0
     with (
         ProcessPoolExecutor(
@@ -529,9 +535,10 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
         ) as pool,
         suppress(BrokenProcessPool),
     ):
-        for result in pool.map(_work_in_copy, batches):
-            done += 1
-            yield result
+        others = pool.map(_work_in_copy, rest, chunksize=2)
+        for done in range(len(batches)):
+            yield next(others if done % _SAMPLE else sampled)
+        return
     yield from map(work, batches[done:])
 
 

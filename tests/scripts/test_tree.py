@@ -203,7 +203,7 @@ def test_files_that_import_each_other_are_read_as_alone_and_parsed_once(
 def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("npuprof.scripts.scanning._BATCH", 4)
+    monkeypatch.setattr("npuprof.scripts.scanning._BATCH", 1)
     monkeypatch.setattr("threading.active_count", lambda: 1)  # other tests may have left threads
     forks: list[int] = []
     fork = os.fork
