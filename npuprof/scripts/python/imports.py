@@ -26,7 +26,7 @@ from npuprof.system import decode_safely
 #: Trees take forty times as much.
 _MOST_CACHED = 1_000_000
 #: The number of cached texts, which are much smaller.
-_MOST_TEXTS = 200
+_MOST_TEXTS = 100
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
 _LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.

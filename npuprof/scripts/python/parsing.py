@@ -48,9 +48,9 @@ class Script:
     __slots__ = (
         "_bytes",
         "_line",
+        "_lines",
         "_passed",
         "is_python2",
-        "lines",
         "path",
         "problems",
         "text",
@@ -63,15 +63,21 @@ class Script:
         self.tree: ast.Module | None = None
         self.text = ""
         self.is_python2 = False
-        self.lines: list[str] = []
+        self._lines: list[str] = []
         self._line, self._bytes, self._passed = 0, b"", (0, 0)
         text = self._decode_bytes(data)
         if text is None:
             return
         self.text = text
-        # str.splitlines() also splits at form feeds and others, where Python counts no line
-        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._parse_text()
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines, which few files need."""
+        if not self._lines:
+            # str.splitlines() also splits at form feeds and others, where Python counts no line
+            self._lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return self._lines
 
     def add_script_problem(
         self,
