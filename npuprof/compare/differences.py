@@ -1,9 +1,9 @@
 """The differences between two values by path.
 
-DeepDiff compares a form of them in which all relevant differences are visible. On its own, DeepDiff
+They are compared in a form in which all relevant differences are visible: leaves are texts with
+their type, and unordered lists are tables of their elements. DeepDiff aligns lists. On its own, it
 treats ``true`` as ``1`` and ``1`` as ``1.0``, ignores keys that begin with ``__``, does not compare
-tables that share few keys, and takes quadratic time for long lists. In the form, leaves are texts
-with their type, and unordered lists are tables of their elements.
+tables that share few keys, and takes quadratic time for long lists.
 """
 
 from __future__ import annotations
@@ -66,52 +66,17 @@ def compare_pairs(
 
     The two values of a pair differ; None is a missing side. The lists at the paths in ``unordered``
     are compared without order; any other list is one value. A value that is replaced by another
-    type is one difference: DeepDiff is called only if both sides have members.
+    type is one difference.
     """
-    nested = {
-        path: pair
-        for path, pair in pairs.items()
-        if all(isinstance(side, (dict, list) if path in unordered else dict) for side in pair)
-    }
-    differences = _compare_nested_pairs(nested, unordered)
     for path, (was, now) in pairs.items():
-        if differences.get(path):
-            yield from ((path, difference) for difference in differences[path])
-        else:
-            # Nothing differs inside two tables if only the order of their keys does.
-            yield path, Difference(find_change_kind(was, now), (), was, now)
-
-
-def _compare_nested_pairs(
-    pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path]
-) -> dict[Path, list[Difference]]:
-    """Return the differences inside each pair of values with members.
-
-    One call of DeepDiff compares all pairs that are not plain tables.
-    """
-    differences = {}
-    old_forms = {}
-    new_forms = {}
-    for path, pair in pairs.items():
-        old_form, new_form = (_build_form(side, path in unordered) for side in pair)
-        # the common case: DeepDiff takes longer to import than such tables to compare
-        plain = _compare_plain_tables(old_form, new_form, pair)
-        if plain is None:
-            old_forms[path], new_forms[path] = old_form, new_form
-        differences[path] = plain or []
-    if not old_forms:
-        return differences
-    for kind, level in _find_levels(old_forms, new_forms):
-        path, *tail = level.path(output_format="list")
-        if isinstance(_list_parents(level)[-1].t1, _Elements):
-            # The last key is the text of the element, which is no part of the path.
-            difference = _build_difference(kind, tail[:-1], level.t1, level.t2, True)
-        else:
-            # the values as written: the form that was compared has texts in place of leaves
-            was, now = (values.find_value("", side, tail)[1] for side in pairs[path])
-            difference = _build_difference(kind, tail, was, now)
-        differences[path].append(difference)
-    return differences
+        kinds = (dict, list) if path in unordered else dict
+        inside: list[Difference] = []
+        if isinstance(was, kinds) and isinstance(now, kinds):
+            old, new = (_build_form(side, path in unordered) for side in (was, now))
+            inside = [*_compare_forms(old, new, was, now)]
+        # Nothing differs inside two tables if only the order of their keys does.
+        for difference in inside or [Difference(find_change_kind(was, now), (), was, now)]:
+            yield path, difference
 
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
@@ -147,36 +112,29 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     return differences
 
 
-def _compare_plain_tables(
-    before: Form, after: Form, pair: tuple[Any, Any]
-) -> list[Difference] | None:
-    """Return the differences of two tables of texts, or of two unordered lists.
+def _compare_forms(
+    before: Form | None,
+    after: Form | None,
+    was: Any,
+    now: Any,
+    tail: Path = (),
+    element: bool = False,
+) -> Iterator[Difference]:
+    """Yield the differences of two forms, None if missing, in the order of their keys.
 
-    They are in DeepDiff's order, with the values of ``pair``. None if a table is nested, or one
-    side is a table and the other a list.
+    ``was`` and ``now`` are their values, at the path ``tail``.
     """
-    if (
-        not isinstance(before, dict)
-        or not isinstance(after, dict)
-        or type(before) is not type(after)
-        or any(
-            isinstance(form, (dict, list)) for table in (before, after) for form in table.values()
-        )
-    ):
-        return None
-    is_list = isinstance(before, _Elements)
-    was, now = (before, after) if is_list else pair
-    differences = []
-    for name in {**before, **after}:
-        old, new = before.get(name), after.get(name)
-        if old != new:
-            tail = () if is_list else (name,)
-            differences.append(
-                _build_difference(
-                    find_change_kind(old, new), tail, was.get(name), now.get(name), is_list
-                )
-            )
-    return differences
+    if isinstance(before, dict) and isinstance(after, dict) and type(before) is type(after):
+        is_list = isinstance(before, _Elements)
+        if is_list:
+            was, now = before, after
+        for name in {**before, **after}:
+            # the text of an element is no part of the path
+            path = tail if is_list else (*tail, name)
+            sides = (before.get(name), after.get(name), was.get(name), now.get(name))
+            yield from _compare_forms(*sides, path, is_list)
+    elif type(before) is not type(after) or before != after:
+        yield _build_difference(find_change_kind(before, after), tail, was, now, element)
 
 
 def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
