@@ -637,7 +637,7 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[
     if len(word) > _LONGEST_NAME:
         return []
     index = _index_names(tuple(names))
-    candidates = index.list_candidates(word.lower())
+    candidates = index.names and index.list_candidates(word.lower())
     if not candidates:
         return []
     import difflib

@@ -222,6 +222,7 @@ def find_argument(name: str) -> Argument | None:
     return _find_entry_of(Argument, "estimator", name)
 
 
+@cache
 def is_argument(key: str) -> bool:
     """Return whether a key is an argument of a program."""
     section = keys.split_section_and_name(key)[0]
