@@ -49,7 +49,7 @@ class Document:
         self.data = data
         self.revision = revision
         self._positions: Positions | None = None
-        #: The first requested path, with its position: most documents are asked for one only.
+        #: The last requested path, with its position.
         self._first: tuple[Path, tuple[int, int]] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -74,25 +74,16 @@ class Document:
         """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
         if not self.text:
             return 0, 0
-        if self._first is not None and self._first[0] == path:
-            return self._first[1]
-        position = self._find_single_position(path) if self._positions is None else None
-        if position is None:
-            return self.find_positions().find_position(path)
-        self._first = path, position
-        return position
+        if self._first is None or self._first[0] != path:
+            self._first = path, self._find_position(path)
+        return self._first[1]
 
-    def _find_single_position(self, path: Path) -> tuple[int, int] | None:
-        """Return the position of a path without a full scan, None if a scan is worth it."""
-        if len(path) == 2 and len(self.text) < _SHORT:
+    def _find_position(self, path: Path) -> tuple[int, int]:
+        if self._positions is None and len(path) == 2 and len(self.text) < _SHORT:
             line = _find_plain_line(self.text, *path)
             if line:
                 return line, 1
-        if self._first is not None:  # the second request: more may follow
-            return None
-        from npuprof.document.positions import Positions
-
-        return Positions(self.text, path).find_position(path)
+        return self.find_positions().find_position(path)
 
     def find_positions(self) -> Positions:
         """Return the positions of all keys and elements."""
@@ -133,7 +124,7 @@ def parse_document(
     # not needed by commands that read no TOML, such as help, option and most completions
     import tomli
 
-    text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
+    text = decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
         raise _build_nesting_error(source, *_locate_offset(text, long), "a key has too many parts")
     try:
@@ -259,7 +250,8 @@ def build_command_line_document(name: str, data: TomlTable) -> Document:
     return Document(name, name, "", data)
 
 
-def _decode_utf8(source: str, raw: bytes) -> str:
+def decode_utf8(source: str, raw: bytes) -> str:
+    """Return the text of a file, without a byte order mark. Raises NpuprofError."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _build_encoding_error(source, 1, 1, "it looks like UTF-16")
     raw = raw.removeprefix(b"\xef\xbb\xbf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from io import StringIO
 from itertools import accumulate
 
@@ -44,48 +45,57 @@ class Positions:
     """Offsets of the keys and elements of one document, as lines and columns.
 
     The text must have been accepted by a TOML parser: this scanner does not validate. (TOML parsers
-    keep no columns, and no positions inside inline tables.) If only one path is ``sought``,
-    scanning stops at its statement and no other path can be looked up.
+    keep no columns, and no positions inside inline tables.) The text is scanned as far as needed.
     """
 
-    def __init__(self, text: str, sought: Path | None = None) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
-        self.statements: list[StatementSpan] = []  #: in file order
+        self._statements: list[StatementSpan] = []
+        self._scan = self._scan_text()
         # only "\n" ends a line
         self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))
-        self._scan_text(sought)
+
+    @property
+    def statements(self) -> list[StatementSpan]:
+        """All statements in file order."""
+        for _ in self._scan:
+            pass
+        return self._statements
 
     def find_position(self, path: Path) -> tuple[int, int]:
         """Return line and column, from 1, of a path, or of its nearest ancestor in the text."""
-        while path and path not in self._at:
+        while path and path not in self:
             path = path[:-1]
         offset = self._at.get(path, 0)
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def __contains__(self, path: Path) -> bool:
-        return path in self._at
+        return path in self._at or any(path in self._at for _ in self._scan)
 
-    def _scan_text(self, sought: Path | None) -> None:
+    def _scan_text(self) -> Iterator[None]:
+        """Yield after each statement."""
         text = self._text
         header: Path = ()
         last_indexes: dict[Path, int] = {}  # of arrays of tables
         position = _find_match_end(_BLANK, text, 0)
         # a table that is continued later has the position of its first header
-        while position < len(text) and sought not in self._at:
+        while position < len(text):
             # nearly all statements are plain: one match is faster than the scanner below
             if plain := _PLAIN.match(text, position):
                 header = self._add_plain_statement(plain, header)
                 position = plain.end()
+                yield
                 continue
             if text[position] == "[":
                 statement = self._scan_header(position, last_indexes)
                 header = statement.path
             else:
                 statement = self._scan_pair(position, header)
-            self.statements.append(statement)
+            self._statements.append(statement)
             position = _find_match_end(_BLANK, text, statement.end)
+            yield
 
     def _add_plain_statement(self, plain: re.Match[str], header: Path) -> Path:
         """Record the position of a statement; return the table that contains the next one."""
@@ -99,7 +109,7 @@ class Positions:
             path = (*header, plain["name"])
             self._at.setdefault(path, start)
             span = StatementSpan(path, False, start, *plain.span("value"))
-        self.statements.append(span)
+        self._statements.append(span)
         return header
 
     def _scan_header(self, start: int, last_indexes: dict[Path, int]) -> StatementSpan:

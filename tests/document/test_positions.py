@@ -147,27 +147,18 @@ def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(
 
 
 def test_what_stands_behind_a_sought_place_is_not_read() -> None:
-    text = "[a]\nb = [1, 2]\n[c]\nd = 1\n[a.e]\n"
-    assert [span.path for span in Positions(text, ("a",)).statements] == [("a",)]
-    assert [span.path for span in Positions(text, ("a", "b", 1)).statements] == [("a",), ("a", "b")]
-    assert len(Positions(text, ("a", "x")).statements) == len(Positions(text).statements) == 5
-
-
-def test_the_places_of_a_whole_text_are_kept_only_when_a_second_one_is_asked_for() -> None:
-    requested = parse_document("a", "a.toml", "[options]\na = 1\nb = 2\n")
-    assert (
-        requested.locate_path(("options", "a")) == requested.locate_path(("options", "a")) == (2, 1)
-    )
-    assert requested._positions is None
-    assert requested.locate_path(("options", "b")) == (3, 1)
-    assert requested.locate_path(("options", "a")) == (2, 1)
-    assert requested._positions is not None
+    positions = Positions("[a]\nb = [1, 2]\n[c]\nd = 1\n[a.e]\n")
+    assert positions.find_position(("a", "b", 1)) == (2, 9)
+    assert {*positions._at} == {("a",), ("a", "b"), ("a", "b", 0), ("a", "b", 1)}
+    assert positions.find_position(("a", "x")) == (1, 2)
+    assert ("a", "e") in positions._at
+    assert len(positions.statements) == 5
 
 
 def check(text: str, data: Any, positions: Positions) -> None:
     """Assert that each key and element is at its position, also if only it is sought."""
     for path, _ in walk(data, ()):
-        assert Positions(text, path).find_position(path) == positions.find_position(path), path
+        assert Positions(text).find_position(path) == positions.find_position(path), path
         assert Document("a", "a.toml", text, data).locate_path(path) == positions.find_position(
             path
         ), path
