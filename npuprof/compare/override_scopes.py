@@ -17,12 +17,6 @@ def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> li
     Configs that were resolved for a context have no other scopes.
     """
     changes = compare_configs(before, after, trace)
-    old_texts, new_texts = (
-        [profile.document.text for profile in config.lineage] for config in (before, after)
-    )
-    # the same texts resolve equally everywhere: no context needs to be tried
-    if old_texts == new_texts:
-        return changes
 
     def compare(old: Config, new: Config) -> list[Change]:
         return compare_configs(old, new, trace)
