@@ -254,6 +254,26 @@ class Profile:
         for name, value in state.items():
             setattr(self, name, value)
 
+    def edit(self, document: Document, edits: Mapping[Path, Any]) -> Profile:
+        """Return the profile of another text that only edits settings, and moves other lines.
+
+        ``edits`` are the values by section and name, None for one that is not set.
+        """
+        edited = object.__new__(Profile)
+        for name in self.__slots__:
+            setattr(edited, name, getattr(self, name))
+        edited.document = document
+        edited.layers = {}
+        if edits:
+            steps = [
+                Step("set", keys.format_full_key(*path), value, path)
+                for path, value in edits.items()
+                if value is not None
+            ]
+            edited.steps = (*[step for step in self.steps if step.path not in edits], *steps)
+            edited.touched = None
+        return edited
+
     def touches(self, key: str) -> bool:
         """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:

@@ -1,77 +1,76 @@
-"""Edits of plain values, recognised by their lines.
+"""Edits of plain values, found by comparing the lines of two texts.
 
 Most of a long history then need not be resolved.
 """
 
 from __future__ import annotations
 
-from itertools import compress, count
-from operator import ne
+from npuprof.model import TomlTable
+from npuprof.system import count_common, lazy_pattern
 
-from npuprof.catalog import values
-from npuprof.document import keys
-from npuprof.model import Record
-from npuprof.system import lazy_pattern
-
-#: A line that sets a plain value.
+#: A line that sets a plain value, or has a comment only, or nothing.
 _PLAIN = lazy_pattern(
-    rb"[ \t]*(?P<key>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"
-    rb'(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")'
-    rb"[ \t]*(?:#[\t -~]*)?\r?"
+    rb"[ \t]*(?:(?P<key>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"
+    rb'(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")[ \t]*)?'
+    rb"(?:#[\t -~\x80-\xff]*)?\r?"
 )
-#: The headers below which such lines are compared.
+#: The headers below which such lines are settings.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
 
-
-class PlainEdit(Record):
-    """An edited line, and its earlier value."""
-
-    line: int
-    value: bool | int | str
+#: The earlier values of edited settings by section and name, None for one that was not set.
+Edits = dict[tuple[str, str], bool | int | str | None]
 
 
-#: The edited settings.
-PlainEdits = dict[str, PlainEdit]
+def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
+    """Return the edits of settings between two texts of a preset; ``data`` is that of the new one.
 
-
-def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
-    """Return the edits of settings between two texts of a preset, of which one is valid.
-
-    None if the texts differ in anything but plain values, or if an edited value starts in another
-    column.
+    Lines that only have other places, blanks or comments are no edits. None if anything but plain
+    values may differ, or if the old text may be invalid; whether it is UTF-8 is not checked.
     """
-    olds = old.split(b"\n")
-    news = new.split(b"\n")
     # a line inside a multi-line string may look like an assignment
-    if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
+    if b'"""' in old or b'"""' in new or b"'''" in old or b"'''" in new:
         return None
-    edits = {}
-    for index in compress(count(), map(ne, olds, news)):  # faster than a loop over all lines
-        # headers differ in no line, so that both texts have the same section here
-        above = reversed(news[:index])
-        header = next((line for line in above if line.lstrip().startswith(b"[")), b"")
-        section = _SECTIONS.get(header.strip())
-        if section is None:
+    olds, news = old.split(b"\n"), new.split(b"\n")
+    start = count_common(olds, news)
+    end = count_common(olds[start:][::-1], news[start:][::-1])
+    above = reversed(news[:start])
+    header = next((line.strip() for line in above if line.lstrip().startswith(b"[")), b"")
+    (before, others), (after, same) = (
+        _read_lines(lines[start : len(lines) - end], header) for lines in (olds, news)
+    )
+    if others != same:
+        return None
+    edits: Edits = {}
+    for path in {**before, **after}:
+        value = before.get(path)
+        if value == after.get(path):
+            continue
+        section, key = _SECTIONS.get(path[0]), path[1].decode()
+        # the old text sets it twice, if another line sets it now
+        if not section or (path not in after and data[section].get(key) is not None):
             return None
-        before = _PLAIN.fullmatch(olds[index])
-        after = _PLAIN.fullmatch(news[index])
-        if (
-            before is None
-            or after is None
-            or before["key"] != after["key"]
-            # origins cite the column
-            or before.start("value") != after.start("value")
-        ):
-            return None
-        edited = keys.format_full_key(section, after["key"].decode())
-        # a text with a structure is compared by its parts
-        if values.find_structure(edited) is not None:
-            return None
-        edits[edited] = PlainEdit(index + 1, _read_value(before["value"].decode()))
+        edits[section, key] = _read_value(value.decode()) if value else None
     return edits
 
 
+def _read_lines(
+    lines: list[bytes], header: bytes
+) -> tuple[dict[tuple[bytes, bytes], bytes], list[bytes]]:
+    """Return the plain values below a header, by header and key, and the other lines."""
+    found: dict[tuple[bytes, bytes], bytes] = {}
+    others = []
+    for line in lines:
+        plain = _PLAIN.fullmatch(line)
+        path = header, plain["key"] if plain else b""
+        if not plain or path in found:
+            others.append(line)
+            header = line.strip() if line.lstrip().startswith(b"[") else header
+        elif plain["key"]:
+            found[path] = plain["value"]
+    return found, others
+
+
 def _read_value(text: str) -> bool | int | str:
-    if text.startswith('"'):
+    if text[0] == '"':
         return text[1:-1]
     return text == "true" if text in ("true", "false") else int(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 
 from npuprof.catalog import values
@@ -12,8 +11,9 @@ from npuprof.compare.changes import (
     build_setting_change,
     compare_configs,
 )
-from npuprof.model import Event, NpuprofError, Path, Record, Step, TomlValue
+from npuprof.model import LIST_OPS, NpuprofError, Path, Record
 from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import has_overrides
 from npuprof.store import is_source_reference, read_revision
 
 #: Types of values that have no parts.
@@ -37,19 +37,21 @@ PresetState = Config | NpuprofError | None
 
 def is_unknown_state(state: PresetState) -> bool:
     """Return whether the state of a preset is unknown as a source is missing here."""
+    if not isinstance(state, NpuprofError):
+        return False
     from npuprof.store import problems
 
-    return isinstance(state, NpuprofError) and problems.lacks_source(state.findings)
+    return problems.lacks_source(state.findings)
 
 
 def find_member_names(config: Config) -> frozenset[str]:
     """Return the names of a config's profiles that a commit can change: all except pinned ones."""
-    if "members" not in config.memo:
-        config.memo["members"] = frozenset(
+    return config.remember(
+        "members",
+        lambda: frozenset(
             profile.name for profile in config.lineage if profile.document.revision is None
-        )
-    members: frozenset[str] = config.memo["members"]
-    return members
+        ),
+    )
 
 
 @lru_cache(1024)  # called with the same references at each commit
@@ -74,60 +76,36 @@ def find_moving_references(config: Config) -> frozenset[str]:
 
     Those of pinned profiles do not count.
     """
-    if "ranges" not in config.memo:
-        config.memo["ranges"] = frozenset(
+    return config.remember(
+        "ranges",
+        lambda: frozenset(
             reference
             for profile in config.lineage
             if profile.document.revision is None
             for reference in profile.extends
             if is_moving_reference(reference)
-        )
-    references: frozenset[str] = config.memo["ranges"]
-    return references
-
-
-def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Config:
-    """Return a config with other values of some settings, each set on the same line."""
-    # the config that was resolved, not an edited one: a chain of edits would grow by each commit
-    resolved: Config = config.memo.get("resolved", config)
-    changed = {
-        key: (leaf, _replace_step(config.history(key), key, leaf)) for key, leaf in leaves.items()
-    }
-    traced = {**config.memo.get("traced", {}), **changed}
-    plain_values = {key: leaf.value for key, leaf in leaves.items()}
-
-    def trace_setting(key: str) -> tuple[TomlValue, list[Event]]:
-        return traced.get(key) or (resolved.traced_value(key), resolved.history(key))
-
-    edited = Config(
-        config.name,
-        config.context,
-        config.lineage,
-        {**config.settings, **plain_values},
-        trace_setting,
-        config.resolver,
-        (),
-        config.claims,
+        ),
     )
-    edited.memo.update(
-        {field: config.memo[field] for field in ("members", "ranges", "linked")},
-        resolved=resolved,
-        traced=traced,
+
+
+def find_list_changes(config: Config) -> frozenset[str]:
+    """Return the settings whose elements a config's profiles remove or append."""
+    return config.remember(
+        "list changes",
+        lambda: frozenset(
+            step.key
+            for profile in config.lineage
+            for step in (*profile.steps, *profile.override_steps)
+            if step.op in LIST_OPS
+        ),
     )
-    return edited
-
-
-def _replace_step(history: list[Event], key: str, leaf: values.Leaf) -> list[Event]:
-    """Return the history of a setting with the value of a leaf at the leaf's origin."""
-    step = Step("set", key, leaf.value, leaf.origin.path)
-    return [Event(step, leaf.origin) if event.origin == leaf.origin else event for event in history]
 
 
 def compare_states(
     then: Config, now: Config, path: SettingPath, trace: bool = True
 ) -> list[Change]:
     """Return the changes between two states: all, or those at or around a path."""
-    if not path.everywhere:
+    if not path.everywhere or not has_overrides((*then.lineage, *now.lineage)):
         return _compare_requested_settings(then, now, path, trace)
     from npuprof.compare import override_scopes
 

@@ -6,24 +6,32 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 
-from npuprof.catalog.values import Leaf
 from npuprof.compare.changes import Change
+from npuprof.document import Document, decode_utf8, keys
 from npuprof.document.profile import Profile
-from npuprof.history.plain_edits import PlainEdits, find_plain_edits
+from npuprof.history.plain_edits import Edits, find_edits
 from npuprof.history.snapshots import Snapshots
 from npuprof.history.states import (
     PresetState,
     SettingPath,
     build_added_changes,
     compare_states,
+    find_list_changes,
     find_member_names,
     find_moving_references,
     has_setting,
     is_moving_reference,
     is_unknown_state,
-    set_plain_values,
 )
-from npuprof.model import TYPE_CHECKING, Axes, Context, Finding, NpuprofError, Path, Record
+from npuprof.model import (
+    TYPE_CHECKING,
+    Axes,
+    Context,
+    Finding,
+    NpuprofError,
+    Path,
+    Record,
+)
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
@@ -37,6 +45,8 @@ if TYPE_CHECKING:
     from npuprof.store.versions import Version
 
 _FOLDS = 400  # kept for the next commits
+#: What is known of a preset, and stays if only values and places of settings change.
+_KEPT_MARKS = ("members", "ranges", "linked", "list changes")
 
 
 class HistoryStep(Record):
@@ -55,12 +65,17 @@ class HistoryStep(Record):
 
 
 class StoreState(Record):
-    """The store's files at a commit, the preset's name and state there, and the commit's id."""
+    """The store's files at a commit, the preset's name and state there, and the commit's id.
+
+    The preset may be that of a later commit: ``moved`` are the texts of its members here, by name,
+    in which no requested setting differs.
+    """
 
     files: dict[str, TreeFile]
     name: str
     preset: PresetState
     commit: str
+    moved: dict[str, Document] = {}
 
 
 class _MovingParentMetError(Exception):
@@ -144,20 +159,37 @@ class Timeline:
             state = states.pop(commit.id, None)
             if state is None:
                 continue  # not reachable from the requested commits
-            before = self._find_earlier_presets(commit, state, states)
-            step = build_history_step(commit, state.name, before, state.preset, self._path)
+            before = self._find_earlier_states(commit, state, states)
+            # a preset that was passed on unchanged is the same object
+            if any(then.preset is state.preset for then in before):
+                continue
+            then, now = [self._place_preset(each) for each in before], self._place_preset(state)
+            step = build_history_step(commit, state.name, then, now, self._path)
             if step:
                 yield step
+
+    def _place_preset(self, state: StoreState) -> PresetState:
+        """Return the preset of a state with the places of its commit."""
+        if not state.moved or not isinstance(state.preset, Config):
+            return state.preset
+        return self._edit_preset(state.preset, state.moved, {})
+
+    def _edit_preset(
+        self, preset: Config, documents: dict[str, Document], edits: dict[str, Edits]
+    ) -> Config:
+        edited = self._resolver.edit_config(preset, documents, edits, not self._path.key)
+        edited.memo.update((mark, preset.memo[mark]) for mark in _KEPT_MARKS if mark in preset.memo)
+        return edited
 
     def _load_tip_state(self, commit: str) -> StoreState:
         files = self._repository.list_profile_files(self._tip)
         preset = self._resolve_preset(files, self._name, self._tip)
         return StoreState(files, self._name, preset, commit)
 
-    def _find_earlier_presets(
+    def _find_earlier_states(
         self, commit: Commit, state: StoreState, states: dict[str, StoreState]
-    ) -> list[PresetState]:
-        """Return the preset at each parent of a commit; ``states`` caches the parents' states."""
+    ) -> list[StoreState]:
+        """Return the state at each parent of a commit; ``states`` caches them."""
         before = []
         parents = commit.parents or ("",)
         for index, parent in enumerate(parents):
@@ -168,7 +200,7 @@ class Timeline:
                 known = self._find_earlier_state(commit, state, files, parent)
                 if parent:
                     states[parent] = known
-            before.append(known.preset)
+            before.append(known)
         return before
 
     def _find_earlier_state(
@@ -188,11 +220,11 @@ class Timeline:
             self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
             # The folder of the store was renamed: earlier files have other paths.
             return StoreState(files, name, self._resolve_preset(files, name, parent), parent)
-        preset = state.preset
+        preset, moved = state.preset, state.moved
         # with moving references, a commit may change the preset without touching the store
         if changed or self._everything:
-            preset = self._find_earlier_preset(changed, state, files, name, parent)
-        return StoreState(files, name, preset, parent)
+            preset, moved = self._find_earlier_preset(changed, state, files, name, parent)
+        return StoreState(files, name, preset, parent, moved)
 
     def _find_earlier_preset(
         self,
@@ -201,13 +233,16 @@ class Timeline:
         files: dict[str, TreeFile],
         name: str,
         commit: str,
-    ) -> PresetState:
-        """Return the preset before some changes: resolved again only if they can affect it."""
+    ) -> tuple[PresetState, dict[str, Document]]:
+        """Return the preset before some changes, and its moved texts.
+
+        It is resolved again only if the changes can affect it.
+        """
         preset = state.preset
         # a missing preset only appears by a change of its own name
         if preset is None:
             if not any(state.name in (change.was, change.now) for change in changed):
-                return None
+                return None, {}
         # what a broken preset depends on is not known: it is resolved at each commit
         elif not isinstance(preset, NpuprofError):
             members = find_member_names(preset)
@@ -218,65 +253,63 @@ class Timeline:
             moving = find_moving_references(preset)
             if not linked and not touched:
                 if not moving or self._snapshots.sees_same_versions(state.commit, commit):
-                    return preset
+                    return preset, state.moved
             elif not linked and not moving:
-                derived = self._undo_plain_edits(preset, touched)
+                derived = self._undo_edits(preset, state.moved, touched)
                 if derived:
                     return derived
-        return self._resolve_preset(files, name, commit)
+        return self._resolve_preset(files, name, commit), {}
 
-    def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:
-        """Return the preset before some edits, as far as the requested settings are concerned.
+    def _undo_edits(
+        self, preset: Config, moved: dict[str, Document], touched: Sequence[FileChange]
+    ) -> tuple[Config, dict[str, Document]] | None:
+        """Return the preset before some edits, and its moved texts.
 
         None if it has to be resolved.
         """
-        edits_of_files = {}
+        moved = dict(moved)
+        requested: dict[str, Edits] = {}
         for change in touched:
-            edits = self._find_plain_edits(change)
+            name, old, new = change.was, change.old, change.new
+            if (
+                name is None
+                or name != change.now
+                or old is None
+                or new is None
+                # a link's content is a path, and no text with settings
+                or (old.mode, old.outside) != (new.mode, new.outside)
+            ):
+                return None
+            known = moved.get(name) or next(
+                profile.document
+                for profile in preset.lineage
+                if profile.name == name and not profile.document.revision
+            )
+            read_content = self._snapshots.ahead.read_content
+            try:
+                raw = read_content(name, old.oid)
+                edits = find_edits(raw, read_content(name, new.oid), known.data)
+                text = decode_utf8("", raw)
+            except NpuprofError:  # reported when the preset is resolved
+                return None
             if edits is None:
                 return None
-            requested = {key: edit for key, edit in edits.items() if self._path.key in ("", key)}
-            if requested:
-                edits_of_files[str(change.was)] = requested
-        if not edits_of_files:
-            return preset
+            data = known.data
+            for (section, name_of_key), value in edits.items():
+                key = keys.format_full_key(section, name_of_key)
+                # the elements of its value are changed, which only a list has
+                if key in find_list_changes(preset):
+                    return None
+                data = {**data, section: {**data[section], name_of_key: value}}
+                if self._path.key in ("", key):
+                    requested.setdefault(name, {})[section, name_of_key] = value
+            moved[name] = Document(name, known.source, text, data)
+        if not requested:
+            return preset, moved
         # an override may set the same key in some contexts
         if has_overrides(preset.lineage):
             return None
-        leaves = {}
-        for name, edits in edits_of_files.items():
-            for key, edit in edits.items():
-                origin = preset.origin(key) if key in preset.settings else None
-                if (
-                    origin is None
-                    # a pinned parent is not edited by a later commit
-                    or origin.revision
-                    # later changes may cite the edited line, although another one sets the value
-                    or origin.profile != name
-                    or origin.line != edit.line
-                ):
-                    return None
-                leaves[key] = Leaf(edit.value, origin)
-        return set_plain_values(preset, leaves)
-
-    def _find_plain_edits(self, change: FileChange) -> PlainEdits | None:
-        name = change.was
-        old = change.old
-        new = change.new
-        if (
-            name is None
-            or name != change.now
-            or old is None
-            or new is None
-            # a link's content is a path, and no text with settings
-            or (old.mode, old.outside) != (new.mode, new.outside)
-        ):
-            return None
-        try:
-            read_content = self._snapshots.ahead.read_content
-            return find_plain_edits(read_content(name, old.oid), read_content(name, new.oid))
-        except NpuprofError:  # reported when the preset is resolved
-            return None
+        return self._edit_preset(preset, moved, requested), {}
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:
@@ -374,7 +407,6 @@ def build_history_step(
     commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath
 ) -> HistoryStep | None:
     """Return what a commit did to a preset, None if it equals one of the parents."""
-    # a state that was passed on unchanged is the same object
     if any(then is now for then in before):
         return None
     if any(map(is_unknown_state, (now, *before))):

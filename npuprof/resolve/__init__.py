@@ -7,20 +7,23 @@ file order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby, starmap
+from operator import attrgetter
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.catalog.programs import spell_key
-from npuprof.document import build_command_line_document
+from npuprof.document import Document, build_command_line_document
+from npuprof.document.keys import format_full_key
 from npuprof.document.profile import FORM, Lineage, Override, Profile
 from npuprof.model import (
     Context,
     Event,
     NpuprofError,
     Origin,
+    Path,
     Step,
     TomlTable,
     raise_any,
@@ -29,7 +32,7 @@ from npuprof.model import (
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
-from npuprof.system import group_pairs
+from npuprof.system import group_pairs, map_leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,6 +122,48 @@ class Resolver:
         raise_any(problems)
         return self._build_config(name, lineage, claims, tuple(changes))
 
+    def edit_config(
+        self,
+        config: Config,
+        documents: Mapping[str, Document],
+        edits: Mapping[str, Mapping[Path, Any]],
+        with_claims: bool,
+    ) -> Config:
+        """Return a config with other texts of its members, by name, as ``Profile.edit`` does.
+
+        The origins of claims are in these texts only if it is ``with_claims``.
+        """
+        lineage = tuple(
+            profile.edit(documents[profile.name], edits.get(profile.name, {}))
+            if profile.name in documents and not profile.document.revision
+            else profile
+            for profile in config.lineage
+        )
+        claims = config.claims
+        if with_claims:
+            claims = {
+                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
+                if (origin := claim.origin).profile in documents and not origin.revision
+                else claim
+                for name, claim in claims.items()
+            }
+        scenario = config.scenario
+        traced = {
+            key: self._trace_anew(lineage, scenario, key)
+            for key in starmap(format_full_key, chain(*edits.values()))
+        }
+        settings = dict(config.settings)
+        for key, (value, _) in traced.items():
+            if value is None:
+                settings.pop(key, None)
+            else:
+                settings[key] = map_leaves(attrgetter("value"), value)
+
+        def trace_setting(key: str) -> tuple[Any, list[Event]]:
+            return traced.get(key) or self._trace_setting(lineage, scenario, key)
+
+        return Config(config.name, self.context, lineage, settings, trace_setting, self, (), claims)
+
     def reduce_config(self, config: Config) -> tuple[Any, ...]:
         """Return the ``__reduce__`` value of a config: a function and its arguments."""
         return rebuild_config, (
@@ -182,7 +227,7 @@ class Resolver:
         return self._traces[mark][1]
 
     def _trace_anew(
-        self, touching: list[Profile], scenario: str | None, key: str
+        self, touching: Iterable[Profile], scenario: str | None, key: str
     ) -> tuple[Any, list[Event]]:
         """Return what ``_trace_setting`` does; other settings are not folded."""
         traced: TomlTable = {}

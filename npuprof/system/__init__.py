@@ -11,8 +11,9 @@ import gc
 import os
 import re
 from functools import cache
-from itertools import chain, takewhile
+from itertools import chain, compress, count
 from marshal import loads
+from operator import ne
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ def find_folder(name: str) -> str:
 
 def count_common(left: Sequence[object], right: Sequence[object]) -> int:
     """Return the length of the common beginning of two sequences."""
-    pairs = zip(left, right, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return next(compress(count(), map(ne, left, right)), min(len(left), len(right)))
 
 
 def join_boxes(boxes: list[Box[Value]]) -> list[Box[Value]]:

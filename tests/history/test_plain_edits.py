@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from npuprof.history.plain_edits import PlainEdit, find_plain_edits
+from npuprof.history.plain_edits import find_edits
 
 TEXT = (
     '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1 # s\nop_wait_timeout = 2\n'
@@ -14,59 +14,93 @@ TEXT = (
 )
 
 
+HCCL, WAIT, MODE = (("options", name) for name in ("hccl_timeout", "op_wait_timeout", "dump_mode"))
+
+
+def compare_texts(old: str, new: str) -> object:
+    """Return the edits between two texts, the later one valid."""
+    return find_edits(old.encode(), new.encode(), tomllib.loads(new))
+
+
 @pytest.mark.parametrize(
-    ("was", "now", "expected"),
+    ("was", "now", "edited"),
     [
-        pytest.param("= 1", "= +9", {"hccl_timeout": PlainEdit(4, 1)}, id="a sign"),
-        pytest.param("= 1", "= true", {"hccl_timeout": PlainEdit(4, 1)}, id="a truth value"),
-        pytest.param("= 1", '= "1"', {"hccl_timeout": PlainEdit(4, 1)}, id="a text"),
-        pytest.param("# s", "# seconds", {"hccl_timeout": PlainEdit(4, 1)}, id="a comment"),
-        pytest.param(
-            "= 2", "= true # yes", {"op_wait_timeout": PlainEdit(5, 2)}, id="value and comment"
-        ),
-        pytest.param('"all"', '"input"', {"dump_mode": PlainEdit(6, "all")}, id="a choice"),
-        pytest.param('"a"', '"b"', {"env.hccl_timeout": PlainEdit(8, "a")}, id="a variable"),
-        pytest.param("= 2", "= 2", {}, id="nothing"),
+        pytest.param("= 1", "= +9", {HCCL: 1}, id="a sign"),
+        pytest.param("= 1", "= true", {HCCL: 1}, id="a truth value"),
+        pytest.param("= 1", '= "1"', {HCCL: 1}, id="a text"),
+        pytest.param("= 2", "= true # yes", {WAIT: 2}, id="value and comment"),
+        pytest.param('"all"', '"input"', {MODE: "all"}, id="a choice"),
+        pytest.param('"a"', '"b"', {("env", "hccl_timeout"): "a"}, id="a variable"),
         pytest.param(
             "= 1 # s\nop_wait_timeout = 2",
-            "= 3\nop_wait_timeout = 4",
-            {"hccl_timeout": PlainEdit(4, 1), "op_wait_timeout": PlainEdit(5, 2)},
-            id="two values",
+            "= 3\n\n# s\nop_wait_timeout = 4",
+            {HCCL: 1, WAIT: 2},
+            id="two values, on other lines",
         ),
-        pytest.param("= 1", "=  1", None, id="only blanks"),
+        pytest.param(
+            "op_wait", "op_execute", {WAIT: 2, ("options", "op_execute_timeout"): None}, id="a key"
+        ),
+        pytest.param(
+            "= 1 # s\n",
+            '= 1\nmodify_mixlist = "all"\n',
+            {("options", "modify_mixlist"): None},
+            id="a new line",
+        ),
         pytest.param("= 1", "= 1.0", None, id="a float"),
         pytest.param("= 1", "= [1]", None, id="a list"),
         pytest.param("training", "online-inference", None, id="the scenario"),
-        pytest.param("= 2", "= 2\n", None, id="a new line"),
         pytest.param('"all"', r'"\u0061"', None, id="an escape"),
-        pytest.param("op_wait", "op_execute", None, id="a key"),
         pytest.param("= 2", "= { a = 1 }", None, id="an inline table"),
         pytest.param("[env]", "[atc]", None, id="the head of a table"),
-        pytest.param(
-            'dump_mode = "all"',
-            'modify_mixlist = "all"',
-            None,
-            id="an option with a table of its own",
-        ),
         pytest.param("[options]", "[[override]]", None, id="an array of tables"),
-        pytest.param("= 2", '= """', None, id="a text of several lines"),
+        pytest.param("= 2", '= """\n"""', None, id="a text of several lines"),
     ],
 )
-def test_edits_are_read_from_lines_of_plain_values_only(
-    was: str, now: str, expected: object
-) -> None:
+def test_edits_are_read_from_lines_of_plain_values_only(was: str, now: str, edited: object) -> None:
     changed = TEXT.replace(was, now, 1)
-    assert find_plain_edits(TEXT.encode(), changed.encode()) == expected
-    assert (find_plain_edits(changed.encode(), TEXT.encode()) is None) == (expected is None)
+    assert compare_texts(TEXT, changed) == edited
+    assert (compare_texts(changed, TEXT) is None) == (edited is None)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("= 2", "= 2"),
+        ("= 2", "=   2"),
+        ("# s", "# seconds, 秒"),
+        ("# s", ""),
+        ("[profile]", "# above\n\n[profile]"),
+        ("[options]\n", "\n[options]\n# below\n"),
+        ("hccl_timeout = 1 # s\nop_wait_timeout = 2", "op_wait_timeout = 2\nhccl_timeout = 1"),
+    ],
+)
+def test_lines_with_other_places_or_comments_are_no_edits(was: str, now: str) -> None:
+    changed = TEXT.replace(was, now, 1)
+    assert compare_texts(TEXT, changed) == compare_texts(changed, TEXT) == {}
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        "[options]\na = 2\na = 1\n",
+        "[options]\na = 1\na = 2\n",
+        "[options]\na = 1\n[options]\n",
+        "[options]\na = 1 2\n",
+        "[options]\na.b = 1\na = 1\n",
+        "[options]\na = 1\n# \x00\n",
+    ],
+)
+def test_an_invalid_text_has_no_edits(old: str) -> None:
+    assert compare_texts(old, "[options]\na = 1\n") is None
 
 
 @pytest.mark.parametrize("text", ["false", "-7", '"a b"', '""'])
 def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> None:
     old, new = (f"[options]\nhccl_timeout = {value} # s\n" for value in (text, 5))
-    edits = find_plain_edits(old.encode(), new.encode())
+    edits = find_edits(old.encode(), new.encode(), tomllib.loads(new))
     value = tomllib.loads(old)["options"]["hccl_timeout"]
-    assert edits == {"hccl_timeout": PlainEdit(2, value)}
-    assert type(edits["hccl_timeout"].value) is type(value)
+    assert edits == {HCCL: value}
+    assert type(edits[HCCL]) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -80,5 +114,5 @@ def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> Non
     ],
 )
 def test_values_below_other_headers_are_left_to_the_parser(header: str) -> None:
-    old, new = (f"{header}\na = {number}\n".encode() for number in (1, 2))
-    assert find_plain_edits(old, new) is None
+    old, new = (f"{header}\na = {number}\n" for number in (1, 2))
+    assert compare_texts(old, new) is None

@@ -226,7 +226,7 @@ def require_same_history(repo: Repo, key: str, monkeypatch: pytest.MonkeyPatch) 
     """
     monkeypatch.chdir(repo.folder)
     found = describe_history(repo.folder, key)
-    monkeypatch.setattr("npuprof.history.timeline.find_plain_edits", lambda *_: None)
+    monkeypatch.setattr("npuprof.history.timeline.find_edits", lambda *_: None)
     assert found == describe_history(repo.folder, key)
     return len(found)
 
@@ -337,3 +337,23 @@ def test_a_file_that_becomes_a_link_has_its_history(tmp_path: Path) -> None:
         {"base": Link("real.toml"), "real": other},
     ]
     assert walk_versions(tmp_path, [{**tree, "leaf": LEAF} for tree in trees]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("key", ["hccl_timeout", "modify_mixlist", ""])
+def test_settings_whose_lines_move_are_cited_where_each_commit_has_them(
+    tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = '[profile]\nscenario = "training"\n'
+    mixlist = 'modify_mixlist = { black-list = { to-add = ["Cast"] } }\n'
+    texts = [
+        f"{head}[options]\nhccl_timeout = 600\n{mixlist}",
+        f"# why\n{head}\n[options]\nhccl_timeout = 600\n{mixlist}",
+        f"# 原因\n{head}[options]\n# more\ndeterministic = 1\nhccl_timeout = 601 # s\n{mixlist}",
+        f"{head}[options]\nhccl_timeout = 601\n{mixlist}deterministic = 1\n",
+        f"{head}[options]\n\n{mixlist}hccl_timeout = 601\n",
+        f'{head}products = ["atlas-a2"]\n[options]\n{mixlist}hccl_timeout = 602\n',
+        f'# why\n{head}products = ["atlas-a3"]\n[options]\n{mixlist.replace("Cast", "Add")}',
+    ]
+    versions = [{"leaf": LEAF, "base": text} for text in texts]
+    repo = import_versions(tmp_path / "repo", versions)
+    assert require_same_history(repo, key, monkeypatch) > 1
