@@ -33,8 +33,8 @@ def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
     olds, news = old.split(b"\n"), new.split(b"\n")
     start = count_common(olds, news)
     end = count_common(olds[start:][::-1], news[start:][::-1])
-    above = reversed(news[:start])
-    header = next((line.strip() for line in above if line.lstrip().startswith(b"[")), b"")
+    headers = (line.strip() for line in reversed(news[:start]) if line.lstrip().startswith(b"["))
+    header = next(headers, b"")
     (before, others), (after, same) = (
         _read_lines(lines[start : len(lines) - end], header) for lines in (olds, news)
     )

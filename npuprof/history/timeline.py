@@ -407,8 +407,6 @@ def build_history_step(
     commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath
 ) -> HistoryStep | None:
     """Return what a commit did to a preset, None if it equals one of the parents."""
-    if any(then is now for then in before):
-        return None
     if any(map(is_unknown_state, (now, *before))):
         return _build_unknown_step(commit, name, before, now)
     if not isinstance(now, Config):
