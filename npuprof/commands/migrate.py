@@ -78,10 +78,10 @@ class Migrate(Verb):
     since = FROM
     widen = flag(
         "--widen",
-        text="Keep older releases in the ranges of presets, and report what only those read",
+        text="Keep older releases in the ranges of presets, and report settings that only those read",
     )
     keep_defaults = flag(
-        "--keep-defaults", text="Write down the defaults that change, as they were before"
+        "--keep-defaults", text="Write the old values of changed defaults into the presets"
     )
     product = PRODUCT
     axes = AXES

@@ -83,7 +83,7 @@ class Render(ResolvingVerb):
     base = option(
         "--base",
         metavar="FILE",
-        text="Merge over FILE: what the preset does not set stays as it is, in order and format",
+        text="Merge the preset over FILE; other keys stay as they are, in order and format",
     )
     inline = flag("--inline", text="Print only the lines to paste, without a function")
     force = flag(

@@ -52,10 +52,10 @@ class _TrustNeed(Record):
 class Trust(Verb):
     """Trust the variables and MindIE keys that a store sets.
 
-    Lists those that need trust and saves them for your user. What affects execution, and keys of
-    MindIE, are trusted with their value, other variables by name. The commands env, run, render and
-    inject reject what is untrusted. In CI, pass --trust to them, or run this command with --from
-    and a reviewed file.
+    Lists those that need trust and saves them for your user. Variables that affect execution and
+    keys of MindIE are trusted with their values, other variables by name. The commands env, run,
+    render and inject reject untrusted settings. In CI, pass --trust to them, or run this command
+    with --from and a reviewed file.
     """
 
     group = "team"
