@@ -63,7 +63,7 @@ class Help(Verb):
             if name == chosen.name:
                 break
         else:
-            return _show_verb(self.topic, [topic.name for topic in topics])
+            return _show_verb(self.topic, topics)
         page = Markdown(
             chosen.text, tuple(docs.split_code(chosen.text)), _build_link_words(chosen, topics)
         )
@@ -100,7 +100,7 @@ def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callabl
     return show
 
 
-def _show_verb(typed: Sequence[str], topics: Sequence[str]) -> Answer:
+def _show_verb(typed: Sequence[str], topics: Sequence[docs.Topic]) -> Answer:
     """Return the help of a verb or of a group of two-word verbs.
 
     Raises NpuprofError if there is none.
@@ -109,8 +109,16 @@ def _show_verb(typed: Sequence[str], topics: Sequence[str]) -> Answer:
     families = {name.partition(" ")[0] for name in names if " " in name}
     verb = " ".join(typed)
     if verb not in names and verb not in families:
+        about = [
+            topic.name
+            for topic in topics
+            if f" {verb}".lower() in f" {topic.title} {topic.summary}".lower()
+        ]
         hint = did_you_mean(
-            verb, (*topics, *names), "npuprof help lists the topics, npuprof --help the verbs"
+            verb,
+            (*(topic.name for topic in topics), *names),
+            " or ".join(f"npuprof help {name}" for name in about[:3])
+            or "npuprof help lists the topics, npuprof --help the verbs",
         )
         why = "A finding is explained by npuprof rule CODE, a setting by npuprof option KEY."
         raise build_usage_error(f"there is no topic {verb!r}", hint, why)
