@@ -78,7 +78,7 @@ class Migrate(Verb):
     since = FROM
     widen = flag(
         "--widen",
-        text="Keep older releases in the ranges of presets, and report settings that only those read",
+        text="Keep older releases in the ranges, and report settings that only those read",
     )
     keep_defaults = flag(
         "--keep-defaults", text="Write the old values of changed defaults into the presets"
