@@ -70,7 +70,7 @@ class Import(Verb):
     """Create presets from scripts or run logs.
 
     Scripts are parsed, never executed. From logs and graph dumps, npuprof takes the settings that
-    they show to be effective.
+    were effective.
     """
 
     usage_hint = (
