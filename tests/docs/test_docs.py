@@ -308,6 +308,13 @@ def test_a_topic_has_one_page_and_no_verb_has_its_name() -> None:
 
 
 @every_page
+def test_no_empty_line_divides_a_table(page: str) -> None:
+    prose = "".join(part for part, is_prose in docs.split_code(read(page)) if is_prose)
+    heads = re.findall(r"\n\n\|.*\n(.*)", prose)
+    assert all(re.fullmatch(r"\|[-:| ]+\|", line) for line in heads), heads
+
+
+@every_page
 def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
     machine_paths = (
         str(REPOSITORY),
