@@ -330,7 +330,7 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         return faults
     step = variable.multiple_of
     if step > 1 and number % step:
-        what = f"env.{name} = {text} is no multiple of {step}"
+        what = f"env.{name} = {text} is not a multiple of {step}"
         return [Fault("NP203", what, hint=f"write a multiple of {step}")]
     return []
 
