@@ -185,7 +185,7 @@ ROWS = [
     ),
     Limits(
         command="explain bert-training precision_mode_v2",
-        patterns=5,
+        patterns=6,
         children=2,
         modules=51,
         absent={

@@ -99,7 +99,7 @@ def test_a_page_that_somebody_edited_is_named_and_nothing_is_written(
     result = run("site", "public")
     assert result.code == 2
     assert f"public/{page} is not as npuprof wrote it" in result.err
-    assert f"rm public/{page}" in result.err
+    assert f"remove public/{page}" in result.err
     assert read_files(site) == before
     (site / page).unlink()
     assert run("site", "public").code == 0
