@@ -65,11 +65,14 @@ _OURS = "NPUPROF_"
 _OWNER = "<process>:os.environ"
 
 
-#: What may set a variable: all but reads of the process environment.
+#: What may set a variable: all but reads of the process environment, tables that a loop computes,
+#: and words that start no program.
 SETS = re.compile(
     rb"environ(?<! in os\.environ)(?<! in environ)\b(?!\.(?:get|pop|keys|items|values)\b"
+    rb"|\.update\(\{\w+: [^{}'\",]* for "
     rb"|\[[^][]*\](?!\s*(?:=(?!=)|,\s*(?:os\.)?environ)))"
-    rb"|putenv|env_vars|env=|subprocess|system\(|popen\("
+    rb"|putenv|env_vars|env=(?<!\wenv=)(?!None\b)|system(?<!\wsystem)\((?!\))|popen(?<!\wpopen)\("
+    rb"|subprocess(?:\.(?:[a-z]|Popen)|\s+(?:as|import)\b)"
 )
 
 

@@ -54,13 +54,8 @@ _ENVIRON_MARKERS = _encode(environ.SURFACE.markers)
 _ATC_MARKERS = _encode(command_lists.ATC_MARKERS)
 _TORCH_MARKERS = _encode(torch_settings.SURFACE.markers)
 #: Any of these, alone or together with ``npu``, justifies parsing.
-_CERTAIN = (
-    b"parameter_map",
-    b"custom_optimizers",
-    b"NpuOptimizer",
-    b"NPURunConfig",
-    *_encode(program_calls.SURFACE.markers),
-)
+_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
+_CALL_MARKERS = _encode(program_calls.SURFACE.markers)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _NPU = re.compile(rb"npu(?<![Ii]npu)")  # no input
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
@@ -68,6 +63,13 @@ _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 _COMMAND_PART = _compile(_encode(command_lists.MARKERS))
 _CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))
 _CLASS_PART, _ATC_PART, _TORCH_PART = map(_compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS))
+#: A table is an argument: its name comes before an equals sign or a quote.
+_CALL_PART = re.compile(
+    b"|".join(
+        rb"\b" + (re.escape(each) if each.endswith(b"(") else each + rb"(?=['\"]|\s*=)")
+        for each in _CALL_MARKERS
+    )
+)
 _TABLE_PART = re.compile(b"set_option")
 
 
@@ -81,6 +83,8 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     parts = []
     if _has_any(data, _CERTAIN):
         parts.append(_CERTAIN_PART)
+    if _has_any(data, _CALL_MARKERS) and _CALL_PART.search(data):
+        parts.append(_CALL_PART)
     if _NPU.search(data):
         if has_options(data):
             parts.append(OPTIONS)
@@ -118,6 +122,7 @@ def _can_set(text: bytes, part: bytes, together: bool) -> bool:
         return bool(parts)
     if together:  # of what belongs to the process, an object can only keep a table of options
         parts = [_TABLE_PART if each is _TORCH_PART else each for each in parts]
+        parts = [each for each in parts if each is not _CALL_PART]
     elif environ.SETS in parts and environ.sets_own_variable(part):
         return True
     return any(each.search(part) for each in parts if each is not environ.SETS)
