@@ -38,6 +38,29 @@ def \\
 def evaluate():
     return "environment"
 made = Heir()
+def started():
+    subprocess.run(["env", "ASCEND_GLOBAL_LOG_LEVEL=1"])
+def system():
+    try:
+        return platform.system()
+    except subprocess.TimeoutExpired:
+        return run_in_subprocess(my_env=1)
+def computed(table):
+    os.environ.update({name: str(value) for name, value in table.items()})
+def merge(table):
+    os.environ.update({"ASCEND_GLOBAL_LOG_LEVEL": "1", **table})
+from elsewhere import Foreign
+class Outside(Foreign):
+    def set(self):
+        os.environ["ASCEND_GLOBAL_LOG_LEVEL"] = "1"
+class Further(Outside):
+    pass
+class Hook:
+    def run(self):
+        self.step()
+class HookHeir(Hook):
+    def step(self):
+        os.environ["ASCEND_GLOBAL_LOG_LEVEL"] = "1"
 """
 
 
@@ -58,6 +81,15 @@ made = Heir()
         ("from helper import Base\nBase().get()", False),
         ("from helper import evaluate\nevaluate()", False),
         ("from helper import Reader\nmodel.direct()", False),
+        ("from helper import started\nstarted()", True),
+        ("from helper import system\nsystem()", False),
+        ("from helper import computed\ncomputed({})", False),
+        ("from helper import merge\nmerge({})", True),
+        ("from helper import Outside\nOutside().set()", False),
+        ("from helper import Further\nFurther().set()", False),
+        ("from helper import Base as Other\nOther.set(1)", True),
+        ("from helper import Base\ndef f(base):\n    base.set()\nf(Base())", True),
+        ("from helper import HookHeir\nHookHeir().run()", True),
     ],
 )
 def test_a_call_is_followed_where_it_can_lead_to_a_setting(
@@ -106,6 +138,10 @@ class Options:
 class MegatronLLM:
     def start(self):
         return LLM("model")
+    def save(self):
+        return "additional_config.json"
+    def pass_table(self):
+        return start(additional_config={"a": 1})
 class OtherLLM:
     pass
 def build():
@@ -121,6 +157,8 @@ def build():
         ("from helper import Options\nOptions()", True),
         ("from helper import MegatronLLM\nMegatronLLM().start()", True),
         ("from helper import build\nbuild()", False),
+        ("from helper import MegatronLLM\nMegatronLLM().save()", False),
+        ("from helper import MegatronLLM\nMegatronLLM().pass_table()", True),
     ],
 )
 def test_a_class_sets_only_what_its_objects_keep_or_its_methods_call(

@@ -52,6 +52,7 @@ _IMPORT = re.compile(
     rb"|import[ \t]+(?P<modules>[\w., \t]+))"
 )
 _NAME = re.compile(r"\w+")
+_WORD = re.compile(rb"\w+")
 _IMPORT_KEYWORD = re.compile(rb"import\b")
 #: The options of TensorFlow 2.
 OPTIONS = re.compile(
@@ -91,6 +92,10 @@ LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 def _list_owners(names: frozenset[bytes]) -> frozenset[bytes]:
     """Return the functions, and the classes of the methods."""
     return frozenset(name.partition(b".")[0] for name in names)
+
+
+def _get_folder(path: str) -> str:
+    return path[: max(path.rfind("/"), path.rfind("\\")) + 1]
 
 
 def has_options(data: bytes) -> bool:
@@ -143,6 +148,7 @@ class Modules:
         self.list_defined = cache(
             lambda path: frozenset(map(decode_safely, _DEFINED.findall(self.read(path))))
         )
+        self._foreign: dict[tuple[str, bytes], bool] = {}
         self._supplied: dict[str, frozenset[bytes]] = {}
         self._setters: dict[str, set[bytes]] = {}
         #: the methods that may set something, by class and by their name
@@ -229,7 +235,7 @@ class Modules:
         """
         if path not in self._imports:
             # by folder, so that all its files share the answers
-            folder = path[: max(path.rfind("/"), path.rfind("\\")) + 1]
+            folder = _get_folder(path)
             files = {}
             for line in _iterate_imports(self.read(path) if data is None else data):
                 files.update(dict.fromkeys(self._locate_line(folder, line)))
@@ -315,6 +321,30 @@ class Modules:
             if name[:1] == b"."
             for each in self._classes.get(name[1:], ())
         )
+
+    def _is_foreign(self, path: str, cls: bytes) -> bool:
+        """Return whether a class of a module has a base outside the tree: no call enters it."""
+        if (path, cls) in self._foreign:
+            return self._foreign[path, cls]
+        self._foreign[path, cls] = False  # for import cycles
+        data = self.read(path)
+        if found := re.search(rb"^class[ \t]+%b[ \t]*\(([^()]*)\)" % cls, data, re.MULTILINE):
+            is_foreign = any(
+                self._is_foreign(path, base)
+                for base in map(bytes.strip, found[1].split(b","))
+                if _WORD.fullmatch(base) and base not in (b"object", b"ABC")
+            )
+        else:
+            lines = [line for line in _iterate_imports(data) if cls in split_words(line.names)]
+            files = {
+                # under another name, a class may be any
+                path if b" as " in line.names else file
+                for line in lines
+                for file in self._locate_line(_get_folder(path), line)
+            }
+            is_foreign = bool(lines) and all(self._is_foreign(file, cls) for file in files - {""})
+        self._foreign[path, cls] = is_foreign
+        return is_foreign
 
     def list_setters(self, path: str, can_set: CanSet) -> Set[bytes]:
         """Return the functions and classes that a module defines and that may set something."""
@@ -416,7 +446,11 @@ class Modules:
             for mention in callers[b"." + method if cls else method]:
                 if not cls or cls in texts[mention.path]:
                     self._setters.setdefault(mention.path, set()).update(mention.owners)
-                    fresh.update(mention.owners)
+                    fresh.update(
+                        owner
+                        for owner in mention.owners
+                        if not self._is_foreign(mention.path, owner.partition(b".")[0])
+                    )
             waiting |= fresh - names
             names |= fresh
         return names - direct
