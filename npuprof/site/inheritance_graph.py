@@ -101,8 +101,6 @@ class Family(Record):
 class _Branch:
     """A box and the branches to its right; ``height`` is the total height."""
 
-    __slots__ = ("below", "box", "height")
-
     def __init__(self, names: Sequence[str]) -> None:
         self.box = Box(tuple(names))
         self.below: list[_Branch] = []
@@ -166,32 +164,24 @@ def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list
     layers = [tops]
     while below := [branch for above in layers[-1] for branch in above.below]:
         layers.append(below)
-    widths: dict[int, int] = {}
+    widths = Counter[int]()
     for layer in reversed(layers):
         for branch in layer:
             branch.height = max(branch.box.height, _measure_column(branch.below))
             layer_now = max(depth[name] for name in branch.box.names)
-            widths[layer_now] = max(
-                widths.get(layer_now, 0), branch.box.width if branch.below or layer is tops else 0
-            )
-    wide = [widths.get(number, 0) for number in range(max(widths, default=0) + 1)]
+            if branch.below or layer is tops:
+                widths[layer_now] = max(widths[layer_now], branch.box.width)
+    wide = [widths[number] for number in range(max(depth.values(), default=0) + 1)]
     starts = [_PAD + sum(wide[:number]) + _ACROSS * number for number in range(len(wide))]
     placed = []
     columns = [(tops, _PAD)]
-    while columns:
-        following = []
-        for column, start in columns:
-            y = start
-            for branch in column:
-                x = starts[max(depth[name] for name in branch.box.names)]
-                placed.append(
-                    branch.box._replace(x=x, y=y + (branch.height - branch.box.height) // 2)
-                )
-                following.append(
-                    (branch.below, y + (branch.height - _measure_column(branch.below)) // 2)
-                )
-                y += branch.height + _BETWEEN
-        columns = [(column, start) for column, start in following if column]
+    for column, y in columns:  # those to the right are added
+        for branch in column:
+            x = starts[max(depth[name] for name in branch.box.names)]
+            placed.append(branch.box._replace(x=x, y=y + (branch.height - branch.box.height) // 2))
+            below_y = y + (branch.height - _measure_column(branch.below)) // 2
+            columns.append((branch.below, below_y))
+            y += branch.height + _BETWEEN
     return (
         placed,
         max((box.x + box.width for box in placed), default=0) + _PAD,
