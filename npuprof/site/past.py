@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.compare.spans import link_line
 from npuprof.model import NpuprofError, Origin, Record
-from npuprof.resolve.config import Config
 from npuprof.site.presets import Preset
 from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
@@ -86,30 +85,19 @@ def read_past(store: CachedStore, presets: Sequence[Preset]) -> Past:
     # a site without its history is better than none
     except NpuprofError:
         return Past()
-    newest = {
-        preset.name: _list_newest(preset.name, preset.config, touching, commits)
-        for preset in presets
-    }
+    newest = {}
+    for preset in presets:
+        ancestors = [member.name for member in preset.config.lineage] if preset.config else []
+        touched = group_pairs(
+            (index, name) for name in {preset.name, *ancestors} for index in touching.get(name, ())
+        )
+        newest[preset.name] = [
+            (commits[index], [] if preset.name in touched[index] else sorted(touched[index]))
+            for index in sorted(touched)[:_MOST]
+        ]
     return Past(head, newest, versions, owners, paths)
 
 
 def _list_touched(changes: Sequence[FileChange]) -> set[str]:
     """Return the presets that changes of files touch."""
     return {name for change in changes for name in (change.was, change.now) if name}
-
-
-def _list_newest(
-    own: str, config: Config | None, touching: Mapping[str, list[int]], commits: Sequence[Commit]
-) -> list[tuple[Commit, list[str]]]:
-    """Return the newest commits of a preset and its ancestors.
-
-    ``touching`` are indexes of commits by preset.
-    """
-    names = [member.name for member in config.lineage] if config else []
-    touched = group_pairs(
-        (index, name) for name in {own, *names} for index in touching.get(name, ())
-    )
-    return [
-        (commits[index], [] if own in touched[index] else sorted(touched[index]))
-        for index in sorted(touched)[:_MOST]
-    ]

@@ -173,8 +173,7 @@ def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
     That is a product, a release or a target.
     """
     for scoped_config, scope in resolve_scopes(config, ""):
-        changes = compare_configs(config, scoped_config)
-        if changes:
+        if changes := compare_configs(config, scoped_config):
             yield scope, changes
 
 
