@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from operator import attrgetter
 
 from npuprof.catalog.values import is_equivalent_setting
@@ -15,7 +16,7 @@ from npuprof.model import NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
-from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
+from npuprof.scripts.blocks import Block, Injector
 from npuprof.scripts.launches import list_launches
 from npuprof.scripts.preset import build_draft, carry_known_variables, leave_to_commands
 from npuprof.scripts.preset_draft import Draft
@@ -26,7 +27,7 @@ from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python_parts import PythonFile, plan_arguments, plan_assignments
 from npuprof.scripts.replacing.shell_parts import plan_exports, plan_flags
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import ImportedFile
 
 #: For each surface, the target of its block, and its sections.
 _SURFACES = {
@@ -79,14 +80,8 @@ def plan_replacement(
     the blocks' headers. Raises NpuprofError (NP830) if no configuration equals the preset, if one
     cannot be removed, or if the script would then set something else.
     """
-
-    def resolve(target: str) -> Config:
-        return injector.resolve_config(spec, facts, target)
-
-    def render(block: Block, cut_facts: dict[str, str]) -> RefreshedBlock:
-        return injector.refresh_block(block, cut_facts | facts, spec)
-
     path = before.file
+    resolve = partial(injector.resolve_config, spec, facts)
     shell = detect_block_shell(path, data)
     marked = blocks.find_blocks(path, data)
     keys = resolve("env").settings if shell else ()
@@ -101,7 +96,15 @@ def plan_replacement(
         raise _build_mismatch(path, before, candidates, spec)
     _reject_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=attrgetter("start"))
-    file = _open_blocks(path, data, cuts, render)
+    opened = open_blocks(data, cuts)
+    fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
+    changes = [
+        injector.refresh_block(block, cut.facts | facts, spec)
+        for block, cut in zip(fresh, cuts, strict=True)
+    ]
+    for change, cut in zip(changes, cuts, strict=True):
+        _require_names(path, data, cut, change.text)
+    file = FileBlocks(data, opened, changes)
     now = _verify_settings(file, complete, modules, keys)
     return Replacement(file, now, _list_notes(before, equal), others)
 
@@ -136,24 +139,6 @@ def detect_block_shell(path: str, data: bytes) -> str:
     return shell
 
 
-def _open_blocks(
-    path: str,
-    data: bytes,
-    cuts: list[Cut],
-    render: Callable[[Block, dict[str, str]], RefreshedBlock],
-) -> FileBlocks:
-    """Return a file with blocks in place of configurations.
-
-    Raises NpuprofError for a block that uses an undefined name.
-    """
-    opened = open_blocks(data, cuts)
-    fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
-    changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
-    for change, cut in zip(changes, cuts, strict=True):
-        _require_names(path, data, cut, change.text)
-    return FileBlocks(data, opened, changes)
-
-
 def _list_candidates(
     imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]
 ) -> Iterator[_Candidate]:
@@ -164,17 +149,14 @@ def _list_candidates(
         # os.environ of a Python script cannot become a block
         if surface not in _SURFACES or (surface == "env" and not shell):
             continue
-        if any(_is_unmarked(setting, marked) for setting in draft.carried):
+        # outside the blocks of the script
+        if any(
+            setting.location.call or not any(block.has_line(setting.line) for block in marked)
+            for setting in draft.carried
+        ):
             target, sections = _SURFACES[surface]
             differences = tuple(_compare_settings(resolve(target), sections, draft))
             yield _Candidate(launch.scope, surface, draft, differences)
-
-
-def _is_unmarked(setting: ScriptSetting, marked: list[Block]) -> bool:
-    """Return whether a setting is outside the blocks of its script."""
-    if setting.location.call:
-        return True
-    return not any(block.has_line(setting.line) for block in marked)
 
 
 def _reject_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
@@ -297,9 +279,9 @@ def _require_names(path: str, data: bytes, cut: Cut, text: str) -> None:
 
 def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
     """Return notes on hand-written lines that stay, on arguments, and on variables of Python."""
-    texts = []
-    for candidate in equal:
-        texts += [note.remark for note in candidate.draft.notes if not note.overruled]
+    texts = [
+        note.remark for candidate in equal for note in candidate.draft.notes if not note.overruled
+    ]
     for launch in list_launches(imported):
         if launch.surface not in _SURFACES:
             names = ", ".join(dict.fromkeys(setting.name for setting in launch.settings))
