@@ -123,8 +123,7 @@ class Word:
 
     def with_parts(self, *parts: Part) -> Word:
         """Return the word with other parts."""
-        where = self.line, self.column
-        return Word(*where, parts, self.quoted, self.span, self.items, self.origin)
+        return Word(self.line, self.column, parts, self.quoted, self.span, self.items, self.origin)
 
     def with_position(self, line: int, column: int) -> Word:
         """Return the word at another position."""

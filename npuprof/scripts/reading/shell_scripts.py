@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import dropwhile, takewhile, zip_longest
+from operator import attrgetter
 from textwrap import dedent
 
 from npuprof import catalog
@@ -140,7 +141,7 @@ def import_shell_script(
     problems = []
 
     def report(word: Word, what: str, why: str, hint: str) -> None:
-        where = Place(path, word.line, word.column)
+        where = Place(path, *word.position)
         problems.append(build_finding("NP801", what, why, hint, where=where))
 
     if modules and modules.locate_file is None:
@@ -321,7 +322,7 @@ class _ShellReader:
         ]
         settings = sorted(
             mark_lost(self.text, self.steps, self.settings, unexported),
-            key=lambda setting: (setting.order, setting.line, setting.column),
+            key=attrgetter("order", "line", "column"),
         )
         return tuple(setting._replace(order=0) for setting in settle(settings))
 
@@ -550,7 +551,11 @@ class _ShellReader:
         words = _strip_prefix(words[len(assigned) :])
         for variable, word in assigned:
             if not words:
-                self._assign(variable, word)
+                self._record_value(variable, word)
+                # bash does not export arrays
+                if not word.items:
+                    self._record_export(variable, self.exports_all)
+                    self._add_variable(variable, word, word.value, self._is_exported(variable))
             elif words[0].keyword != "read":  # a builtin: its IFS is local
                 self._add_variable(variable, word, word.value, exported=True, of_command=True)
         if words:
@@ -570,13 +575,10 @@ class _ShellReader:
             self._unset(arguments)
         elif name in (".", "source"):
             # CANN's environment script overwrites exports above it
-            if arguments and arguments[0].text.endswith("set_env.sh"):
-                where = self._name_file(), words[0].line, words[0].column
+            if arguments and arguments[0].text.endswith("set_env.sh") and not self.idle:
+                where = self._name_file(), *words[0].position
                 around = self.function, self.branches, frozenset(self.left)
-                if not self.idle:
-                    self.other_records.append(
-                        SourcedEnvironment(*where, arguments[0].text, *around)
-                    )
+                self.other_records.append(SourcedEnvironment(*where, arguments[0].text, *around))
         elif name == ":":
             self._assign_defaults(arguments)
         elif name == "set":
@@ -638,13 +640,6 @@ class _ShellReader:
             branches = (*self.branches, *setting.branches)
             whole = self._complete(setting, setting.function)
             self.settings.append(whole._replace(branches=branches))
-
-    def _assign(self, name: str, word: Word) -> None:
-        self._record_value(name, word)
-        # bash does not export arrays
-        if not word.items:
-            self._record_export(name, self.exports_all)
-            self._add_variable(name, word, word.value, self._is_exported(name))
 
     def _assign_defaults(self, arguments: list[Word]) -> None:
         """Record the variables that expansions assign: ``${NAME:=VALUE}``."""
@@ -728,8 +723,8 @@ class _ShellReader:
         # a shell replaces an unquoted ~ by the home folder
         if not reason and self.command.text.startswith(f"{name}=~", word.span[0]):
             reason = "depends on ~"
-        position = word.line, word.column
-        setting = build_variable_setting(self._name_file(), position, name, filled.parts, reason)
+        file = self._name_file()
+        setting = build_variable_setting(file, word.position, name, filled.parts, reason)
         setting = self._complete(setting, self.function, of_command)
         if len(self.command.shells) == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused=_GONE)
@@ -778,13 +773,12 @@ class _ShellReader:
             branches = before.branches
             for word in words[len(kept) :]:
                 file, *_ = word.origin or (self.path,)
-                self.conditions[file, word.line, word.column] = self.branches
+                self.conditions[file, *word.position] = self.branches
         self.values[name] = Value(words, is_array, branches)
 
     def _fill_words(self, words: Sequence[Word]) -> list[Word]:
         """Return the words of a command with variables expanded."""
-        parts = (part for word in words for part in self._expand(word))
-        return [part for part in parts if part.text or part.quoted]
+        return [part for word in words for part in self._expand(word) if part.text or part.quoted]
 
     def _expand(self, word: Word) -> list[Word]:
         """Return the words for which a word stands."""
@@ -838,7 +832,7 @@ class _ShellReader:
         """Record a command line of ``atc``, and its flags."""
         command, line = self.command, words[0].line
         scope = f"atc@{command.file}:{line}" if command.file else f"atc@{line}"
-        position = command.call or (line, words[0].column)
+        position = command.call or words[0].position
         self.sites.append(Site(scope, "atc", *position, "atc", closed=True, branches=self.branches))
         flags = atc_flags.read_flags(self._name_file(), self._fill_words(words[1:]), scope)
         self.settings += map(self._complete, flags)
