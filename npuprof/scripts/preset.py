@@ -198,19 +198,14 @@ def build_draft(
         elif own_branches:
             condition = setting._replace(branches=own_branches).condition
             draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
-        elif _overlaps(draft, setting):
+        elif any(
+            setting.key.startswith(f"{other}.") or other.startswith(f"{setting.key}.")
+            for other in draft.settings
+        ):
             draft.notes.append(Note(setting, "another argument is a table around it, or a part"))
         else:
             _carry_over(draft, setting, value)
     return draft
-
-
-def _overlaps(draft: Draft, setting: ScriptSetting) -> bool:
-    """Return whether an argument with dots has another one of the draft around it."""
-    key = setting.key
-    return any(
-        key.startswith(f"{other}.") or other.startswith(f"{key}.") for other in draft.settings
-    )
 
 
 def _find_own_branches(branches: Branches, outer: Branches) -> Branches:
@@ -312,11 +307,12 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
 
 def judge_draft(draft: Draft) -> list[Finding]:
     """Return the errors of a draft's values, at their places in the scripts."""
-    findings = []
-    for key, origin in draft.origins.items():
-        faults = judge_value_alone(key, draft.settings[key], draft.scenario)
-        findings += [place_fault(fault, origin) for fault in faults if fault.severity == "error"]
-    return findings
+    return [
+        place_fault(fault, origin)
+        for key, origin in draft.origins.items()
+        for fault in judge_value_alone(key, draft.settings[key], draft.scenario)
+        if fault.severity == "error"
+    ]
 
 
 def format_draft(draft: Draft) -> str:
@@ -335,9 +331,8 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and the hint; empty if it can."""
     if item.reason:
         default = item.assigned.default
-        if default is None:
-            return item.reason, ""
-        return item.reason, f"{format_toml_value(default)} is the default of the script"
+        written = format_toml_value(default) if default is not None else ""
+        return item.reason, written and f"{written} is the default of the script"
     section, name = keys.split_section_and_name(item.key)
     if item.surface == "session":
         return _find_session_obstacle(item)
@@ -354,11 +349,12 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     is_open = described.launch.get("spelling") == "exact"
     if described.dotted and not is_open and described.find(name) is None:
         return f"{section} has no such setting", "see npuprof scan"
-    argument = catalog.find_argument(name) if section == "estimator" else None
-    if section == "estimator" and argument is None:
-        return "NPURunConfig takes no such argument", "see npuprof scan"
-    if argument is not None and argument.kind == "object":
-        return "an object of the script", ""
+    if section == "estimator":
+        argument = catalog.find_argument(name)
+        if argument is None:
+            return "NPURunConfig takes no such argument", "see npuprof scan"
+        if argument.kind == "object":
+            return "an object of the script", ""
     return "", ""
 
 

@@ -84,14 +84,9 @@ class Draft:
         if self.surfaces == {"atc"}:
             return "offline-inference"
         mode = self.settings.get("graph_run_mode")
-        return next(
-            (
-                scenario
-                for number, scenario in enumerate(("online-inference", "training"))
-                if mode == number
-            ),
-            None,
-        )
+        if mode == 0:
+            return "online-inference"
+        return "training" if mode == 1 else None
 
 
 def describe_sources(draft: Draft) -> str:

@@ -134,7 +134,13 @@ def build_family(
     """
     drafts = list(drafts)
     mixin_of = dict(known or {})  # the name of a mix-in, by its settings
-    leaves = _find_distinct(draft for draft in drafts if draft.settings)
+    order = sorted(
+        (draft for draft in drafts if draft.settings),
+        key=lambda draft: (draft.file, draft.sources[0].line, draft.name),
+    )
+    # one leaf for each distinct configuration, most scripts first
+    groups = group_by(order, lambda draft: list_pairs(_collect_facts(draft)))
+    leaves = sorted(map(Leaf, groups.values()), key=lambda leaf: -len(leaf.drafts))
     bases = _share_settings(leaves, [name.removeprefix(folder) for name in mixin_of.values()])
     _name_leaves(leaves, bases)
     leaves.sort(key=attrgetter("name"))
@@ -155,13 +161,6 @@ def build_family(
     }
     _verify_leaves(leaves, {f"{folder}{name}": text for name, text in files.items()}, folder)
     return Family(files, leaves, bases, mixins)
-
-
-def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
-    """Return one leaf for each distinct configuration, most scripts first."""
-    order = sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line, draft.name))
-    groups = group_by(order, lambda draft: list_pairs(_collect_facts(draft)))
-    return sorted((Leaf(same) for same in groups.values()), key=lambda leaf: -len(leaf.drafts))
 
 
 def _collect_facts(draft: Draft) -> TomlTable:
@@ -324,7 +323,7 @@ def _format_mixin(switch: Switch, cite: Citation) -> str:
 
 
 def _format_facts(
-    head: TomlTable, facts: TomlTable, tail: TomlTable, comments: Iterable[str] = ()
+    head: TomlTable, facts: TomlTable, tail: TomlTable, comments: Iterable[str]
 ) -> str:
     scenario = {"scenario": facts[_SCENARIO]} if _SCENARIO in facts else {}
     return format_preset(
