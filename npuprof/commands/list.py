@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
     from npuprof.report import Forms
     from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.versions import Version
 
 _COLUMNS = ("preset", "for", "version", "extends", "description")
 
@@ -276,14 +275,33 @@ def _list_versions(store: str | None) -> Answer:
     header = ("preset", "version", "commit", "released", "digest", "yanked")
     forms: Forms = {
         "text": lambda: Table(
-            [_build_version_row(version, yanks[version.tag_name]) for version in versions],
+            [
+                (
+                    version.name or "@",  # the whole store
+                    version.number_text,
+                    version.commit[:7],
+                    version.date[:10],
+                    version.digest[:12] or "-",
+                    f"yanked: {yanked}" if (yanked := yanks[version.tag_name]) else "",
+                )
+                for version in versions
+            ],
             header=header,
         ),
         "markdown": lambda: notes.format_changelog(versions, yanks, *_find_names_now(repository)),
         "json": lambda: {
             "schema": "npuprof.versions/1",
             "versions": [
-                _build_version_dict(version, yanks[version.tag_name]) for version in versions
+                {
+                    "name": version.name or None,
+                    "version": version.number_text,
+                    "tag": version.tag_name,
+                    "commit": version.commit,
+                    "date": version.date,
+                    "digest": version.digest or None,
+                    "yanked": yanks[version.tag_name] or None,
+                }
+                for version in versions
             ],
         },
     }
@@ -301,30 +319,6 @@ def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
         for version in repository.load_reachable_versions(former.name, former.commit)
     }
     return renamed, names
-
-
-def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
-    """Return a row of the list; ``@`` is the whole store."""
-    return (
-        version.name or "@",
-        version.number_text,
-        version.commit[:7],
-        version.date[:10],
-        version.digest[:12] or "-",
-        f"yanked: {yanked}" if yanked else "",
-    )
-
-
-def _build_version_dict(version: Version, yanked: str) -> Fields:
-    return {
-        "name": version.name or None,
-        "version": version.number_text,
-        "tag": version.tag_name,
-        "commit": version.commit,
-        "date": version.date,
-        "digest": version.digest or None,
-        "yanked": yanked or None,
-    }
 
 
 VERB = List
