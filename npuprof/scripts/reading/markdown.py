@@ -7,7 +7,6 @@ only config files of programs and their parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from npuprof.catalog.programs import find_program
 from npuprof.scripts.reading.config_files import (
@@ -37,12 +36,6 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def _keep_arguments(imported: ImportedFile) -> ImportedFile:
-    """Return the arguments of programs alone."""
-    kept = (setting for setting in imported.settings if find_program(setting.surface))
-    return ImportedFile(imported.file, tuple(kept))
-
-
 def import_yaml_page(path: str, text: str) -> ImportedFile:
     """Return the content of a YAML file, with the launches in Markdown in its texts."""
     imported = import_yaml(path, text)
@@ -53,12 +46,6 @@ def import_yaml_page(path: str, text: str) -> ImportedFile:
 def mentions_guide(data: bytes) -> bool:
     """Return whether a guide can contain settings."""
     return mentions_setting(data) or mentions_config_file(data, in_guide=True)
-
-
-def _read_json_block(path: str, placed: str) -> Iterator[ImportedFile]:
-    """Yield the settings of a config file of a program, or of a part of one."""
-    for section, table in find_config_parts(placed):
-        yield read_config_table(path, section, table)
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
@@ -73,9 +60,13 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         line = text.count("\n", 0, match.start("text"))
         placed = "\n" * line + block
         if match["json"] is not None:
-            parts += _read_json_block(path, placed)
+            # each a config file of a program, or a part of one
+            tables = find_config_parts(placed)
+            parts += [read_config_table(path, section, table) for section, table in tables]
         elif match["yaml"]:
-            parts.append(_keep_arguments(import_yaml(path, placed)))
+            settings = import_yaml(path, placed).settings
+            kept = (setting for setting in settings if find_program(setting.surface))
+            parts.append(ImportedFile(path, tuple(kept)))
         else:
             parts.append(import_shell_script(path, _PROMPT.sub(_blank, placed), is_part=True))
     settings = tuple(
