@@ -55,7 +55,14 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
     for path, file in files.items():
         due = [change for change in file.changes if not change.state.current]
         if not force:
-            rejections += _list_edited(path, due)
+            hint = "move the change into the preset, or use --force"
+            rejections += [
+                finding._replace(severity="error", hint=hint)
+                for change in due
+                for finding in blocks.check_block_state(path, change.block, change.state)
+                # NP810, out of date, is what the write repairs; NP811 is an edit that it would undo
+                if finding.code == "NP811"
+            ]
         left_out |= dict.fromkeys(
             f"left out: {finding.message}" for change in due for finding in change.left_out
         )
@@ -96,20 +103,6 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
     return Answer(
         None, (*plan.left_out, f"wrote {names}" if plan.writes else "everything is up to date")
     )
-
-
-def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
-    findings = [
-        one
-        for change in due
-        for one in blocks.check_block_state(path, change.block, change.state)
-        # NP810, out of date, is what the write repairs; NP811 is an edit that it would undo
-        if one.code == "NP811"
-    ]
-    return [
-        one._replace(severity="error", hint="move the change into the preset, or use --force")
-        for one in findings
-    ]
 
 
 def _list_clashes(
