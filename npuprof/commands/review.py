@@ -127,7 +127,9 @@ class Review(JudgingVerb):
             self._sync_sources()
         self._judge(results)
         if self.report is not None:
-            self._write_report(self.report, job, results)
+            with results.note_failures():
+                findings = [*results.shown, *results.problems]
+                write_files_atomically({self.report: FORMATS[_REPORTS[job.service]](findings)})
         page = self._review(job, results) if job.number or self.local else ""
         return Answer(
             page if self.local else self._format_answer(job, results, page),
@@ -170,12 +172,6 @@ class Review(JudgingVerb):
             results.unresolved = outcome.report.unresolved
             results.code = max(results.code, self.decide_code(findings, results.unresolved))
             results.notes.append(self.describe_outcome(outcome))
-
-    def _write_report(self, path: str, job: Job, results: _Results) -> None:
-        with results.note_failures():
-            write_files_atomically(
-                {path: FORMATS[_REPORTS[job.service]]([*results.shown, *results.problems])}
-            )
 
     def _review(self, job: Job, results: _Results) -> str:
         """Compare the commits of the pull request and publish the result.
