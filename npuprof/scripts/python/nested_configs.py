@@ -116,27 +116,19 @@ def link_nested_configs(visitor: Visitor) -> None:
         if config is None:
             linked.append(setting)
             continue
-        takers = _find_takers(visitor, setting, config)
+        # where it is taken under conditions that can hold together
+        takers = [
+            taker
+            for taker in visitor.taken.get(config.location, {}).values()
+            if not are_exclusive(setting.branches, visitor.sites[taker.scope].branches)
+        ]
+        # in the same followed call, else anywhere
+        takers = [taker for taker in takers if taker.label == config.label] or takers
         linked += [_link_setting(visitor, setting, config, taker) for taker in takers]
         if not takers:
             reason = f"the {config.class_name} is given to no NPURunConfig here"
             linked.append(setting._replace(unused=reason))
     visitor.settings = linked
-
-
-def _find_takers(
-    visitor: Visitor, setting: ScriptSetting, config: NestedConfig
-) -> list[TakenConfig]:
-    """Return where the object of a setting is taken under conditions that can hold together.
-
-    In the same followed call, else anywhere.
-    """
-    takers = [
-        taker
-        for taker in visitor.taken.get(config.location, {}).values()
-        if not are_exclusive(setting.branches, visitor.sites[taker.scope].branches)
-    ]
-    return [taker for taker in takers if taker.label == config.label] or takers
 
 
 def _link_setting(
