@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import build_finding, condition, releases
@@ -122,7 +121,11 @@ def list_touched(draft: Draft, upgrade: Upgrade) -> Iterator[Touched]:
     for step in load_migration_steps(release):
         if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
             stepped.add(step.option)
-            yield _build_stepped(step, settings[step.option], draft.scenario)
+            is_meant = not step.scenarios or draft.scenario in step.scenarios
+            is_sure = is_meant and step.loss != "decide"
+            kind = _ACTIONS.get(step.action, "decide") if is_sure else "decide"
+            what = f"{step.option} = {format_short_value(settings[step.option])}: {step.why}"
+            yield Touched(kind, step.option, what, step.decide)
     scope = Scope(draft.scenario, (release,), ())
     for key, value in settings.items():
         if key in stepped or (draft.surfaces == {"atc"} and catalog.find_option(key)):
@@ -158,12 +161,4 @@ def _is_step_due(step: Step, settings: TomlTable) -> bool:
             step.when, lambda path: (path[0] in settings, known.get(path[0]))
         )
         is True
-    )
-
-
-def _build_stepped(step: Step, value: Any, scenario: str | None) -> Touched:
-    sure = step.loss != "decide" and (not step.scenarios or scenario in step.scenarios)
-    kind = _ACTIONS.get(step.action, "decide") if sure else "decide"
-    return Touched(
-        kind, step.option, f"{step.option} = {format_short_value(value)}: {step.why}", step.decide
     )
