@@ -9,6 +9,7 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import partial
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from npuprof import catalog
@@ -56,6 +57,8 @@ _RULES = ("NP33", "NP34")
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
+#: The key and the place of a setting, or of a finding about it.
+_locate = attrgetter("key", "line", "column")
 
 
 def judge_programs(
@@ -92,7 +95,7 @@ def _judge_program(
     program = find_program(given[0].surface)
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
-    reported = {(finding.key, finding.line, finding.column) for finding in findings}
+    reported = set(map(_locate, findings))
     is_own = False
     config = programs.read_config(path, values) if path else None
     if config or (program and program.syntax == "hydra"):
@@ -120,18 +123,17 @@ def _judge_program(
                 faults = [fault._replace(**LIKELY) for fault in faults]
             is_defined = flag in parser.flags or (
                 # the files of the tree are searched only for what is reported
-                (each.key, each.line, each.column) in reported
-                and flag in programs.list_defined(path, is_reported=True)
+                _locate(each) in reported and flag in programs.list_defined(path, is_reported=True)
             )
             if faults or parser.complete or is_defined:
                 judged[each] = faults
     else:
         judged = {each: faults for each in given if (faults := _find_slips(each, programs))}
-    keys = {(each.key, each.line, each.column) for each in judged}
+    places = set(map(_locate, judged))
     kept = [
         finding
         for finding in findings
-        if (finding.key, finding.line, finding.column) not in keys
+        if _locate(finding) not in places
         or not (finding.code in _BY_CATALOGUE or (is_own and finding.code.startswith(_RULES)))
     ]
     return kept + [
