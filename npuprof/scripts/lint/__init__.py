@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 
 from npuprof import catalog
 from npuprof.catalog import releases
@@ -86,8 +87,11 @@ def check_script(
     imported: ImportedFile, context: Context, team: Sequence[TeamRule] = ()
 ) -> list[Finding]:
     """Return the findings about a file's settings, in line order; ``team`` are team rules."""
-    joined = list_launches(_join_shared_variables(imported))
-    launches = [launch for launch in joined if launch.surface != "config"]
+    joined = imported
+    # rules are about Ascend's variables and those that other programs read too
+    if any(setting.surface == "env" for setting in imported.settings):
+        joined = join_others(imported, catalog.find_variable)
+    launches = [launch for launch in list_launches(joined) if launch.surface != "config"]
     findings = [
         *imported.problems,
         *find_call_faults(imported, context),
@@ -127,7 +131,7 @@ def check_script(
     }
     return sorted(
         _name_calls(imported, unique.values()),
-        key=lambda finding: (finding.line, finding.column, finding.code),
+        key=attrgetter("line", "column", "code"),
     )
 
 
@@ -163,16 +167,6 @@ def _list_uncertain_axes(context: Context) -> set[str]:
     unread = releases.find_uncertain_axes(newer, versions)
     axes = (releases.CANN, *releases.list_frameworks())
     return {axis for axis in axes if axis in unread or not releases.find_covered(axis, versions)}
-
-
-def _join_shared_variables(imported: ImportedFile) -> ImportedFile:
-    """Return a file with the variables that other programs read too among its settings.
-
-    Only if it sets one of Ascend's: rules are about both.
-    """
-    if not any(setting.surface == "env" for setting in imported.settings):
-        return imported
-    return join_others(imported, catalog.find_variable)
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
