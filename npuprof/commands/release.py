@@ -140,7 +140,10 @@ class Release(Verb):
             raise build_error("NP026", what, "A release is made of the last commit.", hint)
         head = repository.resolve_commit("HEAD")
         committed = repository.load_revision(head)
-        config = _resolve_committed(workspace, name, committed)
+        if name not in committed.files:
+            workspace.profile(name)  # raises an error that names similar presets
+            raise NpuprofError(_build_uncommitted_finding(name, [name]))
+        config = workspace.resolver.resolve_profile(committed.profile(name), name)
         planning.require_no_errors(planning.list_errors(config))
         # the tag names the commit: an edit that is only in the work tree would be missing
         _require_committed(committed, [config], self.dry_run)
@@ -409,14 +412,6 @@ def _require_free_number(
     else:
         return
     raise build_error("NP026", what, why, hint)
-
-
-def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> Config:
-    """Return the preset at the last commit. Raises NpuprofError."""
-    if name not in committed.files:
-        workspace.profile(name)  # raises an error that names similar presets
-        raise NpuprofError(_build_uncommitted_finding(name, [name]))
-    return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
 def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> None:
