@@ -92,7 +92,11 @@ def _format_value_lines(
         # an empty table would otherwise be missing
         return lines or [f"{name} = {{}}"]
     authors = origins.collect_authors(value)
-    overridden = _format_overridden(config, key, tail)
+    losers = [
+        f"{keys.format_toml_value(lost)} ({origin})"
+        for lost, origin in origins.find_overridden(config, key, tail)
+    ]
+    overridden = f"over {', '.join(losers)}" if losers else ""
     # one author for all elements is cited once, behind the list
     if isinstance(value, list) and len(set(map(str, authors))) > 1:
         lines = [f"{name} = ["]
@@ -109,17 +113,6 @@ def _format_value_lines(
 
 def _format_origin_comment(text: str, coloured: bool) -> str:
     return paint_text(f"  # {escape_controls(text)}", "2", coloured) if text else ""
-
-
-def _format_overridden(config: Config, key: str, tail: Path) -> str:
-    """Return the overridden values of a key with their origins, empty if there are none."""
-    from npuprof.resolve import origins
-
-    shown = [
-        f"{keys.format_toml_value(value)} ({origin})"
-        for value, origin in origins.find_overridden(config, key, tail)
-    ]
-    return f"over {', '.join(shown)}" if shown else ""
 
 
 VERB = Show
