@@ -87,7 +87,11 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
         launches |= _read_text(visitor, word)
     if launches or not items:
         return launches
-    model = None if is_runner else _find_model(visitor, call, scope)
+    # a call may be passed the model next to the flags, as an argument
+    named_model = [keyword.value for keyword in call.keywords if keyword.arg == "model"]
+    passed = () if is_runner else (*named_model, *call.args[:1])
+    others = [_build_argument(visitor, argument, scope) for argument in passed]
+    model = next((word for word in others if _MODEL.fullmatch(word.text)), None)
     text = visitor.module.script.text if model else ""
     named = [program.section for program in load_programs() if program.section in text]
     started = set[Item]()
@@ -117,13 +121,6 @@ def _read_value(visitor: Visitor, call: ast.Call, value: ast.expr, scope: Scope)
                 visitor.add_read(setting._replace(scope=known), branches.get(place, ()))
         launches |= dict.fromkeys(branches, known)
     return launches
-
-
-def _find_model(visitor: Visitor, call: ast.Call, scope: Scope) -> Word | None:
-    """Return the model that a call is passed next to the flags, as an argument."""
-    named = [keyword.value for keyword in call.keywords if keyword.arg == "model"]
-    words = [_build_argument(visitor, value, scope) for value in (*named, *call.args[:1])]
-    return next((word for word in words if _MODEL.fullmatch(word.text)), None)
 
 
 # -- atc ------------------------------------------------------------------------------------------
