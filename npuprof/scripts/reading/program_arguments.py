@@ -309,7 +309,7 @@ def _build_argument(
     # if the file is in the tree, its settings replace this one
     if name and name == program.config and isinstance(value, str):
         assigned = ScriptValue(None, NO_FILE, "", value)
-    location = ScriptLocation(path, argument.line, argument.column)
+    location = ScriptLocation(path, *argument.position)
     section = program.tables.get(name, "") if inner else ""
     names = ((name,) if not section else ()) + tuple(part.removesuffix("+") for part in inner)
     key = ".".join(map(format_key_segment, (section or program.section, *names)))
@@ -370,13 +370,13 @@ def _read_table_argument(
 
     def locate(inner_line: int, inner_column: int) -> Position:
         if not is_verbatim or not inner_line:
-            return argument.line, argument.column
+            return argument.position
         return argument.line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
     if tree is not None and name not in program.tables:
         value = drop_null(build_value(tree))
         read = ScriptValue(value, UNSET if tree.is_null else "", type(value).__name__)
-        place = ScriptLocation(path, flag.line, flag.column)
+        place = ScriptLocation(path, *flag.position)
         key = format_full_key(program.section, name)
         yield ScriptSetting(place, program.section, key, name, read)
         return
@@ -384,7 +384,7 @@ def _read_table_argument(
         leaves = list_table_leaves(program.tables[name], (), tree)
         yield from read_leaves(path, program.section, leaves, locate)
         return
-    position = argument.line, argument.column
+    position = argument.position
     if argument.open_part:
         reason = f"depends on {argument.open_part}"
     elif is_placeholder(argument.text):
@@ -410,7 +410,7 @@ def read_leaves(
         reason = NULL if leaf.value.is_null else _find_gap(leaf.value)
         inner = {at: locate(*place) for at, place in _list_places((), leaf.value)}
         yield ScriptSetting(
-            ScriptLocation(path, *locate(leaf.key.line, leaf.key.column), inner=inner),
+            ScriptLocation(path, *locate(*leaf.key.position), inner=inner),
             section,
             ".".join(map(format_key_segment, (leaf.section, *leaf.path))),
             ".".join(leaf.path),
@@ -484,14 +484,14 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
             leaves = _list_leaves(program.section, (name,), key, node)
             yield from read_leaves(path, program.section, leaves)
         elif node.value is not False:
-            words.append(Word(key.line, key.column, (f"--{key.value}",)))
+            words.append(Word(*key.position, (f"--{key.value}",)))
             items = node.items or [node]
             texts = [
                 str(item.value) if item.is_plain else json.dumps(build_value(item), default=str)
                 for item in items
                 if node.value is not True
             ]
-            words += [Word(node.line, node.column, (text,)) for text in texts]
+            words += [Word(*node.position, (text,)) for text in texts]
     yield from _read_command_line(path, program, words, "")
 
 

@@ -357,7 +357,7 @@ def _read_item(text: str) -> Any:
 
 def _locate(path: str, word: Word) -> ScriptLocation:
     file, call = word.origin or (path, ())
-    return ScriptLocation(file, word.line, word.column, call=call)
+    return ScriptLocation(file, *word.position, call=call)
 
 
 def _build(path: str, scope: str, word: Word, name: str, value: Any, reason: str) -> ScriptSetting:
