@@ -52,7 +52,14 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     for record in imported.list_records(UnreadLines) if imported.settings else ():
         unread |= record.lines
     if kind not in ("", "markdown") and (mentions_program(data) or mentions_arguments(data)):
-        unread.update(_list_setting_lines(data))
+        unread.update(
+            number
+            for number, line in enumerate(decode_safely(data).split("\n"), 1)
+            if any(
+                _is_setting(match["variable"], match["name"])
+                for match in _SETTING.finditer(line.partition("#")[0])
+            )
+        )
     places = tuple(f"{imported.file}:{line}" for line in sorted(unread - judged))
     yield Unjudged("other arguments and variables", len(places), places=places)
     if options := sum(setting.surface == "config" for setting in imported.settings):
@@ -68,14 +75,6 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         surface = "DeepSpeed configs" if _DEEPSPEED.search(data) else "YAML"
         if kind == "yaml" or surface != "YAML":
             yield Unjudged(surface, len(_KEY.findall(data)))
-
-
-def _list_setting_lines(data: bytes) -> Iterator[int]:
-    """Yield the lines with a variable that is set, or an argument of a program."""
-    for number, line in enumerate(decode_safely(data).split("\n"), 1):
-        matches = _SETTING.finditer(line.partition("#")[0])
-        if any(_is_setting(match["variable"], match["name"]) for match in matches):
-            yield number
 
 
 @cache
