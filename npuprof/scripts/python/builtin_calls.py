@@ -55,7 +55,11 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
         raise Unknown("depends on", node=node)
-    if name == "getenv" or _is_environ_get(function):
+    if name == "getenv" or (
+        name == "get"
+        and isinstance(function, ast.Attribute)
+        and format_expression(function.value).endswith("environ")
+    ):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
     # a name that the script binds is not the builtin
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
@@ -68,13 +72,6 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if isinstance(function, ast.Attribute):
         return _fold_method_call(function, node, fold)
     raise Unknown("depends on the result of", node=node)
-
-
-def _is_environ_get(function: ast.expr) -> bool:
-    match function:
-        case ast.Attribute(owner, "get"):
-            return format_expression(owner).endswith("environ")
-    return False
 
 
 def _convert_text(name: str, node: ast.Call, value: Any) -> Any:

@@ -57,17 +57,15 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
         if isinstance(only, (ast.Name, ast.Attribute)):
             return find_named_class(only, home, depth + 1)
     # another library, or the script itself, may have a class of that name
-    if not all(_is_npu_import(node) for node in nodes):
+    if not all(
+        isinstance(node, (ast.Import, ast.ImportFrom)) and "npu" in write_source(node).lower()
+        for node in nodes
+    ):
         return ""
     name = get_last_name(function)
     if function is owner:
         name = _find_imported_name(name, nodes)
     return name if name in CLASSES else ""
-
-
-def _is_npu_import(node: ast.AST) -> bool:
-    is_import = isinstance(node, (ast.Import, ast.ImportFrom))
-    return is_import and "npu" in write_source(node).lower()
 
 
 def _find_imported_name(name: str, imports: list[ast.AST]) -> str:

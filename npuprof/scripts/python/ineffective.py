@@ -121,10 +121,8 @@ def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) ->
 
 def _iterate_candidates(definitions: list[Definition]) -> Iterator[Definition]:
     """Yield the functions and classes that are reachable only by name, outermost first."""
-    methods = set[ast.stmt]()
-    for node in definitions:
-        if isinstance(node, ast.ClassDef):
-            methods.update(node.body)
+    classes = (node for node in definitions if isinstance(node, ast.ClassDef))
+    methods = {statement for node in classes for statement in node.body}
     for node in definitions:
         if node in methods or node.decorator_list or _CALLED_BY_TOOLS.match(node.name):
             continue
@@ -158,16 +156,14 @@ def _is_script(tree: ast.Module, definitions: list[Definition]) -> bool:
     """
     names = {node.name for node in definitions}
     statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
-    for statement in statements:
-        if isinstance(statement, ast.If) and is_main_test(statement.test):
-            return True
-    for statement in statements:
-        for node in list_nodes(statement):
-            if isinstance(node, ast.Call) and (
-                name_callee(node) in names or write_source(node.func).endswith(_STARTS)
-            ):
-                return True
-    return False
+    return any(
+        isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements
+    ) or any(
+        isinstance(node, ast.Call)
+        and (name_callee(node) in names or write_source(node.func).endswith(_STARTS))
+        for statement in statements
+        for node in list_nodes(statement)
+    )
 
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:

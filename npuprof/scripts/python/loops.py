@@ -135,15 +135,14 @@ def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] |
         case ast.Dict(names, values):
             return list(zip(names, values, strict=True))
         case ast.Call(ast.Name("dict"), [], keywords):
-            return [(_build_key(keyword), keyword.value) for keyword in keywords]
+            return [
+                (
+                    ast.copy_location(ast.Constant(each.arg), each.value) if each.arg else None,
+                    each.value,
+                )
+                for each in keywords
+            ]
     return None
-
-
-def _build_key(keyword: ast.keyword) -> ast.expr | None:
-    """Return the name of a keyword as a key; None for an unpacked table."""
-    if not keyword.arg:
-        return None
-    return ast.copy_location(ast.Constant(keyword.arg), keyword.value)
 
 
 def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:

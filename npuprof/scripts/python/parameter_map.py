@@ -284,11 +284,12 @@ def find_commented_settings(module: Module) -> list[ScriptSetting]:
         if isinstance(node, (ast.Constant, ast.JoinedStr))
         for line in list_lines(node)[1:]
     }
-    settings = []
-    for number, match in matches.items():
-        if number not in inside_texts:
-            settings += _read_comment(module, number, match)
-    return settings
+    return [
+        setting
+        for number, match in matches.items()
+        if number not in inside_texts
+        for setting in _read_comment(module, number, match)
+    ]
 
 
 def _read_comment(module: Module, line: int, match: re.Match[str]) -> list[ScriptSetting]:

@@ -92,23 +92,20 @@ def _list_groups() -> dict[str, str]:
 
     Each has the prefix of its attributes' names in a preset.
     """
-    groups = {}
-    for forms in list_forms().values():
-        for form in forms:
-            if not form.is_call:
-                group, _, name = form.path.rpartition(".")
-                groups[group] = form.record.name.removesuffix(name)
-    return groups
+    return {
+        form.path.rpartition(".")[0]: form.record.name.removesuffix(form.name)
+        for forms in list_forms().values()
+        for form in forms
+        if not form.is_call
+    }
 
 
 @cache
 def list_markers() -> tuple[str, ...]:
     """Return texts of which a script must contain one to set something."""
-    markers = ["set_option"]
-    for forms in list_forms().values():
-        markers += [form.name for form in forms]
-    markers += [f"{path.removeprefix('torch.')}." for path in _list_groups()]
-    return tuple(dict.fromkeys(markers))
+    names = [form.name for forms in list_forms().values() for form in forms]
+    groups = [f"{path.removeprefix('torch.')}." for path in _list_groups()]
+    return tuple(dict.fromkeys(("set_option", *names, *groups)))
 
 
 def _resolve_path(node: ast.expr, scope: Scope, depth: int = 0) -> str:
