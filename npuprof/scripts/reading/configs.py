@@ -76,23 +76,17 @@ _UNJOINED = re.compile(r"(?<!\\)\n(?=[ \t]*(?:--[a-z]|'\{))")
 
 
 @cache
-def _certain_names() -> frozenset[str]:
+def _certain_names() -> frozenset[bytes]:
     """Return the option names that no other tool uses."""
-    return frozenset(
-        option.name for option in catalog.list_records(catalog.Option) if not option.common_name
-    )
-
-
-@cache
-def _encoded_names() -> frozenset[bytes]:
-    return frozenset(map(str.encode, _certain_names()))
+    options = catalog.list_records(catalog.Option)
+    return frozenset(option.name.encode() for option in options if not option.common_name)
 
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
     return (
         environ.mentions_variable(data)
-        or not _encoded_names().isdisjoint(split_words(data))
+        or not _certain_names().isdisjoint(split_words(data))
         or program_arguments.mentions_program(data)
         or program_arguments.mentions_arguments(data)
         or mentions_config_file(data)
@@ -460,7 +454,7 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
             scope = f"config:{table.line}:{table.column}"
             unknown = ScriptValue(None, reason)
             named.append(ScriptSetting(location, "config", name, name, unknown, scope=scope))
-            if name in _certain_names():
+            if not option.common_name:
                 is_choice = isinstance(value.value, str) and value.value in option.choices
                 certainty += 2 if is_choice else 1
     return named if certainty > 1 else []
