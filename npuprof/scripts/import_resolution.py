@@ -96,8 +96,7 @@ class _Finder:
         """
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
-        searched = chain[level - 1 : level] if level else chain
-        for root in searched:
+        for root in chain[level - 1 : level] if level else chain:
             file = self._find_below(root, parts)
             if file and self._resolve(file).startswith(os.path.join(top, "")):
                 return file

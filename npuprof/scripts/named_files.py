@@ -44,10 +44,9 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | No
     if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
     flag = catalog.find_flag(find_flag_name(setting.key))
-    if flag is not None and flag.structure:  # an option of the same file may have another form
-        structure: Structure | None = load_form(flag.structure)
-    else:
-        structure = find_structure(setting.key)
+    # an option of the same file may have another form
+    form = flag.structure if flag else ""
+    structure = load_form(form) if form else find_structure(setting.key)
     if structure is None or not structure.file:
         return None
     path = _find_file(setting.file, setting.value, folders)
@@ -79,8 +78,11 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
 
 def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sidecar]:
     """Return the existing files that the settings of a script name."""
-    effective = [item for item in imported.settings if not (item.commented or item.dead)]
-    sidecars = (open_sidecar(setting, folders) for setting in effective)
+    sidecars = (
+        open_sidecar(setting, folders)
+        for setting in imported.settings
+        if not (setting.commented or setting.dead)
+    )
     return [sidecar for sidecar in sidecars if sidecar is not None]
 
 

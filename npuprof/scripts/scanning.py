@@ -270,14 +270,10 @@ def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
 
     Called only if there are findings, since all files of the tree are searched.
     """
-    own = {
+    shared = {
         site
         for site in imported.sites
         if site.closed and site.surface == "session" and site.scope.startswith("<module>:")
-    }
-    shared = {
-        site
-        for site in own
         if site.variable and modules.is_named_elsewhere(imported.file, site.variable)
     }
     sites = tuple(
