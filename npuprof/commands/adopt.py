@@ -63,13 +63,6 @@ class _Proposal(Record):
     texts: dict[str, str]
     injector: Injector
 
-    def parse_presets(self, home: Folder) -> list[Profile]:
-        """Return the presets as profiles of a store."""
-        return [
-            Profile(parse_document(name, file.source, self.texts[name]), home=home)
-            for name, file in self.new.items()
-        ]
-
 
 class Adopt(Verb):
     """Move settings from scripts into presets.
@@ -138,7 +131,11 @@ class Adopt(Verb):
             writes += _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, proposal.new, writes)
-                trust_carried(home, proposal.parse_presets(home))
+                presets = [
+                    Profile(parse_document(name, file.source, proposal.texts[name]), home=home)
+                    for name, file in proposal.new.items()
+                ]
+                trust_carried(home, presets)
         sources = {
             f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources))
             for leaf in (proposal.family.leaves if proposal.family else ())
