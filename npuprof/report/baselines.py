@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from npuprof.model import Finding, Place, Record, build_error
 from npuprof.report.findings import strip_lines
@@ -71,18 +71,13 @@ def _parse_baseline(raw: bytes) -> Counter[BaselineKey]:
         raise ValueError
     known: Counter[BaselineKey] = Counter()
     for row in data["findings"]:
-        key = BaselineKey(*(_require_text(row[name]) for name in BaselineKey._fields))
+        key = BaselineKey(*(row[name] for name in BaselineKey._fields))
         count = row.get("count", 1)
-        if type(count) is not int or count < 1:
+        is_text = all(isinstance(text, str) for text in key)
+        if type(count) is not int or count < 1 or not is_text:
             raise ValueError
         known[key] += count
     return known
-
-
-def _require_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    return value
 
 
 def build_baseline_key(finding: Finding, file: str) -> BaselineKey:
