@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from npuprof.commands.framework import flag, option
 from npuprof.commands.framework.parameters import (
@@ -37,13 +37,7 @@ if TYPE_CHECKING:
     from npuprof.renderers.environment_files import Format
 
 
-def _load_format(name: str) -> Format:
-    from npuprof.renderers.environment_files import FORMATS
-
-    return FORMATS[name]
-
-
-def _list_formats() -> Iterable[str]:
+def _load_formats() -> Mapping[str, Format]:
     from npuprof.renderers.environment_files import FORMATS
 
     return FORMATS
@@ -70,7 +64,7 @@ class Env(ContextVerb):
         "--format",
         metavar="FORMAT",
         text="Write a file in this format: {choices} [default: shell assignments]",
-        choices=_list_formats,
+        choices=_load_formats,
         noun="format",
     )
     output = OUTPUT
@@ -107,7 +101,7 @@ class Env(ContextVerb):
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
-            of_file = _load_format(self.file_format).sections if self.file_format else ()
+            of_file = _load_formats()[self.file_format].sections if self.file_format else ()
             left_out = find_left_out_sections(config, ("env", "options", *of_file))
             print_omitted_count(left_out, self.strict)
         if self.file_format is not None:
@@ -177,7 +171,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
-    kind = _load_format(name)
+    kind = _load_formats()[name]
     folder = sidecar_cache_folder(config)
     # a shared file must not depend on the machine that writes it
     tell = None if kind.shared else build_fact_finder(os.environ)

@@ -91,11 +91,11 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         name = self.stdin_name or STDIN
         if self.stdin_name:
             self.paths = self.paths or ["-"]
-        if self.stdin_name and ("-" not in self.paths or os.path.isdir(name)):
-            raise build_usage_error(
-                "--stdin-filename names the file whose text is in standard input",
-                "npuprof scan - --stdin-filename run.sh",
-            )
+            if "-" not in self.paths or os.path.isdir(name):
+                raise build_usage_error(
+                    "--stdin-filename names the file whose text is in standard input",
+                    "npuprof scan - --stdin-filename run.sh",
+                )
         if "-" not in self.paths:
             return self._scan()
         self.paths = [name if path == "-" else path for path in self.paths]
