@@ -186,12 +186,9 @@ class _Building:
 
     def _build_sides(self) -> dict[str, list[list[Any]]]:
         """Return the settings of the further specs to compare. Raises NpuprofError."""
-        configs = {
-            reference: self.workspace.resolve_spec(reference)
-            for reference in self.requested.also
-            if reference not in self.paths
-        }
         return {
             reference: build_compared_fields(config, build_settings(config, {}))
-            for reference, config in configs.items()
+            for reference in self.requested.also
+            if reference not in self.paths
+            for config in [self.workspace.resolve_spec(reference)]
         }
