@@ -78,9 +78,9 @@ class _Finder:
         files: dict[str, str] = {}
         for folder in chain[:1] if is_fixed else chain:
             file = join_normal(folder, name)
-            real = os.path.realpath(file)
+            real = self._resolve(file) if os.path.isfile(file) else ""
             # a link may lead out of the tree
-            if os.path.isfile(file) and real.startswith(os.path.join(top, "")):
+            if real.startswith(os.path.join(top, "")):
                 files.setdefault(real, file)
         return tuple(files.values())
 

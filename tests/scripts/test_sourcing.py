@@ -9,7 +9,12 @@ import pytest
 
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.reading import (
+    import_script,
+    may_call_settings,
+    may_hold_settings,
+    shell_scripts,
+)
 from support.importing import write
 
 if TYPE_CHECKING:
@@ -161,3 +166,37 @@ def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -
             "are in the preset of each script that uses it"
         )
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "sources"),
+    [
+        ("source ./env.sh\n", {"env.sh": SET}, True),
+        ("source ./env.sh\n", {"env.sh": "X=1\n"}, False),
+        ('. "./my env.sh"\n', {"my env.sh": SET}, True),
+        (". \\\n  ./env.sh\n", {"env.sh": SET}, True),
+        ("if true; then . $PWD/env.sh; fi\n", {"env.sh": SET}, True),
+        (". ${BASH_SOURCE[0]%/*}/env.sh\n", {"env.sh": SET}, True),
+        ("D=conf\nE=$D\n. $E/env.sh\n", {"conf/env.sh": SET}, True),
+        (". ./a.sh\n. ${D}/env.sh\n", {"a.sh": "D=conf\n", "conf/env.sh": SET}, True),
+        (". ./a.sh\n", {"a.sh": ". ./b.sh\n", "b.sh": SET}, True),
+        ("D=$PWD/..\n. $D/env.sh\n", {"env.sh": SET}, False),
+        ("D=$D/conf\n. $D/env.sh\n", {"conf/env.sh": SET}, False),
+        ("# source ./env.sh\n", {"env.sh": SET}, False),
+    ],
+)
+def test_a_script_counts_if_a_file_that_it_sources_has_settings(
+    text: str, files: dict[str, str], sources: bool, tmp_path: Path
+) -> None:
+    write(tmp_path, {"start.sh": text, **files})
+    path = str(tmp_path / "start.sh")
+    assert may_call_settings(path, text.encode(), open_modules([str(tmp_path)])) is sources
+
+
+def test_a_script_that_sources_no_settings_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"path.sh": "ROOT=$PWD/..\n. $ROOT/tools/env.sh\n", "tools/env.sh": SET})
+    monkeypatch.setattr(shell_scripts, "parse_shell_commands", None)  # a call would fail
+    path, text = str(tmp_path / "start.sh"), b". ./path.sh || exit 1\necho $1\n"
+    assert not may_call_settings(path, text, open_modules([str(tmp_path)]))

@@ -119,7 +119,11 @@ def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
     text = decode_text(path, data, []) or ""
     if modules.locate_file is None or not MAY_SOURCE.search(text):
         return False
-    commands = Sourcing(path, modules).expand_commands(list(parse_shell_commands(text)))
+    sourcing = Sourcing(path, modules)
+    possible = sourcing.join_possible(text)
+    if possible and not mentions_setting(possible.encode(errors="replace")):
+        return False
+    commands = sourcing.expand_commands(list(parse_shell_commands(text)))
     return any(
         mentions_setting(text.encode(errors="replace"))
         for text in {command.text for command in commands if command.files}

@@ -19,6 +19,12 @@ _DEEPEST = 6
 #: Where a text may source a file: the command is found first, then what may precede it, which is
 #: faster.
 MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s;&|=]")
+#: What a text may source, in a comment, too, and words that only a lexer can read.
+_SOURCED = re.compile(r"(?:s(?<![\w./-]s)ource|\.(?<![\w./-]\.))[ \t]+([^\s;&|]+)")
+_COMPLEX = re.compile(r"PWD|[`(\\%']|\A[^\"]*\"(?:[^\"]*\"[^\"]*\")*[^\"]*\Z")
+#: Assignments, but those of the current folder, and the variables that a value has.
+_ASSIGNED = re.compile(r"\b(\w++)=[\"']?(?![$`(]+pwd)(\S*)")
+_READ = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 #: The current folder, which is that of the script or one above it.
 CURRENT_FOLDER = re.compile(r"\A(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
@@ -40,6 +46,8 @@ class Sourcing:
         self.path = path
         self.unread: dict[tuple[str, int], tuple[str, str]] = {}
         self._modules = modules
+        assert modules.locate_file is not None
+        self._locate = modules.locate_file
         self._size = 0
 
     def expand_commands(self, commands: Sequence[Command]) -> list[Command]:
@@ -51,6 +59,27 @@ class Sourcing:
             if len(expanded) == len(before):
                 break
         return expanded
+
+    def join_possible(self, text: str) -> str:
+        """Return a text with those of all files that it may source, without parsing it.
+
+        Empty if only parsing can tell.
+        """
+        texts = [text]
+        for body in texts:  # also over those that are added
+            for name in set(_SOURCED.findall(body)):
+                if _COMPLEX.search(name):
+                    return ""
+                for file in self._locate(self.path, name.replace('"', ""), False):
+                    sourced = decode_text(file, self._modules.read(file), []) or ""
+                    texts += [sourced] if sourced not in texts else []
+        joined = "\n".join(texts)
+        words = [word for word in _SOURCED.findall(joined) if "$" in word]
+        assigned = _ASSIGNED.findall(joined) if words else ()
+        known = set[str]()
+        for _ in range(_DEEPEST):  # constants may have others in them
+            known.update(name for name, value in assigned if known.issuperset(_READ.findall(value)))
+        return "" if any(known.issuperset(_READ.findall(word)) for word in words) else joined
 
     def _iterate_expanded(self, commands: list[Command]) -> Iterator[Command]:
         known = find_constants(commands)
@@ -108,8 +137,7 @@ class Sourcing:
         is_fixed = text.startswith(HERE) or os.path.isabs(text)
         if has_moved and not is_fixed:
             return "", "depends on the folder that the script has gone to"
-        assert self._modules.locate_file is not None
-        files = self._modules.locate_file(self.path, text.removeprefix(HERE), is_fixed)
+        files = self._locate(self.path, text.removeprefix(HERE), is_fixed)
         if len(files) > 1:
             several = " or ".join(files)
             return "", f"is {several}, as the script is started from one folder or another"
