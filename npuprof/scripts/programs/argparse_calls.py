@@ -22,7 +22,7 @@ from npuprof.scripts.python.expressions import (
     list_parts,
     write_source,
 )
-from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.imports import Modules, split_words
 from npuprof.scripts.python.loops import (
     follow_name,
     unroll_loop,
@@ -104,7 +104,7 @@ class _Reader:
         self._names: set[str] = set()
         #: whether all values of an attribute are parsers that the files make
         self._made: dict[str, bool] = {}
-        #: texts of which a function has one that has to do with a parser
+        #: words of which a function has one that has to do with a parser
         self._words: set[bytes] = set()
         self._list_callable = cache(self._find_callable)
         self._list_lines = cache(lambda path: modules.read(path).split(b"\n"))
@@ -130,8 +130,8 @@ class _Reader:
         for module in modules:
             self._name_parsers(module)
         self._reach(main.scope)
-        names = (*self._names, *LIBRARIES)
-        self._words = {*_PARSING, *(name.rpartition(".")[2].encode() for name in names)}
+        names = (*self._names, *_METHODS, *LIBRARIES)
+        self._words = {name.rpartition(".")[2].encode() for name in names}
         for module in modules:
             self._collect(module.tree.body, module.scope)
         if not self._is_parsed:
@@ -255,7 +255,8 @@ class _Reader:
                     text = b"\n".join(
                         self._list_lines(scope.file)[statement.lineno - 1 : statement.end_lineno]
                     )
-                    if not any(word in text for word in self._words):
+                    is_parsing = _can_parse(text, text, False)
+                    if not is_parsing and self._words.isdisjoint(split_words(text)):
                         continue
                     inside = [Scope(statement, scope)]
                 case ast.For(target, iterated):

@@ -115,10 +115,11 @@ class Programs:
 
         Empty for none.
         """
-        defined = [flag[2:] for flag in self.list_defined(os.path.join(folder, "program"))]
-        names = (*catalog.record_names(section), *defined)
-        if name in names or "." in name:
+        defined = self.list_defined(os.path.join(folder, "program"))
+        recorded = catalog.record_names(section)
+        if f"--{name}" in defined or name in recorded or "." in name:
             return ""
+        names = (*recorded, *(flag[2:] for flag in defined))
         for nearest in find_nearest_names(name, names, 1):
             ratio = SequenceMatcher(None, name, nearest).ratio()
             if ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest):
