@@ -34,6 +34,12 @@ class Page(Record):
     source: tuple[str, ...] = ()
 
 
+def suggest_page(text: str) -> str:
+    """Return the command that explains a code, an empty string for another text."""
+    code = text.upper()
+    return f"npuprof rule {code} explains the code" if code in load_pages() else ""
+
+
 @cache
 def load_pages() -> dict[str, Page]:
     """Return the pages by code, in order."""

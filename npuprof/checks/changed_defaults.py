@@ -28,6 +28,11 @@ _OPEN = ("None", "computed")
 _TRUTHS = {"0": False, "1": True, "false": False, "true": True}
 
 
+def is_described(default: Any) -> bool:
+    """Return whether a default is a description, such as another setting, and no value."""
+    return default in _OPEN or " " in str(default)
+
+
 def list_framework_sections() -> list[str]:
     """Return the sections of frameworks, and that of variables: the others have steps."""
     return [each for each in catalog.load_sections() if each not in ("options", "estimator", "atc")]
@@ -147,7 +152,7 @@ def list_changed_defaults(axis: str, since: str, release: str) -> tuple[ChangedD
                 path = keys.find_key_path(key)
                 shown, before, now = ".".join(path), *map(keys.format_short_value, (old, new))
                 what = f"{shown} is not set, and {axis} {release} changes its default"
-                hint = f"set {shown} = {before} to keep it"
+                hint = f"set {shown}{'' if is_described(old) else f' = {before}'} to keep it"
                 message = f"{what}: {before}, then {now}"
                 is_switch = after is not record and isinstance(old, bool)
                 former = keys.find_key_path(keys.format_full_key(section, name))

@@ -102,7 +102,7 @@ class StoreReport(Record):
     be read. ``faults`` are internal errors outside the presets. ``newer`` are notes on requested
     releases that are newer than all known ones. ``idle`` are entries of ``ignore`` and globs
     without effect; they are known only if everything was read, in every context. ``outputs`` are
-    about the outputs in npuprof.toml.
+    about the outputs in npuprof.toml. ``by_programs`` means that parsers judged the arguments.
     """
 
     presets: list[PresetReport]
@@ -115,6 +115,7 @@ class StoreReport(Record):
     faults: list[Finding] = []
     newer: list[Finding] = []
     outputs: list[Finding] = []
+    by_programs: bool = False
 
     @property
     def by_preset(self) -> dict[str, list[Finding]]:
@@ -166,7 +167,7 @@ class StoreReport(Record):
 
     @cached_property
     def coverage(self) -> Coverage:
-        """The number of known settings of all resolved presets, and unknown variables."""
+        """The number of known settings of all resolved presets, and the unknown ones."""
         numbers = Counter[str]()
         declared: set[str] = set()
         for preset in self.presets:
@@ -176,7 +177,10 @@ class StoreReport(Record):
         unknown = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")
-            if name != key and name not in declared and is_unknown_variable(name):
+            # arguments of a program that is not named
+            is_foreign = key.startswith("args.") and not self.by_programs
+            is_variable = name != key and name not in declared
+            if is_foreign or (is_variable and is_unknown_variable(name)):
                 unknown += [name] * number
         return Coverage(numbers.total() - len(unknown), 0, unknown)
 

@@ -369,7 +369,7 @@ class _Report(Record):
             shared = f" and {format_count(parts, 'shared part')}" if parts else ""
             done = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}"
         some = f"{len(adopted)} of {format_count(len(adopted) + len(unchanged), 'script')}"
-        return f"{done}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
+        return f"{done}; generated blocks in {some}"
 
     def build_fields(self) -> Fields:
         """Return the adoption as the fields of the JSON form."""

@@ -73,7 +73,7 @@ class Copy(StoreVerb):
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
             what = f"{self.spec!r} is not a preset file of this store"
             why = "The names in its text would refer to something else here."
-            hint = f"npuprof new {self.name} --extends with its name makes one that follows it"
+            hint = f"npuprof new {self.name} --extends {self.spec} makes one that follows it"
             raise build_error("NP920", what, why, f"{_FLAT}; {hint}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from npuprof import catalog
-from npuprof.catalog import releases, values
+from npuprof.catalog import code_pages, releases, values
 from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import (
     FORMAT,
@@ -57,6 +57,9 @@ class Explain(PrintingVerb, ResolvingVerb):
         own = self.key.removeprefix("profile.")
         if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
             return _explain_profile_key(config, own, self.coloured)
+        if own != self.key:
+            hint = did_you_mean(own, PROFILE_KEYS, f"known are {', '.join(PROFILE_KEYS)}")
+            raise build_error("NP201", f"[profile] has no key {own!r}", "", hint)
         key, tail = _parse_key(config, self.key)
         explained = _Explained(config, key, tail, self._find_last_change(config, key, tail))
         return Answer(
@@ -130,7 +133,8 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
             name = keys.format_key_path(name, tail)
             names = catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
-        raise build_error("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))
+        hint = did_you_mean(name, names, "npuprof options lists all")
+        raise build_error("NP201", what, "", code_pages.suggest_page(text) or hint)
     return key, tail
 
 
@@ -160,11 +164,7 @@ def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
 
 
 def _describe_team_rule(rule: TeamRule) -> str:
-    return (
-        f"{rule.code}: {rule.title} ({rule.origin})"
-        if rule.origin
-        else f"{rule.code}: {rule.title}"
-    )
+    return f"{rule.code}: {rule.title}{f' ({rule.origin})' if rule.origin else ''}"
 
 
 class _Explained:

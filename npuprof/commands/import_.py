@@ -46,6 +46,7 @@ from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import find_store
+from npuprof.store.problems import build_bad_new_name_finding, make_preset_name
 from npuprof.system import (
     drop_empty,
     find_repository_top,
@@ -118,6 +119,8 @@ class Import(Verb):
         Exit 2 if a named file could not be read, 1 with ``strict`` if something was left out or has
         errors, else 0.
         """
+        if self.format == "toml":
+            _require_preset_name(self.output or "-")
         if self._is_of_run():
             write = (
                 functools.partial(_write_new_files, below="", force=self.force)
@@ -325,29 +328,22 @@ class _Scripts:
             if self._verb.base
             else None
         )
-        settings = [
-            setting
+        found = [
+            (imported.file, setting, _build_setting_fields(setting))
             for imported in self.files
             for setting in (*imported.settings, *imported.other_variables)
         ]
         return {
             "schema": "npuprof.import/1",
             "settings": [
-                _build_setting_fields(setting)
-                for setting in settings
+                fields
+                for _, setting, fields in found
                 if not setting.commented and not setting.location.call
             ],
-            "commented": [
-                _build_setting_fields(setting) for setting in settings if setting.commented
-            ],
+            "commented": [fields for _, setting, fields in found if setting.commented],
             "followed": [
-                {
-                    **_build_setting_fields(setting),
-                    "script": imported.file,
-                    "call": setting.location.call[0],
-                }
-                for imported in self.files
-                for setting in (*imported.settings, *imported.other_variables)
+                {**fields, "script": file, "call": setting.location.call[0]}
+                for file, setting, fields in found
                 if setting.location.call
             ],
             "presets": [_build_preset_fields(draft) for draft in self.drafts],
@@ -439,22 +435,17 @@ def _count_left_out(good: list[Draft]) -> str:
     """
     settings = sum(len(draft.notes) for draft in good)
     variables = len({variable for draft in good for variable in draft.other_variables})
-    counts = []
-    if settings:
-        counts.append(format_count(settings, "setting"))
-    if variables:
-        counts.append(format_count(variables, "other variable"))
-    if not counts:
-        return ""
-    return f"{' and '.join(counts)} {'was' if settings + variables == 1 else 'were'}"
+    nouns = {"setting": settings, "other variable": variables}
+    counts = [format_count(number, noun) for noun, number in nouns.items() if number]
+    verb = "was" if settings + variables == 1 else "were"
+    return f"{' and '.join(counts)} {verb}" if counts else ""
 
 
 def _describe_nothing(nothing: dict[str, str]) -> str:
     """Return the first scripts that yield no preset, with reasons."""
     verb = "gives" if len(nothing) == 1 else "give"
     lines = [f"{format_count(len(nothing), 'script')} {verb} no preset:"]
-    for file, reason in list(nothing.items())[:_SHOWN]:
-        lines.append(escape_controls(f"{file}: {reason}"))
+    lines += [escape_controls(f"{file}: {reason}") for file, reason in nothing.items()][:_SHOWN]
     if len(nothing) > _SHOWN:
         lines.append(f"and {len(nothing) - _SHOWN} more, which --format json lists")
     return "\n  ".join(lines)
@@ -499,6 +490,14 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
     _trust_carried(files)
 
 
+def _require_preset_name(path: str) -> None:
+    """Raise NpuprofError for a path in the store that cannot be the name of a preset."""
+    name = _find_name_in_store(path).removesuffix(".toml")
+    if not name.startswith((".", "-")) and not is_profile_name(name):
+        hint = f"write {path.replace(name, make_preset_name(name) or 'NAME')}"
+        raise NpuprofError(build_bad_new_name_finding(name)._replace(hint=hint))
+
+
 def _trust_carried(files: dict[str, str]) -> None:
     """Trust the store of the written presets with their unknown variables.
 
@@ -532,14 +531,19 @@ def _find_folder_in_store(path: str | None) -> str:
 
     Empty if the folder is not in the store. Without one, ``profiles`` will be the store.
     """
-    try:
-        root = os.path.realpath(find_store(None, os.environ).root)
-    except NpuprofError:
-        root = os.path.realpath("profiles")
     if path is None or path == "-":
         return ""
-    name = os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")
+    name = _find_name_in_store(path)
     return f"{name}/" if is_profile_name(name) else ""
+
+
+def _find_name_in_store(path: str) -> str:
+    """Return the path of a file or folder below the store, without one below ``profiles``."""
+    try:
+        root = find_store(None, os.environ).root
+    except NpuprofError:
+        root = "profiles"
+    return os.path.relpath(os.path.realpath(path), os.path.realpath(root)).replace(os.sep, "/")
 
 
 def _build_setting_fields(setting: ScriptSetting) -> Fields:

@@ -6,6 +6,7 @@ import os
 
 from npuprof.commands.framework import argument, flag, number, option, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, TRUST, ContextVerb
+from npuprof.commands.resolving import report_refusal
 from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
@@ -47,6 +48,7 @@ class Inject(ContextVerb):
     dry_run = DRY_RUN
     trust = TRUST
 
+    @report_refusal(ContextVerb.refusal, "")
     def run(self) -> Answer:
         """Write or refresh blocks.
 

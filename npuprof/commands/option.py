@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npuprof import catalog
-from npuprof.catalog import releases
+from npuprof.catalog import code_pages, releases
 from npuprof.catalog.readers import find_reading
 from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.catalog.values import find_structure, load_form
@@ -104,9 +104,8 @@ def _find_record(key: str) -> tuple[str, Any]:
         if is_part
         else "npuprof options lists all, npuprof rule the codes of findings"
     )
-    raise build_error(
-        "NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed)
-    )
+    hint = code_pages.suggest_page(key) or did_you_mean(plain, names, listed)
+    raise build_error("NP201", f"the catalogue has no {key!r}", "", hint)
 
 
 def _build_fields(
@@ -281,12 +280,8 @@ def _list_usage_facts(section: str, record: Any, fields: Fields) -> Iterator[tup
     yield "twin of", fields.get("session_option") or fields.get("twin")
     yield "counts for", _LEVELS.get(fields.get("level", ""), "")
     spellings = fields.get("spelling", {}).items()
-    yield (
-        "elsewhere",
-        ", ".join(
-            f"{_SURFACES[surface]} {name}" for surface, name in spellings if surface in _SURFACES
-        ),
-    )
+    named = [f"{_SURFACES[each]} {name}" for each, name in spellings if each in _SURFACES]
+    yield "elsewhere", named
     yield (
         "environment",
         catalog.load_equivalent_variables().get(record.name) if section == "options" else (),
@@ -311,11 +306,10 @@ def _list_usage_facts(section: str, record: Any, fields: Fields) -> Iterator[tup
 
 def _describe_default(fields: Fields, text: Fields, axis: str) -> str:
     parts = [format_toml_value(fields["default"])] if fields.get("default") is not None else []
-    by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
     parts += [
         f"{format_toml_value(value)} in {name}"
-        for name, value in by_scenario.items()
-        if value is not None
+        for name in ("training", "inference")
+        if (value := fields.get(f"default_{name}")) is not None
     ]
     parts += [
         f"{format_toml_value(value)} on {product}"

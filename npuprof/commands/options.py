@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from npuprof import catalog
 from npuprof.catalog import find_record_texts, products, releases
+from npuprof.catalog.code_pages import suggest_page
 from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, flag, option, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
@@ -169,7 +170,8 @@ class Options(Verb):
             known = {
                 part: None for name in catalog.record_names() for part in (name, *name.split("_"))
             }
-            suggestion = "" if self.query in known else did_you_mean(self.query or "", known)
+            query = self.query or ""
+            suggestion = "" if query in known else suggest_page(query) or did_you_mean(query, known)
             hint = suggestion or ("omit a filter" if filters else "try fewer words")
             what = (
                 "the filters leave nothing"

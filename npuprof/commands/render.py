@@ -30,8 +30,8 @@ from npuprof.model import (
 )
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import read_header
-from npuprof.report import Answer, output
-from npuprof.report.output import print_findings
+from npuprof.report import Answer
+from npuprof.report.output import print_findings, print_note
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import FILE
@@ -224,18 +224,8 @@ class Render(ResolvingVerb):
 
     def _require_plain(self) -> None:
         """Raise NpuprofError for parameters that an output has in npuprof.toml."""
-        parameters = (
-            "spec",
-            "to",
-            "output",
-            "base",
-            "inline",
-            "cann",
-            "product",
-            "frameworks",
-            "axes",
-        )
-        if any(getattr(self, name) for name in (*parameters, "mixin", "set_", "unset")):
+        parameters = "spec to output base inline cann product frameworks axes mixin set_ unset"
+        if any(getattr(self, name) for name in parameters.split()):
             what = f"--all takes presets, targets and contexts from {FILE} only"
             raise build_usage_error(what, "omit the other parameters, or --all")
 
@@ -252,10 +242,11 @@ class Render(ResolvingVerb):
         for entry in entries if self.strict else ():
             findings += entry.rendered.left_out
         if select_errors(findings):
+            print_note("nothing was written: an output has errors")
             raise NpuprofError(fold_findings(findings))
         print_findings(fold_findings(findings))
         if not entries:
-            hint = 'write below [[output]]: spec = "NAME", to = "session", path = "session.py"'
+            hint = 'begin it with output = [{ spec = "NAME", to = "session", path = "x.py" }]'
             raise build_error("NP040", f"{FILE} declares no output", "", hint)
         return entries
 
@@ -296,7 +287,7 @@ def _describe_edit(path: str, text: str, edit: Edit) -> str:
 
 def _print_notes(rendered: renderers.Rendered, prefix: str = "") -> None:
     for note in rendered.notes:
-        output.print_note(f"{prefix}not in this target: {note}")
+        print_note(f"{prefix}not in this target: {note}")
     print_findings(rendered.findings)
 
 
@@ -364,7 +355,7 @@ def _compare_with_file(
 
 
 def _read_text(path: str) -> str:
-    return decode_safely(read_file_content(path, f"render it first: add -o {path}"))
+    return decode_safely(read_file_content(path, f"render it first: -o {path} in place of --check"))
 
 
 VERB = Render

@@ -115,10 +115,12 @@ def _print_layers(
 ) -> None:
     """Print the personal layers that apply, their files, and the keys they set."""
     shared = {member.key for member in workspace.resolve_spec(verb.spec, verb.mixin).lineage}
-    steps: list[Step] = []
-    for member in config.lineage:
-        if member.key not in shared:
-            steps += (*member.steps, *member.override_steps)
+    steps = [
+        step
+        for member in config.lineage
+        if member.key not in shared
+        for step in (*member.steps, *member.override_steps)
+    ]
     keys = ", ".join(
         dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps)
     )
@@ -181,12 +183,13 @@ def resolve_checked(
 
 
 @contextmanager
-def report_refusal(what: str) -> Iterator[None]:
-    """Report what was not done if the block's checks raise NpuprofError."""
+def report_refusal(what: str, hint: str = "; --no-check skips the checks") -> Iterator[None]:
+    """Report what was not done if the block raises NpuprofError for a preset."""
     try:
         yield
-    except NpuprofError:
-        output.print_note(f"{what}: the preset has errors; --no-check skips the checks")
+    except NpuprofError as error:
+        if any(finding.profiles for finding in error.findings):
+            output.print_note(f"{what}: the preset has errors{hint}")
         raise
 
 

@@ -56,8 +56,9 @@ class Restore(ContextVerb):
         """
         workspace = self.open_workspace()
         name, revision = workspace.split_single_spec(self.spec, "restore")
-        if not revision:
-            what = f"{self.spec!r} names no revision"
+        if not (name and revision):
+            what = f"{self.spec!r} names no {'revision' if name else 'preset'}"
+            name = name or "NAME"
             raise build_error("NP027", what, "", f"say which: {name}@HEAD, {name}@1.2.0")
         home = workspace.store
         if home.label == "builtin:":

@@ -165,7 +165,7 @@ class Sweep(PrintingVerb, ContextVerb):
         combinations = self._combine(setup, axes)
         configs = list_configs(combinations)
         if not configs:
-            hint = "vary other values; npuprof check explains each one"
+            hint = "vary other values, or change --where"
             nothing = Finding(
                 "NP954",
                 "no combination is left to run",

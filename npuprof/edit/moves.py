@@ -19,6 +19,7 @@ from npuprof.checks.changed_defaults import (
     find_first_releases,
     find_successor,
     get_default,
+    is_described,
     is_outdated,
     is_read,
     list_framework_sections,
@@ -256,8 +257,9 @@ def _settle_defaults(
 ) -> None:
     """Add the defaults that change and that a preset does not set; write them down if asked."""
     for change, finding in find_changed_defaults(config, since, upgrade.releases):
-        # a default with blanks is described
-        if upgrade.keep and " " not in str(change.before):
+        if is_described(change.before):
+            moves.findings.append(finding)
+        elif upgrade.keep:
             moves.changes.append(PathChange(change.path, change.before))
         else:
             moves.findings.append(finding._replace(hint=f"{finding.hint}; --keep-defaults does so"))

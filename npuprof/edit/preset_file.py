@@ -361,7 +361,8 @@ def _find_inherited_faults(new: Profile) -> list[Finding]:
         with suppress(NpuprofError):  # reported when the new preset is resolved
             parent = spec.Workspace().find_parent(reference, new, index)
             findings += find_faults(partial(resolve_apart, parent))
-    return findings
+    # the new preset may close a cycle
+    return [finding for finding in findings if finding.code != "NP102"]
 
 
 def format_difference(source: str, old: str | None, new: str | None) -> str:

@@ -204,11 +204,13 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     text = decode_safely(raw).replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
     if not clues:
-        what = f"{path} says no digest"
+        what = f"{path} contains no digest"
         why = "Files that npuprof renders, exports and records name their preset."
         hint = (
-            "npuprof import reads the settings of a file that npuprof has not written, and diff "
-            "compares them with a preset"
+            f"npuprof log {path} lists the commits of a preset"
+            if path.endswith(".toml")
+            else "npuprof import reads the settings of a file that npuprof has not written, and "
+            "diff compares them with a preset"
         )
         raise build_error("NP962", what, why, hint, where=Place(path))
     if judge_found_text(text).edited:

@@ -317,7 +317,7 @@ def find_store(
         if _has_store_below(requested):
             from npuprof.store.problems import build_project_folder_finding
 
-            raise NpuprofError(build_project_folder_finding(requested, bool(named), in_python))
+            raise NpuprofError(build_project_folder_finding(requested, bool(named)))
         return Folder(requested)
     folder = os.getcwd()
     while True:

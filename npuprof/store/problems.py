@@ -128,13 +128,11 @@ def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Fi
     return Finding("NP010", f"the store {store!r} is not a folder", why, hint)
 
 
-def build_project_folder_finding(requested: str, is_option: bool, in_python: bool) -> Finding:
+def build_project_folder_finding(requested: str, is_option: bool) -> Finding:
     """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(requested, "profiles").removeprefix("./")
     what = f"{requested!r} is not a store of presets: the store is in {inner}"
-    hint = f"set NPUPROF_STORE={inner}"
-    if is_option:
-        hint = f"write {format_option('store', inner, in_python)}"
+    hint = f"write {inner} in its place" if is_option else f"set NPUPROF_STORE={inner}"
     return Finding("NP010", what, "", hint)
 
 

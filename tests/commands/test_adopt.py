@@ -58,7 +58,7 @@ def test_presets_and_blocks_are_written_together(project: Path, run: Run) -> Non
         "src/stuck.py:6 keeps its lines: the line that sets precision_mode cannot be taken out"
         in done.err
     )
-    assert "4 of 5 scripts use generated blocks" in done.err
+    assert "generated blocks in 4 of 5 scripts" in done.err
     store = npuprof.open_store("profiles")
     found = [store.resolve(name).options for name in store if not store.resolve(name).env]
     assert {"precision_mode": "allow_mix_precision", "use_off_line": True} in found
@@ -96,12 +96,12 @@ def test_a_second_run_changes_nothing(project: Path, run: Run) -> None:
     run("adopt", "src")
     before = read_tree(project)
     assert (
-        "wrote no preset, as profiles has those of the scripts; 0 of 1 script use generated"
+        "wrote no preset, as profiles has those of the scripts; generated blocks in 0"
         in run("adopt", "src").err
     )
     assert read_tree(project) == before
     (project / "src/stuck.py").write_text(STUCK.replace("; print(1)", ""))
-    assert "1 of 1 script uses generated blocks" in run("adopt", "src").err
+    assert "generated blocks in 1 of 1 script" in run("adopt", "src").err
     assert read_tree(project / "profiles") == {
         name[len("profiles/") :]: data
         for name, data in before.items()
@@ -244,7 +244,7 @@ def test_lines_of_a_helper_are_no_other_scripts_to_replace(
     done = run("adopt", "src")
     assert done.code == 0
     assert "src/m/train.py:2 keeps its lines: its lines are in src/npu_utils.py" in done.err
-    assert "1 of 2 scripts uses generated blocks" in done.err
+    assert "generated blocks in 1 of 2 scripts" in done.err
     assert [(tmp_path / name).read_text() for name in ("src/npu_utils.py", "src/m/train.py")] == [
         HELPER,
         CALLS,
@@ -273,7 +273,7 @@ def test_a_block_stands_in_the_helper_that_has_the_lines(
         {"src/m/train.py": calls, "src/m/eval.py": calls.replace("'force_fp32'", ""), name: helper},
     )
     store({})
-    assert "1 of 1 script uses generated blocks" in run("adopt", "src").err
+    assert "generated blocks in 1 of 1 script" in run("adopt", "src").err
     (text,) = (path.read_text() for path in (tmp_path / "profiles").rglob("*.toml"))
     assert "use_off_line = true" in text
     block = (tmp_path / name).read_text()
@@ -339,7 +339,7 @@ def test_the_variable_of_one_command_stays_and_the_exports_become_a_block(
     line = "HCCL_BUFFSIZE=400 torchrun train.py\n"
     exports = "export HCCL_CONNECT_TIMEOUT=1800\nexport OMP_NUM_THREADS=8\n"
     write(project, {"own/start.sh": f"#!/bin/bash\n{exports}{line}"})
-    assert "1 of 1 script uses generated blocks" in run("adopt", "own").err
+    assert "generated blocks in 1 of 1 script" in run("adopt", "own").err
     script = (project / "own/start.sh").read_text()
     assert script.endswith(line)
     assert exports not in script

@@ -33,12 +33,13 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "check --axis role=x": ('declare it below [axes] of npuprof.toml: role = ["x"]',),
     "check --cann": ("requires an argument", "--cann RELEASE: Check for this CANN release"),
     "check --strict=1": ("does not take a value", "--strict: Exit with 1"),
-    "log leaf -n x": ("Invalid value", "--number N: Stop after N commits"),
+    "log leaf -n x": ("'x' is not a whole number.", "--number N: Stop after N commits"),
+    "log leaf -n 0": ("0 is less than 1.", "--number N: Stop after N commits"),
     "source lock": ("No such command 'lock'. Known are add, list, remove, sync, update, vendor.",),
     "nothing": ("No such command 'nothing'. npuprof --help lists the commands.",),
     "version": ("npuprof --version prints the version",),
     "set leaf hccl_timeout 5": ("write hccl_timeout=VALUE without blanks",),
-    "set leaf vlm.model=x": ("unknown option 'vlm'", "did you mean 'vllm'?"),
+    "set leaf vlm.model=x": ("unknown option 'vlm'", "did you mean the section 'vllm'?"),
     "source add builtin x": (
         "NP040",
         "'builtin' cannot be the name of a source",
@@ -52,10 +53,29 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "env bad": ("nothing was written: the preset has errors", "NP203"),
     "render bad": ("nothing was written: the preset has errors", "NP203"),
     "bisect bad leaf -- true": ("no command was started: the preset has errors", "NP203"),
-    "render --all": ("write below [[output]]: spec =",),
-    "render leaf --check gone.py": ("render it first: add -o gone.py",),
+    "inject plain/a.sh bad": ("nothing was written: the preset has errors", "NP203"),
+    "render --all": ('begin it with output = [{ spec = "NAME", to = "session", path',),
+    "render leaf --check gone.py": ("render it first: -o gone.py in place of --check",),
     "render base/training --base x --no-check": ("as with --to mindie",),
-    "option NP378": ("npuprof rule the codes of findings",),
+    "option NP378": ("npuprof rule NP378 explains the code",),
+    "option NP9999": ("npuprof rule the codes of findings",),
+    "options np378": ("npuprof rule NP378 explains the code",),
+    "explain NP378": ("Missing argument 'KEY'", "npuprof rule NP378 explains the code"),
+    "explain leaf NP378": ("npuprof rule NP378 explains the code",),
+    "explain leaf profile.ownr": ("[profile] has no key 'ownr'", "did you mean 'owner'?"),
+    "explain leaf profile.foo": ("[profile] has no key 'foo'", "known are description, extends"),
+    "-v": ("npuprof takes a command, or --version, or --help",),
+    "source --rev x add team URL": ("npuprof source add --rev x team URL",),
+    "import plain/a.sh -o profiles/x+y.toml": ("NP004", "'x+y' cannot", "write profiles/x-y.toml"),
+    "new x --extends x": ("NP102", "inheritance cycle: x", "nothing written"),
+    "restore @HEAD": ("'@HEAD' names no preset", "say which: NAME@HEAD"),
+    "trust . RANK_ID": ("the store is in profiles", "write profiles in its place"),
+    "whatran profiles/leaf.toml": (
+        "profiles/leaf.toml contains no digest",
+        "npuprof log profiles/leaf.toml lists the commits",
+    ),
+    "copy team:x y": ("npuprof new y --extends team:x makes one that follows it",),
+    "sweep leaf --vary hccl_timeout=-5 -- true": ("vary other values, or change --where",),
     "whatran plain": ("plain contains no run record", "npuprof run NAME --record FOLDER"),
     "site plain": ("name an empty folder, or remove plain/a.sh if it can go",),
     "inject plain leaf": ("cannot read plain: is a directory", "name a file in it"),
@@ -150,3 +170,50 @@ def test_a_number_taken_out_of_a_list_is_no_bug(store: Store, run: Run) -> None:
     changes = "[remove.options]\nhccl_timeout = 1\n[append.options]\nhccl_timeout = [1]\n"
     store({"leaf": changes})
     assert "NP831" not in run("check", "leaf").err
+
+
+@pytest.mark.parametrize("line", ["import plain/a.sh -o profiles/x y.toml", "new x --extends x"])
+def test_a_rejected_preset_is_not_written(line: str, store: Store, run: Run) -> None:
+    store(PRESETS)
+    Path("plain").mkdir()
+    Path("plain/a.sh").write_text("export HCCL_CONNECT_TIMEOUT=600\n")
+    words = line.replace("x y.toml", "x~y.toml").split()
+    expect(run(*(word.replace("~", " ") for word in words)), 2, "NP")
+    assert sorted(path.name for path in Path("profiles").glob("x*")) == []
+
+
+def test_a_file_outside_the_store_may_have_any_name(store: Store, run: Run) -> None:
+    store(PRESETS)
+    Path("a.sh").write_text("export HCCL_CONNECT_TIMEOUT=600\n")
+    run("import", "a.sh", "-o", "x y.toml")
+    run("import", "a.sh", "-o", "profiles/x y.json", "--format", "json")
+    assert Path("x y.toml").exists()
+    assert Path("profiles/x y.json").exists()
+
+
+def test_an_output_with_errors_says_that_nothing_was_written(store: Store, run: Run) -> None:
+    store(PRESETS)
+    Path("npuprof.toml").write_text('[[output]]\nspec = "bad"\nto = "session"\npath = "o.py"\n')
+    expect(run("render", "--all"), 2, "nothing was written: an output has errors", "NP203")
+    assert not Path("o.py").exists()
+
+
+def test_a_bare_repository_is_to_be_cloned(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare.git"], check=True)
+    for line in ("git install", "git status"):
+        done = subprocess.run(
+            [*NPUPROF, *line.split()], cwd=tmp_path / "bare.git", capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert "bare.git has no work tree" in done.stderr
+        assert "do it in a clone: git clone " in done.stderr
+
+
+def test_arguments_of_no_named_program_are_unknown(store: Store, run: Run) -> None:
+    store({"leaf": "[args]\nfoo = 1\n"})
+    Path("train.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\n"
+        'p.add_argument("--foo", type=int)\np.parse_args()\n'
+    )
+    expect(run("check", "leaf"), 0, "1 setting: 0 checked, 1 unknown (args.foo)")
+    expect(run("check", "leaf", "--programs", "train.py"), 0, "1 setting: 1 checked")

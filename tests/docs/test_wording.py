@@ -33,12 +33,6 @@ CALLS: list[tuple[Callable[[], Any], str, tuple[str, ...], str]] = [
         "It was named by --store.",
     ),
     (
-        lambda: npuprof.open_store("."),
-        "write path='profiles'",
-        ("list", "--store", "."),
-        "write --store profiles",
-    ),
-    (
         lambda: npuprof.open_store("ssh://host/x.git"),
         "then path='NAME:'",
         ("list", "--store", "ssh://host/x.git"),

@@ -246,6 +246,17 @@ def test_defaults_that_change_are_told_and_can_be_kept(store: Store, run: Run) -
     assert "changes its default" not in migrate(run, "a", "--dry-run")[1]
 
 
+def test_a_default_that_is_only_described_is_not_written(store: Store, run: Run) -> None:
+    settings = "[vllm_ascend]\nenable_cpu_binding = true\n"
+    head = '[profile]\nversions = { vllm_ascend = "==0.26.0rc1" }\n'
+    folder = store({"a": head + settings})
+    text = migrate(run, "a", "--keep-defaults", "--no-check", target="0.27.1rc1")[1]
+    assert '"the value of enable_flashcomm1", then false' in text
+    assert "set vllm_ascend.enable_shared_expert_dp to keep it" in text
+    assert "--keep-defaults does so" not in text
+    assert "enable_shared_expert_dp" not in (folder / "a.toml").read_text()
+
+
 def test_a_range_can_keep_older_releases(store: Store, run: Run) -> None:
     settings = '[env]\nVLLM_ASCEND_ENABLE_MLAPO = "1"\n'
     folder = store({"a": f"{HEAD}{KEPT}{settings}"})

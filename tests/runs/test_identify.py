@@ -307,7 +307,7 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
         ((), "nothing to look at"),
         (("abcdef0", "--pid", "1"), "takes one thing to look at"),
         (("zzz",), "'zzz' is neither a file nor a digest"),
-        (("short",), "says no digest"),
+        (("short",), "contains no digest"),
         (("environ",), "no NPUPROF_DIGEST"),
     ],
 )

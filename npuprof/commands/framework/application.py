@@ -146,7 +146,9 @@ def run_arguments(arguments: list[str], runner: Runner) -> int:
         message = io.StringIO()
         show(file=message)
         message.writelines(f"{line}\n" for line in explain_usage(error, arguments))
-        lines = map(shorten_values, message.getvalue().rstrip("\n").split("\n"))
+        text = message.getvalue().replace("not in the range x>=", "less than ")
+        text = text.replace("a valid int range", "a whole number")
+        lines = map(shorten_values, text.rstrip("\n").split("\n"))
         output.write_to_stderr(escape_lines("\n".join(lines)))
         return int(code)
     return result if isinstance(result, int) else 0

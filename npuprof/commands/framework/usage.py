@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from npuprof.catalog.code_pages import suggest_page
 from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.model import find_nearest_names
 
@@ -106,18 +107,19 @@ def suggest_verb(typed: str, verbs: Sequence[str]) -> str:
 
 def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
     """Yield suggestions after a usage error."""
-    replacement = describe_replacement(arguments, getattr(error, "option_name", "") or "")
+    flag = getattr(error, "option_name", "") or ""
+    replacement = describe_replacement(arguments, flag) or suggest_page(arguments[-1])
     if replacement:
         yield replacement
         return
     loaded = load_verb(arguments)
     if loaded is None:
-        yield from _move_flags(getattr(error, "option_name", "") or "", arguments)
+        yield from _move_flags(flag, arguments)
         return
     verb = loaded.verb
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
     if not hasattr(error, "possibilities"):  # its value is missing or surplus
-        parameter = parameter or verb.spellings.get(getattr(error, "option_name", ""))
+        parameter = parameter or verb.spellings.get(flag)
     if parameter is not None:
         yield f"{_format_parameter(parameter)}: {parameter.describe()}"
     if verb.usage_hint:
@@ -129,11 +131,14 @@ def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
 def _move_flags(flag: str, arguments: list[str]) -> Iterator[str]:
     """Yield the command line with the flags before a verb behind it, if that has them."""
     for at in range(1, len(arguments)):
-        loaded = load_verb(arguments[at:])
-        if loaded and flag in loaded.verb.spellings:
-            words = [*loaded.names, *arguments[:at], *loaded.arguments]
-            yield f"The flags of a verb come after it: npuprof {shlex.join(words)}"
-            return
+        for family in (arguments[:1], []):
+            loaded = load_verb([*family, *arguments[at:]])
+            if loaded and flag in loaded.verb.spellings:
+                words = [*loaded.names, *arguments[len(family) : at], *loaded.arguments]
+                yield f"The flags of a verb come after it: npuprof {shlex.join(words)}"
+                return
+    if flag:
+        yield "npuprof takes a command, or --version, or --help for a list of commands."
 
 
 def _format_parameter(parameter: Parameter) -> str:

@@ -171,7 +171,7 @@ def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[st
                 for fault in faults
             ]
         presets.append(preset._replace(findings=findings))
-    return report._replace(presets=presets)
+    return report._replace(presets=presets, by_programs=True)
 
 
 def _iterate_faults(config: Config, programs: Programs) -> Iterator[tuple[str, list[Fault]]]:

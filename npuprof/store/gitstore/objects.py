@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import os
 import re
+import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -532,8 +533,6 @@ def require_no_links_out(repository: str) -> None:
 
 
 def _build_link_error(path: str) -> NpuprofError:
-    import shlex
-
     target, shown = os.path.realpath(path), shlex.quote(path)
     why = "A clone or an archive may have brought it, and git would write there."
     hint = (
@@ -635,8 +634,6 @@ def require_plain_file(path: str, named_in: str = "") -> None:
         return
     if not kind or os.path.realpath(path) == os.devnull:
         return
-    import shlex
-
     why = "git would wait for its content forever."
     hint = (
         f"remove the line that names it from {named_in}"
@@ -669,9 +666,9 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
             why = "It may not be read."
         hint = f"for details: git -C {top} status"
         return Finding("NP021", f"git cannot use {inside}", why, hint)
-    if "must be run in a work tree" in text:
+    if "must be run in a work tree" in text or os.path.isdir(os.path.join(folder, "refs")):
         what = f"the repository of {folder} has no work tree"
-        return Finding("NP021", what, "", "do it in a clone")
+        return Finding("NP021", what, "", f"do it in a clone: git clone {shlex.quote(folder)}")
     if "not a git repository" in text or "cannot use bare repository" in text:
         why = "Revisions and versions are those of the presets' git repository."
         hint = (
@@ -697,8 +694,6 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if match := re.search(_LOCKED, text):
         config = os.path.realpath(os.path.join(folder, match["config"] or ""))
         lock = match["lock"] or f"{config}.lock"
-        import shlex
-
         why = "Another git works in this repository, or one that was killed has left it."
         hint = f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}"
         return Finding("NP022", f"{lock} is there", why, hint)

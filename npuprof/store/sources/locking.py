@@ -135,8 +135,10 @@ def _choose_commit(
         shown = [str(version) for version in sorted(known, reverse=True)]
         hint = f"it has the versions {count_rest(shown, _SHOWN)}"
     else:
-        branches = count_rest(list(fetched.heads), _SHOWN) or "none has a name there"
-        hint = f"it has no versions; name a branch: {branches}"
+        branches = count_rest(list(fetched.heads), _SHOWN)
+        hint = "it has no commits: push one there first"
+        if branches:
+            hint = f"it has no versions; name a branch: {branches}"
     what = f"nothing in the source {source.name!r} is {source.rev!r}"
     raise build_error("NP047", what, why, hint, origin)
 

@@ -361,7 +361,7 @@ def test_a_fresh_clone_works_after_sync_and_without_a_network_from_then_on(
         (("x", "{url}", "--rev", "^9"), "nothing in the source"),
         (("x", "{url}", "--rev", "nope"), "nothing in the source"),
         (("x", "{url}", "--rev", "a:b"), "it is neither a version range nor a revision"),
-        (("x", "file://{empty}"), "none has a name there"),
+        (("x", "file://{empty}"), "it has no commits: push one there first"),
         (("x", "{url}", "--path", "nope"), "has no store in 'nope'"),
         (("x", "{url}", "--path", "../.."), "is not a folder inside"),
         (("x", "file:///nowhere.git"), "NP045"),
