@@ -354,7 +354,8 @@ def test_inject_rejects_what_render_rejects_with_the_same_finding(
     assert f"error {code}" in rendered.err
     injected = run("inject", "train.py", *arguments)
     assert injected.code == 2
-    assert injected.err == rendered.err
+    # render has a flag that skips the checks
+    assert injected.err == rendered.err.replace("; --no-check skips the checks", "")
     assert script.read_text() == before
 
 
