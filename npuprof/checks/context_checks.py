@@ -99,15 +99,15 @@ def _visit_parts(
     The settings ``always``, or one ``target``, also decide.
     """
     # Groups of settings that are checked together, by the classes of their contexts.
-    alike = defaultdict(set)
+    alike = defaultdict(list)
     for part in parts:
-        alike[here.find_kinds(part | always)].add(part)
+        alike[here.find_kinds(part | always)].append(part)
     for together in alike.values():
 
-        def is_about(reads: Iterable[str], together: set[frozenset[str]] = together) -> bool:
+        def is_about(reads: Iterable[str], together: list[frozenset[str]] = together) -> bool:
             return here.touched.intersection(reads) in together
 
-        settings = next(iter(together)) | always
+        settings = together[0] | always
         if target:
             regions = here.find_target_regions(settings, target)
         else:
@@ -148,7 +148,7 @@ def _list_parts(
     ``read_together`` are those of this preset.
     """
     looked_at = (
-        *((key,) for key in touched),
+        *((key,) for key in sorted(touched)),
         *map(list_value_reads, sorted(touched)),
         *rules.list_rule_reads(),
         *list_flag_reads(),

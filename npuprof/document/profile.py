@@ -504,7 +504,7 @@ class _Reader:
         before = len(self.problems)
         for index, table in enumerate(tables):
             path = ("profile", "ignore", index)
-            for name in table.keys() - {"code", "reason"}:
+            for name in [name for name in table if name not in ("code", "reason")]:
                 self.add_unknown_name(
                     f"unknown key {name!r} in ignore",
                     (*path, name),
@@ -536,7 +536,7 @@ class _Reader:
         ):
             if not isinstance(values, dict):
                 continue
-            for name in () if op == "set" else values.keys() - set(SECTIONS):
+            for name in () if op == "set" else [name for name in values if name not in SECTIONS]:
                 self.add_unknown_name(
                     f"unknown table {name!r} in {op}",
                     (*path, name),

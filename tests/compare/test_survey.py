@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -440,3 +443,42 @@ def test_a_change_of_many_presets_is_told_once_by_the_line_that_was_edited(
     assert place is not None
     assert count is not None
     assert f"**`profiles/{place[1]}` → {count[0]} presets**" in page
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+#: Unknown tables, which the reader of a preset reports.
+UNKNOWN_TABLES = "".join(f"[append.{name}]\nx = 1\n" for name in ("one", "two", "three", "four"))
+#: Overridden settings with a fault each, which are checked in several contexts.
+OVERRIDDEN = """\
+[options]
+modify_mixlist = { black-list = { to-add = ["Add"] } }
+[[override]]
+match = { product = "atlas-a3" }
+options = { hccl_timeout = -5, op_wait_timeout = -1, dump_path = "", op_debug_level = 9 }
+[[override]]
+match = { cann = ">=9.0" }
+options = { enable_dump = true, dump_step = "x", precision_mode_v2 = "fp16", deterministic = 7 }
+[[override]]
+match = { target = "atc" }
+env = { HCCL_CONNECT_TIMEOUT = -1, HCCL_EXEC_TIMEOUT = "x" }
+"""
+
+
+@pytest.mark.parametrize("text", [UNKNOWN_TABLES, OVERRIDDEN], ids=["tables", "overrides"])
+def test_findings_of_a_diff_have_the_same_order_for_every_hash_seed(repo: Repo, text: str) -> None:
+    repo.commit({"job": "[options]\n"})
+    repo.write({"job": text})
+    command = [sys.executable, "-m", "npuprof", "diff", "--format", "json"]
+    printed = {
+        subprocess.run(
+            command,
+            cwd=repo.folder,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=False,
+        ).stdout
+        for seed in ("1", "2", "3", "4")
+    }
+    assert len(printed) == 1
+    assert b'"code"' in printed.pop()
