@@ -7,7 +7,7 @@ merge, append, remove and unset values with and without origins.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import add
 
 from npuprof import catalog
@@ -50,6 +50,7 @@ class NotAListError(Exception):
         self.path = path
 
 
+@cache
 def find_structure(key: str) -> Structure | None:
     """Return the structured form of a setting, or None."""
     if key.startswith("env."):

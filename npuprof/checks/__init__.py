@@ -55,10 +55,15 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     return judge_config(config, notes, everywhere).findings
 
 
-def judge_config(config: Config, notes: bool = True, everywhere: bool = True) -> Verdict:
-    """Return every finding of one config, as ``check_config`` does, and its accepted findings."""
+def judge_config(config: Config, notes: bool | None = True, everywhere: bool = True) -> Verdict:
+    """Return every finding of one config, as ``check_config`` does, and its accepted findings.
+
+    If ``notes`` is None, notes are only included if one may be accepted.
+    """
     renew_hints()
     view = View(config)
+    if notes is None:
+        notes = view.find_acceptance() is not None
     claims = view.sift_plain_findings(scope.check_profile_claims(view))
     if lineages.has_overrides(config.lineage):
         from npuprof.checks import context_checks
@@ -91,17 +96,17 @@ def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
             *sharing.check_dead_steps(view),
             *sharing.check_lost_protections(view),
             *sharing.check_parents(view),
-            *_check_spellings(view.config),
+            *_check_spellings(view),
         ),
     )
 
 
-def _check_spellings(config: Config) -> Iterable[Finding]:
-    if not has_framework_settings(frozenset(config.settings)):
+def _check_spellings(view: View) -> Iterable[Finding]:
+    if not has_framework_settings(view.names):
         return ()
     from npuprof.checks.frameworks import check_spellings  # few presets have framework sections
 
-    return check_spellings(config)
+    return check_spellings(view.config)
 
 
 def check_before_export(config: Config) -> list[Finding]:
@@ -155,9 +160,8 @@ def find_clean_contexts(
     view = View(config)
     if view.requested != Context() or view.find_acceptance() is not None:
         return (None,) * len(requested)
-    ranges = tuple(config.list_ranges().items())
     claimed = scope.list_claimed_values(config)
-    states = scope.compare_contexts(view.scope, ranges, claimed, requested)
+    states = scope.compare_contexts(view.scope, view.ranges, claimed, requested)
     is_clean = (
         all(finding.severity == "info" for finding in findings)
         and not has_framework_settings(view.names)

@@ -44,25 +44,33 @@ _CLAIMS = frozenset(("cann", "versions", "products"))
 
 def check_late_options(view: View) -> Iterator[Finding]:
     """Yield one note that lists the options that only the first session of a process can set."""
+    late = _find_late_options(view.names)
+    if late and not view.config.abstract and not view.is_converted:
+        yield view.build_finding(late.fault, late.key)
+
+
+@lru_cache(1024)  # presets of one kind set the same keys
+def _find_late_options(names: tuple[str, ...]) -> SettingFault | None:
     late = [
         key
-        for key in view.settings
+        for key in names
         if "." not in key and (option := catalog.find_option(key)) and option.level == "init"
     ]
-    if late and not view.config.abstract and not view.is_converted:
-        what = (
-            f"{len(late)} of the options reach the engine only "
-            f"when the process initialises it: {', '.join(late)}"
-        )
-        why = (
-            "The first session of a process decides; later sessions' "
-            "values of these options are silently ignored."
-        )
-        hint = (
-            "give them to the first session, and to initialize_system "
-            "or init_resource where the script calls it"
-        )
-        yield view.build_finding(Fault("NP505", what, why, hint), late[0])
+    if not late:
+        return None
+    what = (
+        f"{len(late)} of the options reach the engine only "
+        f"when the process initialises it: {', '.join(late)}"
+    )
+    why = (
+        "The first session of a process decides; later sessions' "
+        "values of these options are silently ignored."
+    )
+    hint = (
+        "give them to the first session, and to initialize_system "
+        "or init_resource where the script calls it"
+    )
+    return SettingFault(late[0], Fault("NP505", what, why, hint))
 
 
 def is_fault_excused(settings: TomlTable, key: str, fault: Fault) -> bool:
@@ -126,8 +134,8 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
     yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
-    ranges = tuple(view.config.list_ranges().items())
-    for item in _find_context_faults(ranges, list_claimed_values(view.config), view.requested):
+    claimed = list_claimed_values(view.config)
+    for item in _find_context_faults(view.ranges, claimed, view.requested):
         origin = view.config.find_profile_origin(item.key)
         yield view.build_finding(item.fault, f"profile.{item.key}", origin)
 
@@ -272,6 +280,7 @@ def _check_scenario(view: View) -> Iterator[Finding]:
         )
 
 
+@cache
 def _find_claim_fault(spec: str, axis: str) -> Fault | None:
     """Return the fault of a range in ``[profile]``: it is invalid, or has no known release."""
     if fault := _find_range_fault(spec, "", axis):
@@ -305,6 +314,7 @@ def find_match_faults(match: Axes) -> Iterator[tuple[Fault, Path]]:
                 yield fault, (axis, index)
 
 
+@cache
 def _find_product_fault(name: str, why: str) -> Fault | None:
     from npuprof.catalog import products
 
@@ -325,6 +335,7 @@ def _find_range_fault(spec: str, why: str, axis: str) -> Fault | None:
     )
 
 
+@cache
 def _find_target_fault(name: str, why: str) -> Fault | None:
     known = targets.list_target_names()
     if name in known:

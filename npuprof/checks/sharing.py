@@ -6,6 +6,7 @@ Examples are facts of one process, redundant values, and changes to locked keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -520,6 +521,13 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 
 
+@lru_cache(1024)  # presets of a store share most of their ancestors
+def _list_changed_lists(profile: Profile) -> list[str]:
+    """Return the keys of lists to which a profile appends, or from which it removes."""
+    steps = (*profile.steps, *profile.override_steps)
+    return [step.key for step in steps if step.op in LIST_OPS]
+
+
 def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield the elements that are appended again to an ordered list, or removed in vain.
 
@@ -528,13 +536,8 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
     from npuprof.resolve.origins import list_states
 
     lineage = view.config.lineage
-    changed = {
-        step.key
-        for profile in lineage
-        for step in (*profile.steps, *profile.override_steps)
-        if step.op in LIST_OPS
-    }
-    for key in sorted(changed - _collect_overridden_keys(lineage)):
+    changed = set[str]().union(*map(_list_changed_lists, lineage))
+    for key in sorted(changed - _collect_overridden_keys(lineage)) if changed else ():
         if not about((key,)):
             continue
         is_set = values.is_unordered(key)

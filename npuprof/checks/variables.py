@@ -279,7 +279,9 @@ def find_misspelt_faults(name: str, declared: TeamVariables = NONE_DECLARED) -> 
 
     It is an error if the name is known to be wrong, or the catalogue is complete for its prefix.
     """
-    meant = find_meant_variable(name) or next(iter(find_nearest_names(name, declared, 1)), "")
+    meant = find_meant_variable(name) or next(
+        iter(declared and find_nearest_names(name, declared, 1)), ""
+    )
     if not meant:
         return []
     is_recorded = name in list_misspelt_names()

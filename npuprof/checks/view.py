@@ -274,6 +274,7 @@ class View:
             self.scope = _build_region_scope(
                 region.scenario, region.releases, region.products, region.surface, region.versions
             )
+        self.ranges = tuple(config.list_ranges().items())
         newer = config.list_newer_axes()
         if any(map(catalog.is_argument, self.names)):
             newer += releases.find_uncertain_axes(newer, self.scope.versions)
@@ -297,7 +298,7 @@ class View:
         #: The faults of each setting taken alone, computed on first use.
         self.faults: ValueFaults | None = None
         self.memory = config.resolver.judged.setdefault(
-            (self.scope, *self.spans.items(), *config.list_ranges().items()), {}
+            (self.scope, *self.spans.items(), *self.ranges), {}
         )
 
     def find_acceptance(self) -> Acceptance | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import attrgetter
 
 from npuprof import checks
-from npuprof.checks.view import View
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
 from npuprof.compare.override_scopes import compare_with_scopes
@@ -199,8 +198,7 @@ def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
     if side is None:
         return _Verdict(False, (), label)
     try:
-        # Notes are only needed if one may be accepted.
-        verdict = checks.judge_config(side, notes=View(side).find_acceptance() is not None)
+        verdict = checks.judge_config(side, notes=None)
     except NpuprofError as error:  # an invalid team policy in that tree
         return _Verdict(False, tuple(error.findings), label)
     faults = tuple(finding for finding in verdict.findings if finding.severity != "info")
