@@ -31,6 +31,9 @@ if TYPE_CHECKING:
             (0, 0) if there is no text.
             """
 
+        def locate_line(self, path: Path) -> int:
+            """Return that line."""
+
 else:
 
     def dataclass_transform(**_: object) -> Callable[[type], type]:
@@ -261,7 +264,7 @@ class Origin(Record):
     @property
     def line(self) -> int:
         """The line, from 1; 0 if there is no text (the command line)."""
-        return self.document.locate_path(self.path)[0]
+        return self.document.locate_line(self.path)
 
     @property
     def column(self) -> int:

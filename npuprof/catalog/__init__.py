@@ -301,6 +301,7 @@ def _list_paths_below(section: str) -> dict[str, list[str]]:
     return below
 
 
+@cache
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
     """Return section and name of a key's record.
 

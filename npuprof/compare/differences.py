@@ -1,7 +1,7 @@
 """The differences between two values by path.
 
-They are compared in a form in which all relevant differences are visible: leaves are texts with
-their type, and unordered lists are tables of their elements. DeepDiff aligns lists. On its own, it
+Leaves are compared as texts with their type, and unordered lists as tables of their elements.
+DeepDiff aligns lists of such texts. On its own, it
 treats ``true`` as ``1`` and ``1`` as ``1.0``, ignores keys that begin with ``__``, does not compare
 tables that share few keys, and takes quadratic time for long lists.
 """
@@ -55,10 +55,6 @@ class Difference(Record):
         return keys.format_key_path("", self.tail)
 
 
-class _Elements(dict[str, "Any"]):
-    """An unordered list as a table of its elements by text; never equal in type to a table."""
-
-
 def compare_pairs(
     pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()
 ) -> Iterator[tuple[Path, Difference]]:
@@ -72,8 +68,7 @@ def compare_pairs(
         kinds = (dict, list) if path in unordered else dict
         inside: list[Difference] = []
         if isinstance(was, kinds) and isinstance(now, kinds):
-            old, new = (_build_form(side, path in unordered) for side in (was, now))
-            inside = [*_compare_forms(old, new, was, now)]
+            inside = [*_compare_values(was, now, path in unordered)]
         # Nothing differs inside two tables if only the order of their keys does.
         for difference in inside or [Difference(find_change_kind(was, now), (), was, now)]:
             yield path, difference
@@ -81,9 +76,7 @@ def compare_pairs(
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     """Return the differences between two ordered lists, by position; tables inside are compared."""
-    old_form, new_form = (
-        [_build_form(item, opened=True) for item in side] for side in (before, after)
-    )
+    old_form, new_form = ([_build_form(item) for item in side] for side in (before, after))
     plain = _compare_plain_lists(old_form, new_form)
     if plain is not None:
         old_items = dict(enumerate(before))
@@ -112,29 +105,26 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     return differences
 
 
-def _compare_forms(
-    before: Form | None,
-    after: Form | None,
-    was: Any,
-    now: Any,
-    tail: Path = (),
-    element: bool = False,
-) -> Iterator[Difference]:
-    """Yield the differences of two forms, None if missing, in the order of their keys.
-
-    ``was`` and ``now`` are their values, at the path ``tail``.
-    """
-    if isinstance(before, dict) and isinstance(after, dict) and type(before) is type(after):
-        is_list = isinstance(before, _Elements)
-        if is_list:
-            was, now = before, after
-        for name in {**before, **after}:
-            # the text of an element is no part of the path
-            path = tail if is_list else (*tail, name)
-            sides = (before.get(name), after.get(name), was.get(name), now.get(name))
-            yield from _compare_forms(*sides, path, is_list)
-    elif type(before) is not type(after) or before != after:
-        yield _build_difference(find_change_kind(before, after), tail, was, now, element)
+def _compare_values(was: Any, now: Any, unordered: bool, tail: Path = ()) -> Iterator[Difference]:
+    """Yield the differences of two values at the path ``tail``, in the order of their keys."""
+    old, new, element = was, now, False
+    # other values may be equal and have different texts, such as times in two zones
+    if unordered and is_list_of((str, int), was) and is_list_of((str, int), now):
+        old, new = ({repr(item): item for item in side} for side in (was, now))
+        element = True
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        if _write_typed_text(was) != _write_typed_text(now):
+            yield Difference("changed", tail, was, now)
+        return
+    for name in {**old, **new}:
+        # the text of an element is no part of the path
+        path = tail if element else (*tail, name)
+        if name not in old:
+            yield Difference("added", path, None, new[name], element)
+        elif name not in new:
+            yield Difference("removed", path, old[name], None, element)
+        elif not element:
+            yield from _compare_values(old[name], new[name], unordered, path)
 
 
 def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
@@ -163,31 +153,20 @@ def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[st
     return None
 
 
-def _build_difference(
-    kind: str, tail: Sequence[Any], before: Any, after: Any, element: bool = False
-) -> Difference:
+def _build_difference(kind: str, tail: Sequence[Any], before: Any, after: Any) -> Difference:
     return Difference(
         kind,
         tuple(tail),
         None if kind == "added" else before,
         None if kind == "removed" else after,
-        element,
     )
 
 
-def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Form:
-    """Return DeepDiff's input for a value; with ``opened``, it compares inside ordered lists."""
+def _build_form(value: Any) -> Form:
+    """Return DeepDiff's input for a value in an ordered list."""
     if isinstance(value, dict):
-        return {name: _build_form(item, unordered, opened) for name, item in value.items()}
-    if (
-        unordered
-        # other values may be equal and have different texts, such as times in two zones
-        and is_list_of((str, int), value)
-    ):
-        return _Elements((repr(item), item) for item in value)
-    if opened and isinstance(value, list):
-        return [_build_form(item, unordered, opened) for item in value]
-    return _write_typed_text(value)
+        return {name: _build_form(item) for name, item in value.items()}
+    return [*map(_build_form, value)] if isinstance(value, list) else _write_typed_text(value)
 
 
 def _write_typed_text(value: Any) -> str:

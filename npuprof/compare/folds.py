@@ -111,14 +111,14 @@ def format_moved_origin(was: str, now: str) -> str:
 
 def format_change_cause(change: Change) -> str:
     """Return the cause of a change, with the other side's line if it differs."""
-    was, now = change.origins
+    before, after = (str(origin or "") for origin in change.origins)
     if change.extends:
-        return f"via {change.extends}: {format_moved_origin(str(was or ''), str(now or ''))}"
+        return f"via {change.extends}: {format_moved_origin(before, after)}"
+    now = change.origins[1]
     if now is None:
-        return f"was set by {was}" if was else ""
+        return f"was set by {before}" if before else ""
     verb = "unset by" if change.kind == "removed" and now.layer == "unset" else "via"
-    before = f", before {was}" if was and str(was) != str(now) else ""
-    return f"{verb} {now}{before}"
+    return f"{verb} {after}" + (f", before {before}" if before not in ("", after) else "")
 
 
 def format_pair_headline(pair: Pair) -> str:

@@ -78,6 +78,12 @@ class Document:
             self._first = path, self._find_position(path)
         return self._first[1]
 
+    def locate_line(self, path: Path) -> int:
+        """Return the line of a key or list element, from 1; 0 if there is no text."""
+        is_inside = len(path) > 2 and len(self.text) < _SHORT
+        line = is_inside and _find_whole_line(self.text, *path[:2])
+        return line or self.locate_path(path)[0]
+
     def _find_position(self, path: Path) -> tuple[int, int]:
         if self._positions is None and len(path) == 2 and len(self.text) < _SHORT:
             line = _find_plain_line(self.text, *path)
@@ -111,6 +117,15 @@ def _find_plain_line(text: str, table: str, name: Any) -> int:
     if statement < 0 or text.find("\n[", header + 1, statement) >= 0:
         return 0
     return text.count("\n", 0, statement) + 2
+
+
+@lru_cache(4)  # called for each part of the value
+def _find_whole_line(text: str, table: str, name: Any) -> int:
+    """Return the line of a setting as ``_find_plain_line`` does, 0 if it continues below."""
+    line = _find_plain_line(text, table, name)
+    rest = re.sub(r""""(?:[^"\\]|\\.)*+"|'[^']*+'""", "", text.split("\n", line)[line - 1])
+    counts = [*map(rest.partition("#")[0].count, "[{]}")]
+    return line if counts[:2] == counts[2:] else 0
 
 
 def parse_document(

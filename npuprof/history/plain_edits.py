@@ -5,27 +5,32 @@ Most of a long history then need not be resolved.
 
 from __future__ import annotations
 
-from npuprof.model import TomlTable
+from functools import lru_cache
+
+from npuprof.document import parse_document
+from npuprof.model import TomlTable, TomlValue
 from npuprof.system import count_common, lazy_pattern
 
-#: A line that sets a plain value, or has a comment only, or nothing.
+#: A line that sets a plain value, or has a comment only, or nothing; a table or list may be plain.
 _PLAIN = lazy_pattern(
     rb"[ \t]*(?:(?P<key>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"
-    rb'(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")[ \t]*)?'
+    rb'(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*"'
+    rb"|(?P<nested>[\[{][\t -\"$-~]*[\]}]))[ \t]*)?"
     rb"(?:#[\t -~\x80-\xff]*)?\r?"
 )
 #: The headers below which such lines are settings.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
 
 #: The earlier values of edited settings by section and name, None for one that was not set.
-Edits = dict[tuple[str, str], bool | int | str | None]
+Edits = dict[tuple[str, str], "TomlValue"]
 
 
 def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
     """Return the edits of settings between two texts of a preset; ``data`` is that of the new one.
 
     Lines that only have other places, blanks or comments are no edits. None if anything but plain
-    values may differ, or if the old text may be invalid; whether it is UTF-8 is not checked.
+    values may differ, or if the old text may be invalid; whether it is UTF-8 is not checked. Raises
+    NpuprofError for a list or table of several lines.
     """
     # a line inside a multi-line string may look like an assignment
     if b'"""' in old or b'"""' in new or b"'''" in old or b"'''" in new:
@@ -49,7 +54,7 @@ def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
         # the old text sets it twice, if another line sets it now
         if not section or (path not in after and data[section].get(key) is not None):
             return None
-        edits[section, key] = _read_value(value.decode()) if value else None
+        edits[section, key] = _read_value(value) if value else None
     return edits
 
 
@@ -61,6 +66,8 @@ def _read_lines(
     others = []
     for line in lines:
         plain = _PLAIN.fullmatch(line)
+        if plain and plain["nested"]:
+            _read_value(plain["nested"])  # may go on below
         path = header, plain["key"] if plain else b""
         if not plain or path in found:
             others.append(line)
@@ -70,7 +77,12 @@ def _read_lines(
     return found, others
 
 
-def _read_value(text: str) -> bool | int | str:
+@lru_cache(64)
+def _read_value(raw: bytes) -> TomlValue:
+    """Return a value, which no caller changes. Raises NpuprofError."""
+    text = raw.decode()
+    if text[0] in "[{":
+        return parse_document("", "", f"[v]\nv = {text}").data["v"]["v"]
     if text[0] == '"':
         return text[1:-1]
     return text == "true" if text in ("true", "false") else int(text)

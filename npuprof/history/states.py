@@ -125,12 +125,15 @@ def _compare_requested_settings(
     """Return the changes between two states at or around a path, or all without a path."""
     if not path.key:
         return compare_configs(then, now, trace)
-    if _is_same_setting(then, now, path):
+    # without a tail, the comparison below finds it
+    if path.tail and _is_same_setting(then, now, path):
         return []
     old = then.settings.get(path.key)
     new = now.settings.get(path.key)
     # the common case of a long history: no table or list to compare
     if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
+        if values.is_equivalent_setting(path.key, old, new):
+            return []
         return [
             build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))
         ]
@@ -188,12 +191,11 @@ def _has_value(config: Config, path: SettingPath) -> bool:
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
     """Return whether the values at a path are equivalent in two states."""
     key = path.key
-    tail = path.tail
     if key not in then.settings or key not in now.settings:
         return key not in then.settings and key not in now.settings
-    if not tail:
-        return values.is_equivalent_setting(key, then.settings[key], now.settings[key])
-    was, value = (values.find_value(key, config.settings[key], tail)[1] for config in (then, now))
+    was, value = (
+        values.find_value(key, config.settings[key], path.tail)[1] for config in (then, now)
+    )
     return values.is_same_typed_value(was, value)
 
 

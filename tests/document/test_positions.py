@@ -143,6 +143,7 @@ def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(
     for first in paths:
         requested = parse_document("a", "a.toml", text)
         for path in (first, first, *paths, first):
+            assert requested.locate_line(path) == known.find_position(path)[0], (first, path)
             assert requested.locate_path(path) == known.find_position(path), (first, path)
 
 
@@ -162,6 +163,8 @@ def check(text: str, data: Any, positions: Positions) -> None:
         assert Document("a", "a.toml", text, data).locate_path(path) == positions.find_position(
             path
         ), path
+        line = Document("a", "a.toml", text, data).locate_line(path)
+        assert line == positions.find_position(path)[0], path
     text = text.replace("\r\n", "\n")
     lines = text.split("\n")
     for path, value in walk(data, ()):

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from npuprof.history.plain_edits import find_edits
+from npuprof.model import NpuprofError
 
 TEXT = (
     '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1 # s\nop_wait_timeout = 2\n'
@@ -47,10 +48,12 @@ def compare_texts(old: str, new: str) -> object:
             id="a new line",
         ),
         pytest.param("= 1", "= 1.0", None, id="a float"),
-        pytest.param("= 1", "= [1]", None, id="a list"),
+        pytest.param("= 1", "= [1] # one", {HCCL: 1}, id="a list"),
+        pytest.param("= 1", "= [\n[1]]", None, id="a list of several lines"),
         pytest.param("training", "online-inference", None, id="the scenario"),
         pytest.param('"all"', r'"\u0061"', None, id="an escape"),
-        pytest.param("= 2", "= { a = 1 }", None, id="an inline table"),
+        pytest.param("= 2", "= { a = ['b', { c = 1.0 }] }", {WAIT: 2}, id="an inline table"),
+        pytest.param("= 2", "= { a = '#' }", None, id="a mark of comments in a text"),
         pytest.param("[env]", "[atc]", None, id="the head of a table"),
         pytest.param("[options]", "[[override]]", None, id="an array of tables"),
         pytest.param("= 2", '= """\n"""', None, id="a text of several lines"),
@@ -88,13 +91,14 @@ def test_lines_with_other_places_or_comments_are_no_edits(was: str, now: str) ->
         "[options]\na = 1 2\n",
         "[options]\na.b = 1\na = 1\n",
         "[options]\na = 1\n# \x00\n",
+        "[options]\na = [1\n",
     ],
 )
 def test_an_invalid_text_has_no_edits(old: str) -> None:
     assert compare_texts(old, "[options]\na = 1\n") is None
 
 
-@pytest.mark.parametrize("text", ["false", "-7", '"a b"', '""'])
+@pytest.mark.parametrize("text", ["false", "-7", '"a b"', '""', "[true, {}]"])
 def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> None:
     old, new = (f"[options]\nhccl_timeout = {value} # s\n" for value in (text, 5))
     edits = find_edits(old.encode(), new.encode(), tomllib.loads(new))
@@ -116,3 +120,9 @@ def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> Non
 def test_values_below_other_headers_are_left_to_the_parser(header: str) -> None:
     old, new = (f"{header}\na = {number}\n" for number in (1, 2))
     assert compare_texts(old, new) is None
+
+
+@pytest.mark.parametrize("value", ["[[1]\n]", "{ a = 1, a = 2 }", "[1]]", "[" * 101 + "]" * 101])
+def test_a_value_that_its_line_does_not_hold_is_left_to_the_parser(value: str) -> None:
+    with pytest.raises(NpuprofError):
+        compare_texts(f"[options]\na = {value}\n", "[options]\na = 1\n")
