@@ -96,7 +96,6 @@ ENDLESS_PYTHON = {
 ENDLESS = {
     **{title: ("a.py", f"import os\n{text}") for title, text in ENDLESS_PYTHON.items()},
     "words": ("a.sh", "export HCCL_BUFFSIZE=1\necho" + " a" * 30_000),
-    "words of a script that sources another": ("a.sh", ". ./none.sh\necho" + " a" * 30_000),
     "nested substitutions": ("a.sh", f"export HCCL_BUFFSIZE={'$(echo ' * 900}1{')' * 900}\n"),
     "long values": ("a.sh", f"A={'a' * 5_000}\nexport HCCL_BUFFSIZE={'$A' * 500}\n"),
     "subshells": ("a.sh", "(export HCCL_BUFFSIZE=1)\n" * 300 + "python a.py\n" * 3_000),
