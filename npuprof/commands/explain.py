@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from npuprof import catalog
-from npuprof.catalog import code_pages, releases, values
+from npuprof.catalog import releases, values
 from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import (
     FORMAT,
@@ -134,7 +134,9 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
             names = catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
         hint = did_you_mean(name, names, "npuprof options lists all")
-        raise build_error("NP201", what, "", code_pages.suggest_page(text) or hint)
+        from npuprof.catalog.code_pages import suggest_page
+
+        raise build_error("NP201", what, "", suggest_page(text) or hint)
     return key, tail
 
 

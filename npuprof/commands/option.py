@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npuprof import catalog
-from npuprof.catalog import code_pages, releases
+from npuprof.catalog import releases
 from npuprof.catalog.readers import find_reading
 from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.catalog.values import find_structure, load_form
@@ -104,7 +104,9 @@ def _find_record(key: str) -> tuple[str, Any]:
         if is_part
         else "npuprof options lists all, npuprof rule the codes of findings"
     )
-    hint = code_pages.suggest_page(key) or did_you_mean(plain, names, listed)
+    from npuprof.catalog.code_pages import suggest_page
+
+    hint = suggest_page(key) or did_you_mean(plain, names, listed)
     raise build_error("NP201", f"the catalogue has no {key!r}", "", hint)
 
 

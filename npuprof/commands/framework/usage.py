@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from npuprof.catalog.code_pages import suggest_page
 from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.model import find_nearest_names
 
@@ -107,6 +106,8 @@ def suggest_verb(typed: str, verbs: Sequence[str]) -> str:
 
 def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
     """Yield suggestions after a usage error."""
+    from npuprof.catalog.code_pages import suggest_page
+
     flag = getattr(error, "option_name", "") or ""
     replacement = describe_replacement(arguments, flag) or suggest_page(arguments[-1])
     if replacement:

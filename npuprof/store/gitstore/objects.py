@@ -6,7 +6,6 @@ import codecs
 import contextlib
 import os
 import re
-import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -533,6 +532,8 @@ def require_no_links_out(repository: str) -> None:
 
 
 def _build_link_error(path: str) -> NpuprofError:
+    import shlex
+
     target, shown = os.path.realpath(path), shlex.quote(path)
     why = "A clone or an archive may have brought it, and git would write there."
     hint = (
@@ -634,6 +635,8 @@ def require_plain_file(path: str, named_in: str = "") -> None:
         return
     if not kind or os.path.realpath(path) == os.devnull:
         return
+    import shlex
+
     why = "git would wait for its content forever."
     hint = (
         f"remove the line that names it from {named_in}"
@@ -652,6 +655,8 @@ _LOCKED = (
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     """Return git's error as a finding; the phrases are those of git's messages in English."""
+    import shlex
+
     text = decode_safely(reason).strip()
     top = find_repository_top(folder)
     if "dubious ownership" in text:
