@@ -94,6 +94,13 @@ def find_parts() -> dict[str, str]:
     return {row.key: path for path, (_, rows) in list_parts().items() for row in rows}
 
 
+def find_record(key: str) -> str:
+    """Return the setting of the catalogue that contains a path, empty if there is none."""
+    while key and key not in find_parts():
+        key = key.rpartition(".")[0]
+    return key
+
+
 def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
     record = section.find(name)
     texts = catalog.find_record_texts(section.name, name)

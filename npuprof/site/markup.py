@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from npuprof.model import Origin, Record
 from npuprof.report.text import escape_lines
-from npuprof.site.catalogue import find_parts
+from npuprof.site.catalogue import find_parts, find_record
 from npuprof.site.setting_rows import Setting, SettingRow
 
 #: Texts of at most this many characters are on many pages, so each is escaped once.
@@ -103,11 +103,11 @@ def _format_row(row: SettingRow, links: Links) -> str:
         f' <span class="risk {escape_text(risk)}">{escape_text(risk)}</span>' for risk in row.risk
     )
     unit = f" {escape_text(row.unit)}" if row.unit else ""
-    page = find_parts().get(row.setting, "catalogue.html")
-    link_to_record = f"\0{page}#{quote(row.setting)}"
+    name = f'<code class="path">{format_path(row.key, ".")}</code>'
+    if record := find_record(row.key):
+        name = f'<a href="\0{find_parts()[record]}#{quote(record)}">{name}</a>'
     return (
-        f'<tr><th scope="row"><a href="{link_to_record}"><code '
-        f'class="path">{format_path(row.key, ".")}</code></a></th>'
+        f'<tr><th scope="row">{name}</th>'
         "<td><code "
         f'class="value">{escape_text(row.value)}</code>{unit}</td>'
         f"<td>{authors}{''.join(losers)}</td>"

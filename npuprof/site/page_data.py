@@ -12,7 +12,7 @@ from typing import Any
 from npuprof.catalog.code_pages import load_pages
 from npuprof.compare.markdown_changes import RISKS
 from npuprof.report.text import escape_controls
-from npuprof.site.catalogue import find_parts, list_catalogue_rows, list_parts
+from npuprof.site.catalogue import find_parts, find_record, list_catalogue_rows, list_parts
 from npuprof.site.presets import Preset
 from npuprof.system import group_pairs
 
@@ -122,15 +122,8 @@ def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[st
     """Return the number of presets that set each record of the catalogue, by path."""
     counts: Counter[str] = Counter()
     for rows in settings.values():
-        counts.update({_find_record(key) for key, _ in rows})
+        counts.update({find_record(key) for key, _ in rows})
     return counts
-
-
-def _find_record(key: str) -> str:
-    # a row may be a path inside a setting
-    while key not in find_parts() and "." in key:
-        key = key.rpartition(".")[0]
-    return key
 
 
 def _write_call(function: str, *values: Any) -> bytes:

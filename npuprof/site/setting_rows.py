@@ -35,7 +35,6 @@ class SettingRow(Record):
     """
 
     key: str
-    setting: str
     value: str
     unit: str = ""
     meaning: str = ""
@@ -103,7 +102,6 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         is_first = index == 0 or catalog.load_sections()[section].dotted
         yield SettingRow(
             keys.format_key_path(key, tail),
-            key,
             format_value(origins.strip_origins(traced)),
             unit,
             meaning if is_first else "",
@@ -223,7 +221,6 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
             origin = config.find_profile_origin(name)
             key = f"profile.{name}"
             yield SettingRow(
-                key,
                 key,
                 format_value(value),
                 risk=("compatibility",),

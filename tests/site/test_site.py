@@ -522,6 +522,18 @@ def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) 
     assert len(placed) > len(shown)
 
 
+def test_a_setting_links_to_its_place_in_the_catalogue_if_there_is_one(
+    repo: Repo, run: Run
+) -> None:
+    repo.commit({"job": "[torch_npu]\nmatmul.allow_hf32 = false\n[env]\nMY_OWN = 1\n"})
+    assert run("site", "public").code == 0
+    links = Page(repo.folder / "public/presets/job.html").links
+    record = "torch_npu.matmul.allow_hf32"
+    assert f"../catalogue/settings-torch_npu.html#{record}" in links
+    assert record in Page(repo.folder / "public/catalogue/settings-torch_npu.html").ids
+    assert not [link for link in links if "MY_OWN" in link]
+
+
 def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
     override = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n'
     repo.commit({**PRESETS, "job": PRESETS["job"] + override})
