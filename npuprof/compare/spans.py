@@ -16,7 +16,8 @@ from npuprof.report.tables import format_code_span
 
 #: GitHub limits comments to 65,536 characters; the rest is for a heading.
 COMMENT_LIMIT = 60_000
-_ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
+# a password before the host would be on the page
+_ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|/?#@]+([/?#][^\s()<>\[\]`|]*)?")
 
 
 class Faults(Record):
@@ -82,8 +83,8 @@ def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text can be the URL of a repository."""
-    return _ADDRESS.fullmatch(text) is not None
+    """Return whether a text can be the URL of a repository, or a template of URLs."""
+    return _ADDRESS.fullmatch(text) is not None and ("{path}" in text or "{" not in text)
 
 
 def require_address(flag: str, text: str | None) -> None:
@@ -120,7 +121,11 @@ def link_line(address: str, revision: str, path: str, line: int) -> str:
         is_gitlab = "gitlab" in address.split("/")[2] or address.endswith("/-")
         # GitLab separates the path of a project, which may be nested, by "/-/"
         blob = "/-/blob/" if is_gitlab else "/blob/"
-        address = address.removesuffix("/-").rstrip("/") + blob + "{rev}/{path}#L{line}"
+        address = (
+            address.removesuffix("/-").rstrip("/").removesuffix(".git")
+            + blob
+            + "{rev}/{path}#L{line}"
+        )
     address = address.replace("{rev}", revision).replace("{line}", str(line))
     return address.replace("{path}", quote(path))
 

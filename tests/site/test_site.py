@@ -286,6 +286,7 @@ def test_the_history_leaves_out_merges_that_take_a_preset_from_one_side(
 
 LINKS = {  # what --source-url is, and the link to line 4 of job.toml
     "https://github.com/team/presets": "https://github.com/team/presets/blob/REV/PATH#L4",
+    "https://github.com/team/cloned.git": "https://github.com/team/cloned/blob/REV/PATH#L4",
     "https://gitcode.com/team/presets/": "https://gitcode.com/team/presets/blob/REV/PATH#L4",
     "https://gitlab.com/a/b/presets": "https://gitlab.com/a/b/presets/-/blob/REV/PATH#L4",
     "https://git.corp/a/b/-": "https://git.corp/a/b/-/blob/REV/PATH#L4",
@@ -307,7 +308,17 @@ def test_origins_link_to_their_lines_in_the_repository(repo: Repo, run: Run, url
     assert [link for link in edited if "training.toml" in link]
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "team/presets", "https://a b"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "team/presets",
+        "https://a b",
+        "https:///a",
+        "https://me:secret@git.x/a",
+        "https://a/{rev}",
+    ],
+)
 def test_a_source_url_that_is_none_is_an_error(repo: Repo, run: Run, url: str) -> None:
     repo.commit(PRESETS)
     result = run("site", "public", "--source-url", url)
