@@ -114,18 +114,18 @@ def _show_verb(typed: Sequence[str], topics: Sequence[docs.Topic]) -> Answer:
             for topic in topics
             if f" {verb}".lower() in f" {topic.title} {topic.summary}".lower()
         ]
-        hint = did_you_mean(
+        about.sort(key=lambda name: not name.startswith(verb.lower()))
+        hint = " or ".join(f"npuprof help {name}" for name in about[:3]) or did_you_mean(
             verb,
             (*(topic.name for topic in topics), *names),
-            " or ".join(f"npuprof help {name}" for name in about[:3])
-            or "npuprof help lists the topics, npuprof --help the verbs",
+            "npuprof help lists the topics, npuprof --help the verbs",
         )
         why = "A finding is explained by npuprof rule CODE, a setting by npuprof option KEY."
         raise build_usage_error(f"there is no topic {verb!r}", hint, why)
     # Typer takes longer to import than a page to print
     from npuprof.commands.framework.application import format_help
 
-    text = format_help(list(typed))
+    text = format_help(verb.split())
     return Answer(
         {
             "text": lambda: text,

@@ -393,7 +393,14 @@ def test_help_shows_a_page_as_it_is_written_in_a_pipe(topic: docs.Topic, run: Ru
 
 @pytest.mark.parametrize("names", [["show"], ["source"], ["source", "add"], ["git", "install"]])
 def test_help_of_a_verb_is_what_the_verb_says_of_itself(names: list[str], run: Run) -> None:
-    assert run("help", *names) == run(*names, "--help")
+    assert run("help", *names) == run("help", " ".join(names)) == run(*names, "--help")
+
+
+@pytest.mark.parametrize(("word", "topic"), [("cann", "upgrade"), ("script", "scripts")])
+def test_help_names_topics_about_a_word_before_names_that_resemble_it(
+    word: str, topic: str, run: Run
+) -> None:
+    assert f"npuprof help {topic} or" in run("help", word).err
 
 
 def test_completion_offers_topics_and_verbs() -> None:
