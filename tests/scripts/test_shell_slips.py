@@ -165,6 +165,7 @@ def test_blanks_around_an_assignment_are_an_error() -> None:
         ("MASTER_PORT = 6000", "write MASTER_PORT=6000"),
         ("export HCCL_EXEC_TIMEOUT= 300", 'write HCCL_EXEC_TIMEOUT="300"'),
         ("export TASK_QUEUE_ENABLE=on", "write TASK_QUEUE_ENABLE=1"),
+        ("export HCCL_BUFFSIZE=200MB", "write HCCL_BUFFSIZE=200"),
     ],
 )
 def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:

@@ -68,7 +68,7 @@ _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGN
 _GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
 _ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
 #: How hints for presets write a variable, and name a setting to remove.
-_ASSIGNED = re.compile(r'write (\w+) = "([\w.:,-]*)"')
+_ASSIGNED = re.compile(r'write (\w+) = "?(?!{)([\w.:,-]*)"?')
 _UNSET = re.compile(r"\bunset (?:env|vllm|vllm_ascend|megatron|mindie|verl|torch_npu)\.")
 #: Why a name is reported where it is read; scans exclude those that other files set.
 ONLY_READ = "It is read, but set nowhere."
