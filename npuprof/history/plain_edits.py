@@ -50,9 +50,9 @@ def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
         value = before.get(path)
         if value == after.get(path):
             continue
-        section, key = _SECTIONS.get(path[0]), path[1].decode()
+        section, key = _SECTIONS[path[0]], path[1].decode()
         # the old text sets it twice, if another line sets it now
-        if not section or (path not in after and data[section].get(key) is not None):
+        if path not in after and data[section].get(key) is not None:
             return None
         edits[section, key] = _read_value(value) if value else None
     return edits
@@ -69,7 +69,8 @@ def _read_lines(
         if plain and plain["nested"]:
             _read_value(plain["nested"])  # may go on below
         path = header, plain["key"] if plain else b""
-        if not plain or path in found:
+        # overrides have headers in common
+        if not plain or path in found or (plain["key"] and header not in _SECTIONS):
             others.append(line)
             header = line.strip() if line.lstrip().startswith(b"[") else header
         elif plain["key"]:

@@ -66,6 +66,20 @@ def test_edits_are_read_from_lines_of_plain_values_only(was: str, now: str, edit
 
 
 @pytest.mark.parametrize(
+    "line", ["options = { hccl_timeout = 5 }", "[override.options]\nhccl_timeout = 5"]
+)
+def test_a_setting_that_moves_to_another_override_is_left_to_the_parser(line: str) -> None:
+    above, below = '[[override]]\nmatch = { cann = ">=9.0" }\n', "[[override]]\n"
+    assert compare_texts(f"{above}{line}\n{below}", f"{above}{below}{line}\n") is None
+
+
+def test_a_setting_that_moves_below_an_equal_header_is_left_to_the_parser() -> None:
+    block = "[[override]]\n[override.options]\n"
+    old, new = f"{block}hccl_timeout = 5\n{block}", f"{block}{block}hccl_timeout = 5\n"
+    assert compare_texts(old, new) is None
+
+
+@pytest.mark.parametrize(
     ("was", "now"),
     [
         ("= 2", "= 2"),
