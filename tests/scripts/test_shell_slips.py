@@ -135,6 +135,20 @@ def test_what_a_shell_takes_for_something_else_is_found(
     assert complaint in run_bash(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo this is \\\n  done\n",
+        "printf '%s\\n' \\\n  else\n",
+        "for step in start \\\n  done; do echo $step; done\n",
+        "cat <<'END'\n<<<<<<< HEAD\n=======\n>>>>>>> topic\nEND\n",
+    ],
+)
+def test_words_and_marks_in_texts_are_no_slips(text: str) -> None:
+    assert slips(f"{text}{START}\n") == []
+    assert run_bash(text) == ""
+
+
 def test_a_default_that_is_none_leaves_the_variable_without_it() -> None:
     for value in ("{$Y:-2}", "${Y:False}"):
         assert run_bash(f'X={value}\n[ "$X" = 2 ] || echo without it >&2\n') == "without it\n"

@@ -84,7 +84,8 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             hint = f"write {join_assignment(command.text, command[0], command[-1])}"
             yield build_finding("NP813", what, why, hint, where=where)
         for before, word in pairwise(command):
-            if word.keyword in _KEYWORDS and before.line < word.line:
+            is_text = command[0].text in ("echo", "printf", "for", "select")
+            if word.keyword in _KEYWORDS and before.line < word.line and not is_text:
                 what = f"{word.text} is an argument: the backslash above joins the lines"
                 where = Place(command.file or path, *word.position)
                 hint = "remove that backslash"
@@ -169,7 +170,10 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
             hint = f"did you mean ${similar[0]}?" if similar else f"set {name}, or remove it"
             found.append((at, "NP845", f"nothing sets ${name}", hint))
     for match in _CONFLICT.finditer(text):
-        where = Place(path, *find_position(text, match.start()))
+        at = match.start()
+        if any(each.document and at in range(*each.document.span) for each in commands):
+            continue
+        where = Place(path, *find_position(text, at))
         what, why = "git left a conflict here", "The shell stops at it."
         yield build_finding("NP844", what, why, "keep one of the two versions", where=where)
     for at, code, what, hint in found:
