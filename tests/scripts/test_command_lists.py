@@ -73,7 +73,8 @@ LAUNCHES = [
         id="quoted and split by a shell",
     ),
     pytest.param(
-        'from vllm.utils import get_open_port\nargs = ["--max-model-len", "4096"]\nif fast:\n    args += ["--seed", "1"]\n'
+        "from vllm.utils import get_open_port\n"
+        'args = ["--max-model-len", "4096"]\nif fast:\n    args += ["--seed", "1"]\n'
         'else:\n    args += ["--seed", "2"]\nwith RemoteServer("a/b", args): pass',
         [{"vllm.model": "a/b", "vllm.max-model-len": 4096}],
         id="flags under conditions",
