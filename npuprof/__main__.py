@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # import nothing else before ``script`` has deferred garbage 
 
 #: The number of new objects before the first garbage collection: more than reading a store once
 #: creates.
-_NEW_OBJECTS = 400_000
+_NEW_OBJECTS = 100_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
