@@ -6,7 +6,6 @@ Examples are facts of one process, redundant values, and changes to locked keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -521,7 +520,6 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 
 
-@lru_cache(1024)  # presets of a store share most of their ancestors
 def _list_changed_lists(profile: Profile) -> list[str]:
     """Return the keys of lists to which a profile appends, or from which it removes."""
     steps = (*profile.steps, *profile.override_steps)
