@@ -101,6 +101,7 @@ def test_a_word_that_no_program_can_mean_is_found(
         "accelerate launch --config_file a.yaml t.py --config_file b.yaml\n",
         "torchrun t.py --lr 1 $MORE --lr $LR --bf16 --bf16 --n -1 --n -2\n",
         "X=$(( 1 + 2 )); Y=${X:1:2}; Z=${X:Y}; V=${X:-'a'}\ntorchrun t.py --lr $X $Y $Z $V\n",
+        'X=12; W=${X:"1"}\ntorchrun t.py --lr $W\n',
         "if [ 1 ]; then torchrun t.py \\\n  --lr 1; else torchrun t.py; fi; echo else\n",
         "SCRIPT=$0\ntorchrun t.py --file=./a/b --other /c\necho $SCRIPT\n",
     ],

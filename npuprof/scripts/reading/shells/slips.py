@@ -34,7 +34,7 @@ _USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 #: The same, without a default.
 _UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
-_NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]|(?:True|False)\b)")
+_NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]\D|(?:True|False)\b)")
 #: What git leaves where two versions conflict.
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*", re.MULTILINE)
 #: Arithmetic in single parentheses.
