@@ -269,10 +269,11 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
     """Return changes of settings with their origins."""
-    # Several changes of one setting ask the same. By side: to hash a config takes a digest.
+    # Several changes of one setting ask the same. The caches are by side: 0 is before, 1 is after.
+    # A config as a key would be hashed by its digest, which takes long.
     sides = (before, after)
     map_elements = cache(lambda side, *path: _map_element_origins(sides[side], *path))
-    find_last_step = cache(lambda side, *path: _find_last_step(sides[side], sides[~side], *path))
+    find_last_step = cache(lambda side, *path: _find_last_step(sides[side], sides[1 - side], *path))
     layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
 
     def find_value_origin(side: int, change: Change, value: Any) -> Origin | None:
@@ -283,7 +284,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
 
     def trace_removal(change: Change) -> Change:
         was = find_value_origin(0, change, change.before)
-        now = find_last_step(-1, change.setting, change.tail)
+        now = find_last_step(1, change.setting, change.tail)
         if not (change.element and was and now):
             return change._replace(origins=(was, now))
         was_below = layers.get(now.profile, len(layers)) < layers.get(was.profile, 0)
@@ -294,10 +295,10 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
         if change.kind == "removed":
             return trace_removal(change)
         was = None if change.kind == "added" else find_value_origin(0, change, change.before)
-        now = find_value_origin(-1, change, change.after)
+        now = find_value_origin(1, change, change.after)
         if change.has_lists:
             lost_step = find_last_step(0, change.setting, change.tail)
-            new_step = find_last_step(-1, change.setting, change.tail)
+            new_step = find_last_step(1, change.setting, change.tail)
             # a list has several authors: the step that changed it is the cause, not the last one
             was = lost_step or was
             if new_step:

@@ -1,9 +1,9 @@
 """The differences between two values by path.
 
 Leaves are compared as texts with their type, and unordered lists as tables of their elements.
-DeepDiff aligns lists of such texts. On its own, it
-treats ``true`` as ``1`` and ``1`` as ``1.0``, ignores keys that begin with ``__``, does not compare
-tables that share few keys, and takes quadratic time for long lists.
+DeepDiff aligns ordered lists of such texts. Without these texts, it treats ``true`` as ``1`` and
+``1`` as ``1.0``. It also ignores keys that begin with ``__``, does not compare tables that share
+few keys, and takes quadratic time for long lists.
 """
 
 from __future__ import annotations
