@@ -224,8 +224,8 @@ class Render(ResolvingVerb):
 
     def _require_plain(self) -> None:
         """Raise NpuprofError for parameters that an output has in npuprof.toml."""
-        parameters = "spec to output base inline cann product frameworks axes mixin set_ unset"
-        if any(getattr(self, name) for name in parameters.split()):
+        parameters = ("spec", "to", "output", "base", "inline", "cann", "product", "frameworks")
+        if any(getattr(self, name) for name in (*parameters, "axes", "mixin", "set_", "unset")):
             what = f"--all takes presets, targets and contexts from {FILE} only"
             raise build_usage_error(what, "omit the other parameters, or --all")
 
