@@ -168,7 +168,9 @@ def _build_unknown_option_fault(name: str) -> Fault:
     if hint:
         return Fault("NP201", f"{name!r} is not a session option", why, hint)
     otherwise = "npuprof options lists all; unset the key if nothing reads it"
-    sections = did_you_mean(name.lower(), SECTIONS, otherwise).replace("mean", "mean the section")
+    sections = did_you_mean(name.lower(), SECTIONS, otherwise).replace(
+        "did you mean", "did you mean the section"
+    )
     hint, fix = suggest_name(name, catalog.record_names(), sections)
     return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
 

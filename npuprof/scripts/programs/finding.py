@@ -103,17 +103,17 @@ class Programs:
         return None
 
     def list_defined(self, path: str, is_reported: bool = False) -> dict[str, ParserArgument]:
-        """Return what the tree of a program defines by flag: any may be the program's.
+        """Return the arguments that the tree of a program defines, by flag: any may be its own.
 
-        Nothing in a scan of single files, unless the flag ``is_reported`` otherwise.
+        A scan of single files searches no tree, unless a finding ``is_reported`` without that.
         """
         is_searched = is_reported or len(self._tops) > 1
         return self._list_defined((is_searched and self._modules.list_tree(path)) or ())
 
     def _find_nearest(self, section: str, name: str, folder: str) -> str:
-        """Return the name of a section, or in the tree of a folder, that an unknown one nearly is.
+        """Return the known name for which an unknown one is likely a slip, empty if there is none.
 
-        Empty for none.
+        Known are the names of a section, and those that the tree of a folder defines.
         """
         defined = self.list_defined(os.path.join(folder, "program"))
         recorded = catalog.record_names(section)
