@@ -520,12 +520,6 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 
 
-def _list_changed_lists(profile: Profile) -> list[str]:
-    """Return the keys of lists to which a profile appends, or from which it removes."""
-    steps = (*profile.steps, *profile.override_steps)
-    return [step.key for step in steps if step.op in LIST_OPS]
-
-
 def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield the elements that are appended again to an ordered list, or removed in vain.
 
@@ -534,7 +528,7 @@ def check_list_changes(view: View, about: KeyFilter) -> Iterator[Finding]:
     from npuprof.resolve.origins import list_states
 
     lineage = view.config.lineage
-    changed = set[str]().union(*map(_list_changed_lists, lineage))
+    changed = {key for profile in lineage for key in profile.changed_lists}
     for key in sorted(changed - _collect_overridden_keys(lineage)) if changed else ():
         if not about((key,)):
             continue

@@ -286,6 +286,12 @@ class Profile:
         return [step for override in self.overrides for step in override.steps]
 
     @property
+    def changed_lists(self) -> list[str]:
+        """The keys of lists to which it appends, or from which it removes, overrides included."""
+        steps = (*self.steps, *self.override_steps)
+        return [step.key for step in steps if step.op in LIST_OPS]
+
+    @property
     def extends(self) -> tuple[str, ...]:
         """The parents as written; later wins."""
         return tuple(self.table.get("extends", ()))

@@ -11,7 +11,7 @@ from npuprof.compare.changes import (
     build_setting_change,
     compare_configs,
 )
-from npuprof.model import LIST_OPS, NpuprofError, Path, Record
+from npuprof.model import NpuprofError, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store import is_source_reference, read_revision
@@ -92,12 +92,7 @@ def find_list_changes(config: Config) -> frozenset[str]:
     """Return the settings whose elements a config's profiles remove or append."""
     return config.remember(
         "list changes",
-        lambda: frozenset(
-            step.key
-            for profile in config.lineage
-            for step in (*profile.steps, *profile.override_steps)
-            if step.op in LIST_OPS
-        ),
+        lambda: frozenset(key for profile in config.lineage for key in profile.changed_lists),
     )
 
 
