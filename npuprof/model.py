@@ -14,7 +14,8 @@ from functools import lru_cache
 #: True for type checkers, which go by the name: importing ``typing`` for it takes too long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol, Self, TypeAlias, dataclass_transform
+    from typing import Any as Any
+    from typing import Protocol, Self, TypeAlias, dataclass_transform
 
     class SourceText(Protocol):
         """The text that values come from: name, path to cite, commit, and content."""
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
             """Return that line."""
 
 else:
+    #: The type of anything, for annotations, which are not evaluated.
+    Any = object
 
     def dataclass_transform(**_: object) -> Callable[[type], type]:
         """Return a decorator that changes nothing, in place of the one of ``typing``.

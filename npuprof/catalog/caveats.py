@@ -7,10 +7,7 @@ from functools import cache
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.shapes import ValueFault
-from npuprof.model import TYPE_CHECKING, Path, TomlTable
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, Path, TomlTable
 
 _OPERATOR = "the operator library spells it {right}, and another spelling names no operator"
 _FUSION = "CANN spells it {right}, and another spelling names no pass"

@@ -13,10 +13,7 @@ from collections.abc import Callable
 
 from npuprof.catalog.records import OPERATORS
 from npuprof.document import keys
-from npuprof.model import SECTIONS, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import SECTIONS, Any
 
 #: Whether an operand is set, None if that is unknown, and its value.
 Operand = tuple[bool | None, "Any"]

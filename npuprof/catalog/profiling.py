@@ -6,10 +6,7 @@ import re
 
 from npuprof.catalog.readers import find_shell_expansion
 from npuprof.catalog.shapes import ValueFault
-from npuprof.model import TYPE_CHECKING, TomlTable, did_you_mean
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, TomlTable, did_you_mean
 
 _SWITCH = ("on", "off")
 _LEVEL = ("on", "off", "l0", "l1")

@@ -7,11 +7,8 @@ from contextlib import suppress
 from functools import cache
 
 from npuprof.catalog import find_setting, list_flags, load_sections
-from npuprof.model import TYPE_CHECKING, Record
+from npuprof.model import Any, Record
 from npuprof.system import lazy_pattern
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _CAPITAL = lazy_pattern("(?<=[a-z])[A-Z]")
 _SIZE = r"(\d+(?:\.\d+)?)([kKmMgGtT])"

@@ -23,11 +23,8 @@ from npuprof.catalog.records import (
     parse_framework_version,
     parse_release_version,
 )
-from npuprof.model import TYPE_CHECKING
+from npuprof.model import Any
 from npuprof.system import count_common, group_pairs
-
-if TYPE_CHECKING:
-    from typing import Any
 
 CANN = "cann"
 

@@ -14,10 +14,7 @@ from npuprof.catalog import (
     list_settings_below,
     values,
 )
-from npuprof.model import TYPE_CHECKING, Path
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, Path
 
 #: The risk of variables that decide what programs execute or load.
 EXECUTES = "executes"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from npuprof.model import TYPE_CHECKING, Path, Record, did_you_mean
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, Path, Record, did_you_mean
 
 Schema = dict[str, "Any"]
 

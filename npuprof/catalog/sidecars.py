@@ -27,10 +27,7 @@ from npuprof.catalog.shapes import (
     table_schema,
 )
 from npuprof.catalog.structures import find_json_faults, parse_json
-from npuprof.model import TYPE_CHECKING, Path, TomlTable, did_you_mean
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, Path, TomlTable, did_you_mean
 
 IMPLEMENTATION_MODES = (
     "high_performance",

@@ -13,12 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof import catalog
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value, is_no_number
-from npuprof.model import TYPE_CHECKING, Fix, find_nearest_names
+from npuprof.model import Any, Fix, find_nearest_names
 from npuprof.system import lazy_pattern
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 #: No value.
 UNKNOWN: Any = object()

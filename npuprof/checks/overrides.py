@@ -10,10 +10,7 @@ from npuprof.checks.program_values import find_form_faults, find_program_value_f
 from npuprof.checks.unknown_settings import build_unknown_fault
 from npuprof.checks.view import Fault
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Fix
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, Fix
 
 
 def split_prefix(name: str) -> tuple[str, str]:

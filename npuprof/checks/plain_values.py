@@ -19,10 +19,7 @@ from npuprof.checks.meaning import (
 )
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document.keys import format_short_value
-from npuprof.model import TYPE_CHECKING, suggest_name
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, suggest_name
 
 _TYPES = {"int": (int,), "bool": (bool,), "float": (int, float)}
 _CHINESE = "\\u3400-\\u9fff"

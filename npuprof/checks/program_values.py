@@ -8,10 +8,7 @@ from npuprof.checks import meaning
 from npuprof.checks.lifetimes import find_choice, is_out_of_range
 from npuprof.checks.view import Fault, find_nul_faults
 from npuprof.document.keys import format_short_value, is_no_number
-from npuprof.model import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any
 
 _WORDS = {
     "bool": "true or false",

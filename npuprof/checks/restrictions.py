@@ -14,12 +14,8 @@ from npuprof.catalog import Flag, Option, Variable, build_finding, releases, tar
 from npuprof.catalog.values import read_choice
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
-from npuprof.model import TYPE_CHECKING, Finding, Path, has_only_digits
+from npuprof.model import Any, Finding, Path, has_only_digits
 from npuprof.system import list_leaves
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 OFFLINE = "offline-inference"
 

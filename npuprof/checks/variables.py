@@ -37,7 +37,7 @@ from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import (
-    TYPE_CHECKING,
+    Any,
     Fix,
     TomlTable,
     did_you_mean,
@@ -45,9 +45,6 @@ from npuprof.model import (
     is_variable_name,
 )
 from npuprof.system import list_items
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _NUMBER_KINDS = {"int": "a whole number", "float": "a number"}
 

@@ -12,11 +12,8 @@ from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import TYPE_CHECKING, Fields, NpuprofError, build_error, did_you_mean
+from npuprof.model import Any, Fields, NpuprofError, build_error, did_you_mean
 from npuprof.report import Answer
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
 _LEVELS = {

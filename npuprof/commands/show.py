@@ -12,14 +12,11 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, Fields, Path
+from npuprof.model import Any, Fields, Path
 from npuprof.renderers.flattened import build_config_fields, collect_profile_head
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve.config import Config
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class Show(PrintingVerb, ResolvingVerb):

@@ -6,10 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, TYPE_CHECKING, Path
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Any, Path
 
 #: The maximum number of segments of a key on the command line.
 DEEPEST_KEY = 32

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.model import TYPE_CHECKING, Axes, Origin, Record, TomlTable
-
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, Axes, Origin, Record, TomlTable
 
 #: The condition of a team rule: its text and its parsed form, nested tuples.
 Condition = tuple[str, "Any"]

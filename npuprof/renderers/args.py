@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from npuprof.model import TYPE_CHECKING, Path
+from npuprof.model import Any, Path
 from npuprof.renderers import ARGUMENT_SECTIONS, Rendered, Target, add_render_header
 from npuprof.renderers.arguments import format_array, format_text, list_argument_words, list_rows
 from npuprof.renderers.environment_files import format_yaml_key, format_yaml_scalar
 from npuprof.resolve.config import Config
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def _list_lines(section: str, path: Path, value: Any) -> list[str]:

@@ -17,7 +17,7 @@ from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.model import (
     LONGEST_WORD,
-    TYPE_CHECKING,
+    Any,
     Finding,
     NpuprofError,
     is_utf8,
@@ -32,9 +32,6 @@ from npuprof.renderers import (
 from npuprof.renderers.trusting import reject_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
-
-if TYPE_CHECKING:
-    from typing import Any
 
 #: The variables that identify the exported preset.
 MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_CONTEXT")

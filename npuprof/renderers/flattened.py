@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.model import SECTIONS, TYPE_CHECKING, TomlTable
+from npuprof.model import SECTIONS, Any, TomlTable
 from npuprof.renderers import Rendered, Target, add_render_header
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 from npuprof.system import drop_empty
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def build_config_fields(config: Config) -> TomlTable:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from npuprof import catalog
 from npuprof.catalog.launchers import find_launcher_fact
-from npuprof.model import TYPE_CHECKING, build_error
+from npuprof.model import Any, build_error
 from npuprof.renderers import (
     collect_sidecars,
     encode_fitting_value,
@@ -17,9 +17,6 @@ from npuprof.renderers import (
 from npuprof.resolve.config import Config
 from npuprof.system import find_user_folder
 from npuprof.system.files import UnfitFileError, describe_os_error, make_folder, read_plain_file
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
 #: Variables that npuprof itself obeys; all others with this prefix belong to presets.

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.model import TYPE_CHECKING, Finding, Record
+from npuprof.model import Any, Finding, Record
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -23,9 +23,6 @@ from npuprof.renderers import (
 from npuprof.renderers.python_source import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.resolve.config import Config
 from npuprof.system import lazy_pattern
-
-if TYPE_CHECKING:
-    from typing import Any
 
 #: The line that makes the loop on the device in a script with its own session.
 SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"

@@ -7,7 +7,7 @@ import json
 from npuprof import catalog
 from npuprof.catalog.releases import find_covered, is_range_within
 from npuprof.document import keys
-from npuprof.model import TYPE_CHECKING, raise_any
+from npuprof.model import Any, raise_any
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -23,9 +23,6 @@ from npuprof.renderers.environment_files import (
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
-
-if TYPE_CHECKING:
-    from typing import Any
 
 #: The releases of vLLM that read ``NAME: false``; the others drop it.
 _READS_FALSE = ">=0.28.0"

@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import TRUST_CODES, TYPE_CHECKING, Fields, Finding, shorten_values
+from npuprof.model import TRUST_CODES, Any, Fields, Finding, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import decode_safely, lazy_pattern
 from npuprof.system.files import read_plain_file
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 #: Line numbers in messages: they change while the finding stays the same.

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from npuprof.document.keys import is_no_number, is_visible
-from npuprof.model import TYPE_CHECKING
+from npuprof.model import Any
 from npuprof.system import map_leaves
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def format_json_answer(value: Any) -> str:

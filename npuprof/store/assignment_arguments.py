@@ -11,7 +11,7 @@ from npuprof.catalog.programs import spell_key
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
 from npuprof.model import (
     SECTIONS,
-    TYPE_CHECKING,
+    Any,
     Finding,
     NpuprofError,
     Place,
@@ -23,9 +23,6 @@ from npuprof.model import (
     raise_any,
 )
 from npuprof.report import format_option
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _DEEPEST = 100
 
