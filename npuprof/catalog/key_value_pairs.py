@@ -14,11 +14,7 @@ from npuprof.document.keys import (
     format_short_value,
     format_toml_value,
 )
-from npuprof.model import TomlTable, did_you_mean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import Any, TomlTable, did_you_mean
 
 _SWITCHES = {"true": True, "false": False}
 _NUMBER_TYPES: dict[str, tuple[type[int | float], ...]] = {"int": (int,), "float": (int, float)}

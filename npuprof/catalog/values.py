@@ -11,12 +11,11 @@ from functools import cache, lru_cache
 from operator import add
 
 from npuprof import catalog
-from npuprof.model import Origin, Path, TomlTable
+from npuprof.model import TYPE_CHECKING, Any, Origin, Path, TomlTable
 from npuprof.system import is_list_of, map_leaves
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from npuprof.catalog.records import Option
     from npuprof.catalog.shapes import Structure

@@ -20,13 +20,10 @@ from npuprof.checks.restrictions import (
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Axes, Context, Finding, Path, TomlTable, did_you_mean
+from npuprof.model import TYPE_CHECKING, Any, Axes, Context, Finding, Path, TomlTable, did_you_mean
 from npuprof.resolve.claims import VERSIONS, find_axis, narrow_value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.resolve.config import Config
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product as combinations
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
@@ -14,9 +13,9 @@ from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule
+from npuprof.model import TYPE_CHECKING, Any
 from npuprof.system import join_boxes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import KeyFilter
     from npuprof.checks.view import Spans

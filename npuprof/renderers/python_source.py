@@ -6,11 +6,8 @@ Compatible with Python 3.7.
 from __future__ import annotations
 
 from npuprof.document.keys import is_no_number, is_visible
+from npuprof.model import Any
 from npuprof.report.text import escape_code_point, measure_width
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 WIDTH = 88
 #: The folder of the rendered file, which contains its sidecar files.

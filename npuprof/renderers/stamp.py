@@ -9,8 +9,6 @@ from npuprof.model import Fields, Record
 from npuprof.resolve.digests import digest_bytes
 from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
-
 #: The start of the last header line, with the hash of the following text.
 TEXT_MARK = "# text: sha256:"
 #: The start of a header line for a sidecar file: its name and its hash.
