@@ -139,94 +139,59 @@ class Parameter(Record):
             )
 
 
-def _declare(**fields: Any) -> Any:
-    """Return a parameter.
+def _declare(*fields: Any, **named: Any) -> Any:
+    """Return a parameter with these fields.
 
     ``Verb`` replaces it by a value, so the functions below have the type of the value.
     """
-    return Parameter(**fields)
+    return Parameter(*fields, **named)
 
 
 def argument(metavar: str, text: str, complete: str = "", default: str | None = None) -> str:
     """Declare a positional parameter, required unless it has a default."""
-    return _declare(
-        kind="argument",
-        help=text,
-        metavar=metavar,
-        default=default,
-        required=default is None,
-        complete=complete,
-    )
+    return _declare("argument", text, (), metavar, default, default is None, complete=complete)
 
 
 def optional_argument(metavar: str, text: str, complete: str = "") -> str | None:
     """Declare a positional parameter that may be missing."""
-    return _declare(kind="argument", help=text, metavar=metavar, complete=complete)
+    return _declare("argument", text, (), metavar, complete=complete)
 
 
 def arguments(metavar: str, text: str, complete: str = "", required: bool = False) -> list[str]:
     """Declare a parameter that takes all remaining arguments."""
-    return _declare(
-        kind="arguments", help=text, metavar=metavar, required=required, complete=complete
-    )
+    return _declare("arguments", text, (), metavar, required=required, complete=complete)
 
 
-def option(
-    *flags: str,
-    metavar: str,
-    text: str,
-    choices: Choices = (),
-    noun: str = "",
-    implied: str = "",
-    complete: str = "",
-) -> str | None:
-    """Declare an option with a value."""
-    return _declare(
-        kind="text",
-        help=text,
-        flags=flags,
-        metavar=metavar,
-        choices=choices,
-        noun=noun,
-        implied=implied,
-        complete=complete,
-    )
+def option(*flags: str, metavar: str, text: str, **more: Any) -> str | None:
+    """Declare an option with a value; ``more`` are other fields of ``Parameter``."""
+    return _declare("text", text, flags, metavar, **more)
 
 
 def option_with_default(
     *flags: str, metavar: str, text: str, default: str, choices: Choices = ()
 ) -> str:
     """Declare an option that always has a value."""
-    return _declare(
-        kind="text",
-        help=text,
-        flags=flags,
-        metavar=metavar,
-        default=default,
-        choices=choices,
-    )
+    return _declare("text", text, flags, metavar, default, choices=choices)
 
 
 def required_option(*flags: str, metavar: str, text: str, complete: str) -> str:
     """Declare a required option with a value."""
-    return _declare(
-        kind="text", help=text, flags=flags, metavar=metavar, required=True, complete=complete
-    )
+    return _declare("text", text, flags, metavar, required=True, complete=complete)
 
 
 def many(*flags: str, metavar: str, text: str, complete: str = "") -> list[str]:
     """Declare a repeatable option with a value."""
-    return _declare(kind="many", help=text, flags=flags, metavar=metavar, complete=complete)
+    return _declare("many", text, flags, metavar, complete=complete)
 
 
 def number(*flags: str, metavar: str, text: str, least: int | None = None) -> int | None:
     """Declare an option with an integer value, ``least`` or more."""
-    return _declare(kind="number", help=text, flags=flags, metavar=metavar, least=least)
+    return _declare("number", text, flags, metavar, least=least)
 
 
 def flag(*flags: str, text: str) -> bool:
     """Declare a switch."""
-    return _declare(kind="flag", help=text, flags=flags, default=False)
+    return _declare("flag", text, flags, default=False)
 
 
 class Verb:
