@@ -13,6 +13,8 @@ _WHY = "Nothing of the file can be used until it can be read."
 _BLOCK_QUOTES = ('"""', "'''")
 _SEGMENT = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
+#: The start of a line, up to a comment or a string that is not closed.
+_CLOSED = re.compile(r"""\A(?:[^"'#]|"(?:[^"\\]|\\.)*+"|'[^']*')*+""")
 _STATEMENT = re.compile(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
 #: What users write for TOML's booleans.
 _BOOLEANS = {
@@ -194,26 +196,13 @@ def _find_open_string(lines: list[str], line: int) -> SyntaxFault:
     if line > 1 and not lines[line - 1].strip():
         line -= 1  # the parser stopped after the end of the line
     text = lines[line - 1]
-    quote = ""
-    start = -1
-    is_escaped = False
-    for index, char in enumerate(text):
-        if is_escaped:
-            is_escaped = False
-        elif quote:
-            is_escaped = char == "\\" and quote == '"'
-            if char == quote:
-                quote = ""
-        elif char in "\"'":
-            quote = char
-            start = index
-        elif char == "#":
-            break
+    rest = _CLOSED.sub("", text)
+    quote = rest[:1].strip("#")
     hint = (
         f"end it with {quote or 'its quote'} on the same "
         "line, or use three quotes for a multi-line string"
     )
-    column = start + 1 if quote else len(text) + 1
+    column = len(text) + 1 - (len(rest) if quote else 0)
     return SyntaxFault("a string is not closed", hint, line, column)
 
 
