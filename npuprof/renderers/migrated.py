@@ -216,55 +216,41 @@ def run_config(config=None):
     return _render_session_shape(config, "estimator-migrated", shape, inline)
 
 
-def _build_target(
-    name: str,
-    *,
-    place: int,
-    summary: str,
-    file: str = "",
-    surface: str = "session",
-    sections: tuple[str, ...] = ("options",),
-) -> Target:
-    is_shape = name in _SHAPES
-    return Target(
-        place=place,
-        summary=summary,
-        file=file or f"{name.replace('-', '_')}.py",
-        write=partial(_render_migrated_target, name) if is_shape else _render_migrated_estimator,
-        surface=surface,
-        renames=True,
-        sections=sections,
-    )
-
-
+_SESSION = Target(
+    place=20,
+    summary="the same through `npu_config_proto(config_proto=...)`",
+    file="session_migrated.py",
+    write=partial(_render_migrated_target, "session-migrated"),
+    surface="session",
+    renames=True,
+)
 TARGETS = {
-    "session-migrated": _build_target(
-        "session-migrated",
-        place=20,
-        summary="the same through `npu_config_proto(config_proto=...)`",
-    ),
-    "init-resource": _build_target(
-        "init-resource",
+    "session-migrated": _SESSION,
+    "init-resource": _SESSION._replace(
         place=30,
         summary="the session of `init_resource(config=...)`, with the shutdown",
+        file="init_resource.py",
+        write=partial(_render_migrated_target, "init-resource"),
     ),
-    "estimator-migrated": _build_target(
-        "estimator-migrated",
+    "estimator-migrated": _SESSION._replace(
         place=50,
         summary="`npu_run_config_init(run_config=...)`",
+        file="estimator_migrated.py",
+        write=_render_migrated_estimator,
         sections=("options", "estimator"),
     ),
     # No file has the name of the package: scripts next to it would import it instead.
-    "keras": _build_target(
-        "keras",
+    "keras": _SESSION._replace(
         place=60,
         summary="`set_keras_session_npu_config(config=...)`",
         file="keras_session.py",
+        write=partial(_render_migrated_target, "keras"),
     ),
-    "initialize-system": _build_target(
-        "initialize-system",
+    "initialize-system": _SESSION._replace(
         place=70,
         summary="the session that runs `initialize_system`, with the options that must be there",
+        file="initialize_system.py",
+        write=partial(_render_migrated_target, "initialize-system"),
         surface="",
     ),
 }
