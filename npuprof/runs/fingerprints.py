@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from npuprof.model import Context, Fields, Finding, Place, Record, build_error
+from npuprof.model import Fields, Finding, Place, Record, build_error
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
@@ -18,7 +18,6 @@ from npuprof.runs.run_records import (
     decode_value,
     parse_record,
     read_folder,
-    read_table,
 )
 from npuprof.system import decode_safely, expand_home
 from npuprof.system.files import (
@@ -62,14 +61,13 @@ _VARIABLES = {
     "digest": b"NPUPROF_DIGEST",
     "preset_digest": b"NPUPROF_PRESET_DIGEST",
     "name": b"NPUPROF_PROFILE",
-    "context": b"NPUPROF_CONTEXT",
 }
 
 
 class Clue(Record):
     """Clues about the preset behind a file.
 
-    They are digests, complete or as prefixes, its name and its context.
+    They are digests, complete or as prefixes, and its name.
 
     ``location`` is where the clue is: a file with a line, or a process. ``record`` are the fields
     of a record, ``evidence`` the content of a log. ``edited`` is why the file is known to be
@@ -80,7 +78,6 @@ class Clue(Record):
     digest: str = ""
     preset_digest: str = ""
     name: str = ""
-    context: str = ""
     record: Fields = {}
     evidence: Evidence | None = None
     edited: str = ""
@@ -226,7 +223,6 @@ def _read_fields(path: str, fields: Fields) -> Clue:
         path,
         **digests,
         name=preset["name"],
-        context=_describe_context(fields),
         record=fields,
         edited=_explain_edit(fields),
     )
@@ -260,15 +256,5 @@ def _find_clues(path: str, text: str) -> Iterator[Clue]:
         parts[-1][1][kind] = value
     for line, part in parts:
         if "digest" in part or "preset_digest" in part:  # a name alone identifies nothing
+            part.pop("context", "")  # it only tells parts apart
             yield Clue(f"{path}:{line}", **part)
-
-
-def _describe_context(fields: Fields) -> str:
-    """Return the context of a record as text."""
-    context = fields.get("context") or {}
-    return Context(
-        context.get("cann"),
-        context.get("product"),
-        versions=tuple(read_table(context, "versions").items()),
-        axes=tuple(read_table(context, "axes").items()),
-    ).describe()
