@@ -561,14 +561,10 @@ def _build_rule(
         varied.add("product")
     also_atc: str = record["why"] if record["enforced"] in _ALSO_ATC else ""
     return Rule(
-        code=record["code"],
-        name=record["name"],
+        **{field: record[field] for field in ("code", "what", "why", "hint")},
         options=tuple(record["options"]),
         when=when,
         needs=needs,
-        what=record["what"],
-        why=record["why"],
-        hint=record["hint"],
         reads=tuple(sorted(read - facts)),
         triggers=tuple(sorted(_list_names(when) - facts)),
         axes=tuple(sorted(varied)),

@@ -393,7 +393,6 @@ class Rule(Record):
     """
 
     code: str
-    name: str
     options: tuple[str, ...]
     when: Any
     needs: Any
