@@ -83,14 +83,12 @@ class Source(Record):
 class Project(Record):
     """The content of ``npuprof.toml``.
 
-    ``presets`` are globs of files outside the store, relative to that file; ``variables`` are the
-    team's own, by name. ``axes`` are the values of the declared axes, by name. ``outputs`` are the
-    texts of each ``[[output]]``, by key.
+    ``variables`` are the team's own, by name. ``axes`` are the values of the declared axes, by
+    name. ``outputs`` are the texts of each ``[[output]]``, by key.
     """
 
     document: Document | None = None
     requires: str = ""
-    presets: tuple[str, ...] = ()
     sources: dict[str, Source] = {}
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
@@ -162,7 +160,6 @@ class _Reader:
         return Project(
             self._document,
             good.get("requires", ""),
-            tuple(good.get("presets", ())),
             sources,
             tuple(rules.values()),
             tuple(ignores.values()),
