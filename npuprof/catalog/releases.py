@@ -328,7 +328,7 @@ def find_axis(section: str, record: Entry | None) -> str:
     return load_sections()[section].axis if isinstance(record, Setting) else CANN
 
 
-def suggest_range(spec: object, axis: str = CANN) -> str:
+def suggest_range(spec: object, axis: str) -> str:
     """Return the corrected form of an invalid range, an example if it cannot be guessed."""
     text = (
         str(spec)

@@ -273,7 +273,7 @@ def _read_variables_alike(tree: Any) -> Any:
     return tree
 
 
-def find_unknown_names(wanted: Any, facts: Collection[str] = ()) -> list[str]:
+def find_unknown_names(wanted: Any, facts: Collection[str]) -> list[str]:
     """Return the settings in a condition that are not variables and not in the catalogue.
 
     Presets may contain them anyway. ``facts`` are other known names.

@@ -43,7 +43,7 @@ class Accepted(Record):
 
     finding: Finding
     ignore: Ignore
-    value: Any = None
+    value: Any
 
     @property
     def order(self) -> tuple[object, ...]:

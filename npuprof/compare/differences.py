@@ -195,7 +195,7 @@ def _are_long(before: list[Form], after: list[Form]) -> bool:
 
 
 def _find_levels(
-    before: Form | dict[Path, Form], after: Form | dict[Path, Form], aligned: bool = True
+    before: Form | dict[Path, Form], after: Form | dict[Path, Form], aligned: bool
 ) -> list[tuple[str, DiffLevel]]:
     """Return DeepDiff's differences with their kinds.
 

@@ -19,12 +19,12 @@ class TeamRule(Record):
 
     code: str
     require: Condition
-    when: Condition | None = None
-    message: str = ""
-    severity: str = "error"
-    presets: tuple[str, ...] = ()
-    origin: Origin | None = None
-    axes: Axes = {}
+    when: Condition | None
+    message: str
+    severity: str
+    presets: tuple[str, ...]
+    origin: Origin | None
+    axes: Axes
 
     @property
     def title(self) -> str:

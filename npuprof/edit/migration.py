@@ -56,9 +56,9 @@ class Migration(Record):
     """A migrated text: its steps, the renamed list entries, and the remaining decisions."""
 
     text: str
-    made: tuple[MadeStep, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    carried: tuple[CarriedName, ...] = ()
+    made: tuple[MadeStep, ...]
+    findings: tuple[Finding, ...]
+    carried: tuple[CarriedName, ...]
 
 
 def migrate_profile(

@@ -56,7 +56,7 @@ class EpochCase(Record):
         """The log output of the option."""
         return self.expected.wire
 
-    def decide(self, state: str, note: str = "", tell: str = "") -> Verdict:
+    def decide(self, state: str, note: str, tell: str = "") -> Verdict:
         """Return a verdict with the texts of the stages."""
         return Verdict(self.wire.name, state, self.joined.texts, note, tell)
 

@@ -30,7 +30,7 @@ class Vllm(Record):
     path: str
     version: str
     arguments: frozenset[str] | None
-    why: str = ""
+    why: str
 
     def reads(self, name: str) -> bool | None:
         """Return whether the parser reads an argument of ``[vllm]``, by any of its names.

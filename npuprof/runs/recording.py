@@ -158,7 +158,7 @@ def build_fields(
     command: Sequence[str],
     variables: Mapping[str, str],
     environment: Mapping[str, str],
-    with_arguments: bool = False,
+    with_arguments: bool,
 ) -> Fields:
     """Return the facts known before a run.
 

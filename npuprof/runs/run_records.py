@@ -211,7 +211,7 @@ class Command(Record):
     program: str
     script: str
     digest: str
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...]
 
     def is_other(self, other: Command) -> bool:
         """Return whether another command differs.

@@ -36,8 +36,8 @@ class InjectionRequest(Record):
     line: int | None
     cann: str | None
     product: str | None
-    framework: str = ""
-    axis: str = ""
+    framework: str
+    axis: str
 
     def list_facts(self, *names: str) -> dict[str, str]:
         """Return the given fields of the request, as facts of the block's header."""

@@ -61,7 +61,7 @@ class Pin(Record):
     written: str
     file: str
     line: int
-    is_newer: bool = False
+    is_newer: bool
 
     def describe(self, here: str = "") -> str:
         """Return the release and its origin: that is only a line in the file ``here``."""

@@ -37,9 +37,9 @@ class SiteRequest(Record):
     """
 
     release: str
-    also: tuple[str, ...] = ()
-    scripts: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    source_url: str | None = None
+    also: tuple[str, ...]
+    scripts: tuple[tuple[str, tuple[Any, ...]], ...]
+    source_url: str | None
 
 
 def build_site(

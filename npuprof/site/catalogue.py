@@ -34,27 +34,27 @@ class CatalogueRow(Record):
     key: str
     kind: str
     summary: str
-    doc: str = ""
-    value: str = ""
-    default: str = ""
-    unit: str = ""
-    risk: tuple[str, ...] = ()
-    products: tuple[str, ...] = ()
-    spelling: tuple[tuple[str, str], ...] = ()
-    readers: str = ""
-    state: str = ""
-    replacement: str = ""
-    framework: str = ""
-    read_by: str = ""
+    doc: str
+    value: str
+    default: str
+    unit: str
+    risk: tuple[str, ...]
+    products: tuple[str, ...]
+    spelling: tuple[tuple[str, str], ...]
+    readers: str
+    state: str
+    replacement: str
+    framework: str
+    read_by: str
 
 
 class ReleaseRow(Record):
     """The changes of a release since the previous one: new and removed keys, changed defaults."""
 
     release: str
-    new: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    defaults: tuple[str, ...] = ()
+    new: tuple[str, ...]
+    gone: tuple[str, ...]
+    defaults: tuple[str, ...]
 
 
 @cache

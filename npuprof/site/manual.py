@@ -25,7 +25,7 @@ class TopicPage(Record):
     path: str
     topic: docs.Topic
     html: str
-    pictures: tuple[tuple[str, bytes], ...] = ()
+    pictures: tuple[tuple[str, bytes], ...]
 
 
 @cache

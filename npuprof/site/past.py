@@ -22,7 +22,7 @@ class VersionRow(Record):
 
     number: str
     date: str
-    yanked: str = ""
+    yanked: str
 
 
 class Past(Record):

@@ -44,9 +44,9 @@ class Preset(Record):
     """One preset of the store, read and resolved as far as possible, with its findings."""
 
     name: str
-    profile: Profile | None = None
-    config: Config | None = None
-    findings: tuple[Finding, ...] = ()
+    profile: Profile | None
+    config: Config | None
+    findings: tuple[Finding, ...]
 
     @cached_property
     def head(self) -> Fields:

@@ -36,7 +36,7 @@ class Written(Record):
     written: int
     removed: int
     kept: int
-    left: tuple[str, ...] = ()
+    left: tuple[str, ...]
 
 
 def write_site(folder: str, files: Mapping[str, bytes]) -> Written:

@@ -121,9 +121,7 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     )
 
 
-def find_target(
-    path: str, below: str = "", resolve: Callable[[str], str] = os.path.realpath
-) -> str:
+def find_target(path: str, below: str, resolve: Callable[[str], str] = os.path.realpath) -> str:
     """Return the file that a path leads to; ``resolve`` returns the real path of a folder.
 
     Raises NpuprofError (NP941) if the file is outside ``below``, or if the path is a link in a

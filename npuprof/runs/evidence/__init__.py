@@ -174,4 +174,4 @@ class Evidence(Record):
 
     processes: list[Process]
     files: int
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[str, ...]
