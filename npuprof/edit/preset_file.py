@@ -365,17 +365,14 @@ def _find_inherited_faults(new: Profile) -> list[Finding]:
     return [finding for finding in findings if finding.code != "NP102"]
 
 
-def format_difference(source: str, old: str | None, new: str | None) -> str:
+def format_difference(source: str, old: str | None, new: str) -> str:
     """Return a change as a unified diff for display, empty if there is none.
 
-    ``old`` is None for a new file, ``new`` for a removed one.
+    ``old`` is None for a new file.
     """
-    names = (
-        "/dev/null" if old is None else f"a/{source}",
-        "/dev/null" if new is None else f"b/{source}",
-    )
+    name = "/dev/null" if old is None else f"a/{source}"
     shown = []
-    for line in unified_diff(split_lines(old or ""), split_lines(new or ""), *names):
+    for line in unified_diff(split_lines(old or ""), split_lines(new), name, f"b/{source}"):
         shown.append(escape_file_line(line))
         if not line.endswith("\n"):
             shown.append("\\ No newline at end of file\n")
