@@ -125,28 +125,22 @@ class ReleaseTags:
             self._yanks[tag] = _read_yank_reason(mark) if mark else ""
         return self._yanks[tag]
 
-    def find_newest_kept(self, name: str, commit: str = "") -> str:
+    def find_newest_kept(self, name: str) -> str:
         """Return the newest version number that was not yanked, of a preset or the whole store.
 
-        Without a ``name``, of the whole store. With a ``commit``, only those reachable from it; an
-        empty string if there is none. Raises NpuprofError.
+        Without a ``name``, of the whole store; an empty string if there is none. Raises
+        NpuprofError.
         """
-        key = f"{name} {commit}"
-        if key not in self._newest:
-            if not name:
-                texts = [version.text for version in self.load_store_versions(commit)]
-            else:
-                refs = (
-                    self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
-                )
-                texts = [ref.text for ref in refs]
+        if name not in self._newest:
+            versions = self.list_tag_refs(name) if name else self.load_store_versions()
+            texts = [version.text for version in versions]
             kept = (
                 str(text)
                 for text in sorted(texts, reverse=True)
                 if not text.pre and not self.find_yank(f"{name}/v{text}" if name else f"v{text}")
             )
-            self._newest[key] = next(kept, "")
-        return self._newest[key]
+            self._newest[name] = next(kept, "")
+        return self._newest[name]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
         """Return the versions of annotated tags.
