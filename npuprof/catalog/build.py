@@ -331,7 +331,7 @@ def _list_rows(files: TomlTable, stem: str, kind: str) -> TomlTable:
         return {
             name: {**row, **_find_generated(files, kind, name)} for name, row in by_hand.items()
         }
-    grouped: TomlTable = {}
+    grouped = {}
     for group in files.get("groups", {}).get(kind, ()):
         fields = {field: value for field, value in group.items() if field != "names"}
         grouped.update(dict.fromkeys(group["names"], fields))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from npuprof.model import Fields, Record
+from npuprof.model import Record
 
 #: The variables with each fact: Ascend's own, Slurm, Open MPI, PMIx, MPICH, torchrun, Kubernetes.
 FACTS: dict[str, tuple[str, ...]] = {
@@ -144,7 +144,7 @@ def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> 
 
     try:
         servers = json.loads(table)["server_list"]
-        devices: list[list[Fields]] = [server["device"] for server in servers]
+        devices = [server["device"] for server in servers]
         if name == "world-size":
             return str(sum(map(len, devices)))
         addresses = [environ.get(variable) for variable in _SERVERS]

@@ -62,9 +62,7 @@ def build_profile_schema(
         for name, variable in declared.items()
     }
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in (*sections, *LIST_OPS)}
-    values: dict[str, Schema] = {
-        name: {"enum": list(known)} for name, known in (axes or {}).items()
-    }
+    values = {name: {"enum": list(known)} for name, known in (axes or {}).items()}
     return {
         "$schema": DIALECT,
         "$id": "urn:npuprof:profile",

@@ -197,13 +197,13 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
     if pairs := find_pairs_form(variable.name):
         return [{"type": "string"}, {"type": "number"}, pairs.schema]
     if find_reading(variable).others:  # the checks evaluate the text
-        known: list[Schema] = [{"enum": list(variable.choices)}] if variable.choices else []
+        known = [{"enum": list(variable.choices)}] if variable.choices else []
         return [*known, {"type": "string"}, {"type": "number"}]
     if variable.choices:
         texts = [*variable.choices, *variable.tolerated]
         digits = [int(text) for text in texts if text.isdigit() and str(int(text)) == text]
         if variable.separator or _find_taken_habits(variable):
-            listed: Schema = {
+            listed = {
                 "enum": texts
             }  # in addition to the pattern, since editors suggest listed values
             return [
@@ -213,7 +213,7 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
             ]
         return [{"enum": [*texts, *digits]}]
     if variable.kind in ("int", "float"):
-        step: Schema = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
+        step = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
         kind = "integer" if variable.kind == "int" else "number"
         odd = (
             "[^A-Za-z]+"

@@ -64,7 +64,7 @@ def table_schema(
     properties: Schema, required: list[str] | None = None, description: str = ""
 ) -> Schema:
     """Return the schema of a table with these keys and no others."""
-    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         schema["required"] = required
     if description:

@@ -18,7 +18,7 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.resolving import open_workspace, report_refusal
-from npuprof.model import Fields, build_error
+from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.store import assignment_arguments
@@ -131,7 +131,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
             self.metric or "",
         )
         context = difference.before.context
-        identity: Fields = {
+        identity = {
             "command": list(setup.command),
             "context": context.describe(),
             "target": context.target,

@@ -120,7 +120,7 @@ class Diff(PrintingVerb, ContextVerb):
         """Return the differences as an answer; exit 2 if some are unknown."""
         different = [pair.name for pair in result.different_pairs]
         around = self._around
-        forms: Forms = {
+        forms = {
             "text": lambda: self._format_text(result, single) + join_lines(around.lines),
             "markdown": lambda: self._format_markdown(result),
             "html": lambda: _format_html(result),
@@ -182,7 +182,7 @@ class Diff(PrintingVerb, ContextVerb):
 
         configs = [workspace.resolve_spec(preset) for preset in self.specs]
         rows = matrix.collect_matrix_rows(configs, self.everything)
-        forms: Forms = {
+        forms = {
             "text": lambda: matrix.build_matrix_table(configs, rows) if rows else "",
             "markdown": lambda: matrix.format_matrix_markdown(configs, rows),
             "html": lambda: matrix.format_matrix_html(configs, rows),
@@ -211,7 +211,7 @@ class Diff(PrintingVerb, ContextVerb):
                 "ranks omitted; name the files to compare them"
             )
         configs = [group.config for processes in groups for group in processes.groups]
-        forms: Forms = {
+        forms = {
             "text": lambda: "".join(map(self._format_processes, groups)),
             "markdown": lambda: matrix.format_matrix_markdown(
                 configs, matrix.collect_matrix_rows(configs, self.everything)

@@ -94,7 +94,7 @@ class List(PrintingVerb):
                 presets.append((profile, config))
         if conditions is not None:
             conditions.require_known_names()
-        forms: Forms = {
+        forms = {
             "text": lambda: (
                 _format_tree([profile for profile, _ in presets])
                 if self.tree

@@ -29,7 +29,6 @@ from npuprof.system import join_lines
 
 if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
-    from npuprof.report import Forms
     from npuprof.store.folder import Folder
     from npuprof.store.gitstore.repository import Repository
 
@@ -107,7 +106,7 @@ class Log(PrintingVerb, ContextVerb):
         steps = islice(chain([first], walk), self.number) if first else ()
         # with a limit, the walk may end before the border of the clone
         shallow = repository.is_shallow() if first and self.number is None else False
-        forms: Forms = {
+        forms = {
             "text": lambda: map(partial(_format_step, name, self.coloured), steps),
             "json": lambda: {
                 "schema": "npuprof.log/1",

@@ -9,7 +9,6 @@ from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line
-from npuprof.model import TomlTable
 from npuprof.renderers.trusting import trust_typed
 from npuprof.report import Answer
 from npuprof.store import spec
@@ -61,7 +60,7 @@ class New(StoreVerb):
         return answer
 
     def _write_text(self) -> str:
-        table: TomlTable = drop_empty(
+        table = drop_empty(
             {
                 "description": self.description,
                 "scenario": self.scenario,
@@ -69,7 +68,7 @@ class New(StoreVerb):
                 "extends": self.extends,
             }
         )
-        data: TomlTable = {"profile": table}
+        data = {"profile": table}
         changes = [PathChange(("profile", key), value) for key, value in table.items()]
         changes += [change for text in self.set_ if (change := parse_assignment(data, text))]
         return edit.apply_changes("[profile]\n", changes)

@@ -28,7 +28,6 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import open_workspace
 from npuprof.edit.conditions import Conditions
 from npuprof.model import (
-    Fields,
     Finding,
     NpuprofError,
     Step,
@@ -173,7 +172,7 @@ class Sweep(PrintingVerb, ContextVerb):
                 hint,
             )
             raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
-        identity: Fields = {
+        identity = {
             "command": list(setup.command),
             "context": configs[0].context.describe(),
             "target": setup.target,

@@ -66,7 +66,7 @@ def compare_pairs(
     """
     for path, (was, now) in pairs.items():
         kinds = (dict, list) if path in unordered else dict
-        inside: list[Difference] = []
+        inside = []
         if isinstance(was, kinds) and isinstance(now, kinds):
             inside = [*_compare_values(was, now, path in unordered)]
         # Nothing differs inside two tables if only the order of their keys does.

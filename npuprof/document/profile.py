@@ -407,7 +407,7 @@ class _Reader:
         table = self.document.data.get("profile", {})
         if not isinstance(table, dict):
             return {}
-        good: TomlTable = {}
+        good = {}
         for name, value in table.items():
             key = PROFILE_KEYS.get(name)
             if key is None:
@@ -614,7 +614,7 @@ class _Reader:
                 why="Without one it would apply everywhere.",
             )
             match = {}
-        values_by_axis: Axes = {}
+        values_by_axis = {}
         for name, value in match.items():
             if name not in MATCH_KEYS:
                 self.named.append((*path, "match", name))

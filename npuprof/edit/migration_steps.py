@@ -120,7 +120,7 @@ def find_earlier_releases(texts: Sequence[str], context: Context) -> dict[str, s
     is unknown, later than the target, or without one.
     """
     targets = context.list_named()
-    since: dict[str, str] = {}
+    since = {}
     for text in texts:
         name, _, release = text.rpartition("=")
         if not name and len(targets) == 1:

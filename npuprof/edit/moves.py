@@ -104,9 +104,7 @@ def list_blocks(data: TomlTable) -> dict[Path, Any]:
 
 def list_key_lists(data: TomlTable) -> Iterator[tuple[Path, Path, list[str]]]:
     """Yield the lists of keys in a text, each with the paths of its block and of itself."""
-    lists: list[tuple[Path, Path]] = [
-        ((), ("profile", name)) for name, key in PROFILE_KEYS.items() if key.names_settings
-    ]
+    lists = [((), ("profile", name)) for name, key in PROFILE_KEYS.items() if key.names_settings]
     for base, path in [*lists, *((base, (*base, "unset")) for base in list_blocks(data) if base)]:
         names = find_at_path(data, path)
         if isinstance(names, list):

@@ -99,7 +99,7 @@ def _describe_sarif_rule(code: str, example: Finding) -> Fields:
     else:
         title = example.why.rstrip(".")
         text = f"{example.why} Try: {example.hint}."
-    rule: Fields = {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
+    rule = {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
     if page and (documentation := find_documentation()):
         # the page has no anchor for each code: a browser looks for the text
         name = "rules" if code.startswith("NP3") else "checks"

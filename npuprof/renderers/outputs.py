@@ -106,7 +106,7 @@ def render_outputs(
     ``trusting`` is for outputs that are only compared, or that the user trusts.
     """
     entries = []
-    findings: list[Finding] = []
+    findings = []
     for output in outputs.declared:
         found: list[Finding] = []
         try:

@@ -134,7 +134,7 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
             tails = [(part,) for part in value] if isinstance(value, dict) else [()]
             origins = (config.origin(keys.format_full_key("env", name), tail) for tail in tails)
             candidates += [need._replace(origin=origin) for origin in dict.fromkeys(origins)]
-    needs: list[tuple[Need, Author]] = []
+    needs = []
     for need in candidates:
         profile = _find_setting_profile(config, need)
         if profile is None or is_personal(profile) or (profile.home and profile.home.is_shipped):

@@ -82,7 +82,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
     differing = {}
     unknown = {}
     for name, wire in load_wires().items():
-        candidates: TomlTable = {"true": True} if wire.any_operator == "1" else {}
+        candidates = {"true": True} if wire.any_operator == "1" else {}
         for process in evidence.processes:
             for key, text in _find_texts(wire, process):
                 value = _read_value(wire, key, text)

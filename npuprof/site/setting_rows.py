@@ -198,7 +198,7 @@ def build_fields(row: SettingRow) -> list[Any]:
     Fields are key, value, origins, risks, description, unit and scope.
     """
     authors = ", ".join(f"{part} {origin}".lstrip() for origin, part in row.authors)
-    fields: list[Any] = [
+    fields = [
         row.key,
         escape_controls(row.value),
         escape_controls(authors),

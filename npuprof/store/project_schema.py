@@ -119,7 +119,7 @@ def _build_named_schema(names: str, entry: Schema) -> Schema:
 
 def _build_schema(keys: Mapping[str, ProjectKey], **schemas: Schema) -> Schema:
     """Return the schema of a table with some keys; ``schemas`` are narrower than their kinds."""
-    described: Schema = {}
+    described = {}
     for name, key in keys.items():
         schema = schemas.get(name) or _KINDS[key.kind]
         described[name] = {**schema, "description": key.doc}

@@ -92,7 +92,7 @@ class Install(StoreVerb):
         if not self.everywhere:
             reject_foreign_folder(git)
         path, lines = find_attributes(git, self.everywhere, self.store)
-        settings: dict[str, str | None] = {
+        settings = {
             **list_settings(),
             **(list_diff_settings() if self.diff else dict.fromkeys(list_diff_settings())),
         }
