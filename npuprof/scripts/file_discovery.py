@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import track_items
 from npuprof.scripts.reading.file_kinds import detect_named_kind, is_script_candidate
 from npuprof.store import spec
@@ -82,15 +82,14 @@ def _suggest_path(file: str) -> str:
     return "check the path"
 
 
-class _Search:
+class _Search(Record):
     """A search for candidates by name.
 
     Unlistable folders and special files are added to ``problems``.
     """
 
-    def __init__(self, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
-        self._problems = problems
-        self._is_candidate = is_candidate
+    problems: list[Finding]
+    is_candidate: Callable[[str], bool]
 
     def list_files(self, folder: str) -> list[str]:
         """Return the files of a folder that git does not ignore, without git all.
@@ -112,7 +111,7 @@ class _Search:
                     if os.path.exists(os.path.join(path, ".git"))
                     else self._walk(path)
                 )
-            elif self._is_candidate(path) and os.path.isfile(path):
+            elif self.is_candidate(path) and os.path.isfile(path):
                 files.append(path)
         # git omits pipes, sockets and devices
         for here in sorted({folder, *(os.path.dirname(path) or "." for path in paths)}):
@@ -127,41 +126,35 @@ class _Search:
         """Report that a pipe, socket or device in a folder is not read."""
         with suppress(OSError):  # a dangling link
             kind = name_special_file(os.stat(path).st_mode)
-            if kind and self._is_candidate(path) and not os.path.basename(path).startswith("."):
+            if kind and self.is_candidate(path) and not os.path.basename(path).startswith("."):
                 why = "Its content may be endless; the other files were read."
-                self._problems.append(
-                    build_finding(
-                        "NP801",
-                        f"{path} is omitted: it is {kind}, not a file",
-                        why,
-                        "",
-                        where=Place(path),
-                    )
-                )
+                self._report(path, f"{path} is omitted: it is {kind}, not a file", why)
 
     def _report_unlisted_folder(self, error: OSError) -> None:
         folder = str(error.filename)
         what = f"cannot list {folder}: {describe_os_error(error, folder)}"
-        self._problems.append(
-            build_finding("NP801", what, "Nothing below it was read.", "", where=Place(folder))
-        )
+        self._report(folder, what, "Nothing below it was read.")
+
+    def _report(self, path: str, what: str, why: str) -> None:
+        self.problems.append(build_finding("NP801", what, why, "", where=Place(path)))
 
     def _walk(self, folder: str) -> Iterator[str]:
         for here, folders, names in os.walk(
             folder, onerror=self._report_unlisted_folder
         ):  # links are not followed
             folders[:] = sorted(
-                name for name in folders if not name.startswith(".") and name not in _SKIPPED
+                name
+                for name in folders
+                if not name.startswith(".")
+                and name not in _SKIPPED
+                # files of the kernel may have no end
+                and os.path.abspath(os.path.join(here, name)) not in _KERNEL
             )
-            # files of the kernel may have no end
-            folders[:] = [
-                name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL
-            ]
             for name in sorted(names):
                 # as git lists names: without "./"
                 path = os.path.join(here, name) if folder != "." else join_normal(here, name)
                 is_read = name[0] != "." or detect_named_kind(name) == "env"
-                if is_read and self._is_candidate(path):
+                if is_read and self.is_candidate(path):
                     if os.path.isfile(path):
                         yield path
                     else:
