@@ -358,20 +358,19 @@ def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     """Return the findings about a block."""
     if state.current:
         return []
-    where = Place(path, block.first + 1, len(block.indent) + 1)
-    is_empty = not block.text.strip()
-    if state.edited and not is_empty:
+    code, hint = "NP810", f"npuprof inject {path} {block.spec}"
+    if not block.text.strip():
+        what = f"the block of {block.spec} is empty"
+        why = "Nothing has been written into it yet."
+    elif state.edited:
+        code, hint = "NP811", "move the change into the preset, then refresh with --force"
         what = f"the block of {block.spec} was edited by hand"
         why = (
             "Its text is not the one that npuprof wrote "
             "there; the next refresh would undo the edit."
         )
-        hint = "move the change into the preset, then refresh with --force"
-        return [build_finding("NP811", what, why, hint, where=where)]
-    if is_empty:
-        what = f"the block of {block.spec} is empty"
-        why = "Nothing has been written into it yet."
     else:
         what = f"the block of {block.spec} is out of date"
         why = "The preset, or npuprof, has changed since it was written."
-    return [build_finding("NP810", what, why, f"npuprof inject {path} {block.spec}", where=where)]
+    where = Place(path, block.first + 1, len(block.indent) + 1)
+    return [build_finding(code, what, why, hint, where=where)]
