@@ -171,7 +171,7 @@ def _explain_github_refusal(name: str, text: str) -> str:
 
 # -- Kubernetes -----------------------------------------------------------------------------------
 
-_YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_YAML = {"\\": "\\\\", '"': '\\"'}
 #: The folder of a ConfigMap's files in a container.
 MOUNT = "/etc/npuprof"
 #: The maximum size of a ConfigMap, in bytes.

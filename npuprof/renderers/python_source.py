@@ -12,7 +12,6 @@ from npuprof.report.text import escape_code_point, measure_width
 WIDTH = 88
 #: The folder of the rendered file, which contains its sidecar files.
 SCRIPT_FOLDER = "os.path.dirname(os.path.abspath(__file__))"
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def format_literal(value: Any) -> str:
@@ -36,7 +35,7 @@ def _quote_python_string(text: str) -> str:
     if '"' not in text and "\\" not in text and is_visible(text):
         return f'"{text}"'
     quote = "'" if '"' in text and text.count('"') > text.count("'") else '"'
-    escapes = {**_ESCAPES, quote: f"\\{quote}"}
+    escapes = {"\\": "\\\\", quote: f"\\{quote}"}
     body = "".join(
         escapes.get(char) or (char if is_visible(char) else escape_code_point(char))
         for char in text

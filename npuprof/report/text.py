@@ -7,9 +7,6 @@ from collections.abc import Collection
 
 from npuprof.document.keys import is_visible
 
-#: The visible forms of invisible characters that have their own.
-_ESCAPES = {"\t": "    ", "\n": "\\n", "\r": "\\r"}
-
 
 class Code(str):
     """A cell that is literal text: in Markdown and HTML it is set as code."""
@@ -56,7 +53,8 @@ def escape_controls(text: str) -> str:
     if is_visible(text):
         return text
     return "".join(
-        char if is_visible(char) else _ESCAPES.get(char) or escape_code_point(char) for char in text
+        char if is_visible(char) else "    " if char == "\t" else escape_code_point(char)
+        for char in text
     )
 
 
@@ -87,11 +85,8 @@ def escape_terminal_text(text: str, coloured: bool) -> str:
 
 
 def escape_code_point(char: str) -> str:
-    """Return a character by its number in hexadecimal digits, as YAML and Python read it."""
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    """Return an invisible character as an escape that YAML and Python read."""
+    return char.encode("unicode_escape").decode()
 
 
 def format_count(number: int, noun: str) -> str:
