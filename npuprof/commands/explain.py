@@ -166,7 +166,7 @@ def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
 
 
 def _describe_team_rule(rule: TeamRule) -> str:
-    return f"{rule.code}: {rule.title}{f' ({rule.origin})' if rule.origin else ''}"
+    return f"{rule.code}: {rule.title} ({rule.origin})"
 
 
 class _Explained:

@@ -112,10 +112,9 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
 
 
 def _build_team_page(rule: TeamRule) -> code_pages.Page:
-    where = f"{rule.origin} says so" if rule.origin else "The team says so"
     bound = f", for {', '.join(rule.presets)}" if rule.presets else ""
     condition = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
-    why = f"{where}{bound}: {condition}. Unset and unknown values do not match."
+    why = f"{rule.origin} says so{bound}: {condition}. Unset and unknown values do not match."
     return code_pages.Page(
         rule.code,
         rule.title,

@@ -23,7 +23,7 @@ class TeamRule(Record):
     message: str
     severity: str
     presets: tuple[str, ...]
-    origin: Origin | None
+    origin: Origin
     axes: Axes
 
     @property

@@ -349,7 +349,7 @@ def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
         now = "whose values are others now"
     paths = condition.collect_condition_paths(rule.when[1]) if rule.when else ()
     field = "when" if step.option in map(".".join, paths) else "require"
-    origin = rule.origin and rule.origin.locate_below(field)
+    origin = rule.origin.locate_below(field)
     return build_finding(
         "NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option
     )

@@ -167,7 +167,7 @@ class Sources:
             locked.copy,
             lambda: open_copy(folder).read_unproven(MANIFEST),
         )
-        return CopyPlace(open_copy, folder, proof=proof)
+        return CopyPlace(open_copy, folder, proof)
 
     def require_lock(self, name: str, requested: Origin | None = None) -> LockedSource:
         """Return the lock entry of a source.

@@ -131,9 +131,9 @@ class CopyPlace(Record):
 
     open_folder: Callable[[str], VendoredCopy]
     top: str
+    proof: Proof
     folder: str = ""
     version: str = ""
-    proof: Proof | None = None
 
     def open(self) -> VendoredCopy:
         """Return the copy. Raises NpuprofError if it cannot be read."""
