@@ -8,7 +8,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from npuprof.model import Finding, Record
+from npuprof.model import Finding, Place, Record
 
 #: The reason for a None value, on surfaces where None means unset.
 UNSET = "None leaves it unset"
@@ -281,7 +281,8 @@ class StartedProgram(Record):
 
     ``scope`` is that of the settings: its section, ``@``, and the line of the start. ``script`` is
     the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
-    ``lines`` are those that have only words before its arguments.
+    ``lines`` are those that have only words before its arguments. ``is_unranked`` if all of
+    several nodes are started as the first one.
     """
 
     scope: str
@@ -289,6 +290,14 @@ class StartedProgram(Record):
     module: str
     location: ScriptLocation
     lines: frozenset[int] = frozenset()
+    is_unranked: bool = False
+
+
+class UnusedVariable(Record):
+    """A variable that a shell script sets and no command gets."""
+
+    name: str
+    where: Place
 
 
 class UnreadLines(Record):

@@ -94,7 +94,7 @@ GIVING = [
     "mpiexec.hydra -n 8 -env HCCL_CONNECT_TIMEOUT '9000' python t.py",
     'ssh node1 "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
     "ssh -p 22 root@node1 'cd /w && HCCL_CONNECT_TIMEOUT=9000 nohup python t.py > log 2>&1 &'",
-    "nohup ssh -o StrictHostKeyChecking=no $host HCCL_CONNECT_TIMEOUT=9000 python t.py &",
+    "nohup ssh -o StrictHostKeyChecking=no $HOST HCCL_CONNECT_TIMEOUT=9000 python t.py &",
     "ssh node1 'bash -c \"export HCCL_CONNECT_TIMEOUT=9000\"'",
 ]
 #: What may precede a command that is read.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from npuprof.model import Context
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.reading import import_script
+from npuprof.scripts.scanning import scan_scripts
 
 START = "torchrun --nproc_per_node 8 train.py --lr 1"
 
@@ -17,7 +19,7 @@ START = "torchrun --nproc_per_node 8 train.py --lr 1"
 def slips(text: str, name: str = "run.sh") -> list[tuple[str, str, int, int]]:
     """Return code, certainty, line and column of the slips in a script."""
     found = check_script(import_script(name, text.encode()), Context())
-    codes = ("NP813", "NP843", "NP844", "NP845")
+    codes = ("NP801", "NP813", "NP843", "NP844", "NP845")
     return [
         (each.code, each.certainty, each.line or 0, each.column or 0)
         for each in found
@@ -82,6 +84,10 @@ def test_what_a_shell_joins_is_no_slip(text: str) -> None:
         # examples/scripts/train_reinforce_baseline_llama_ray_hybrid_engine.sh of OpenRLHF
         ("torchrun t.py --init_kl_coef 1e-3 --lr 1 --init_kl_coef=1e-4\n", "likely", (1, 42)),
         # examples/gpt3/train_gpt3_175b_distributed.sh of Megatron-LM before 1b6ae270
+        # scripts of step3_rlhf_finetuning of DeepSpeedExamples
+        ("A=$1\nB=$2\nC=${3}\nOUT=$2\necho $A $B $C $OUT\n", "likely", (4, 1)),
+        # scripts of slime with FSDP before eb6a9c1b
+        ("torchrun t.py --size 512 * 1024 --lr 1\n", "certain", (1, 26)),
         ("CHECKPOINT_PATH=$0 # path\ntorchrun t.py --save $CHECKPOINT_PATH\n", "likely", (1, 1)),
     ],
 )
@@ -103,6 +109,9 @@ def test_a_word_that_no_program_can_mean_is_found(
         "X=$(( 1 + 2 )); Y=${X:1:2}; Z=${X:Y}; V=${X:-'a'}\ntorchrun t.py --lr $X $Y $Z $V\n",
         'X=12; W=${X:"1"}\ntorchrun t.py --lr $W\n',
         "if [ 1 ]; then torchrun t.py \\\n  --lr 1; else torchrun t.py; fi; echo else\n",
+        "A=$1\nB=$2\nNAME=$1\necho $A $B $NAME\n",
+        "A=$1\nB=$2\nif [ $# = 9 ]; then\n  B=$1\nfi\necho $A $B\n",
+        "torchrun t.py * --lr 1; torchrun t.py '*' 2; torchrun t.py *.json 2\n",
         "SCRIPT=$0\ntorchrun t.py --file=./a/b --other /c\necho $SCRIPT\n",
     ],
 )
@@ -123,6 +132,15 @@ def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
         ("<<<<<<< HEAD\ntorchrun t.py\n", ("NP844", "certain", 1, 1), "unexpected token"),
         # examples/codellama of alibaba/Pai-Megatron-Patch
         ("X=$( ${A:=5} - 2)\nY=$( ${A} - 2 )\n", ("NP844", "likely", 2, 3), "5: command not found"),
+        # examples/multi_cn/s0/run.sh of wenet
+        ('A=b\nif $A = "b"; then\n  X=1\nfi\n', ("NP844", "likely", 2, 4), "b: command not"),
+        # test/train_8p_performance.sh of StreamPETR in DrivingSDK
+        ("A=5\nF= $A * 2 / 3\n", ("NP844", "likely", 2, 4), "5: command not found"),
+        # examples/diffusers/sd3 of MindSpeed-MM
+        ("accelerate t.py --lr 1\n", ("NP844", "certain", 1, 12), ""),
+        # examples/slurm/submit_multicpu.sh of accelerate
+        ("if [ a ]; then\n  A=1\n", ("NP801", "certain", 1, 1), "end of file"),
+        ("A=1\ndone\n", ("NP801", "certain", 2, 1), "unexpected token `done'"),
         # examples/language/gpt/run.sh of hpcaitech/ColossalAI
         ("X={$Y:-2}\n", ("NP845", "likely", 1, 3), ""),
         ("X=${Y:'const'}\n", ("NP845", "likely", 1, 3), ""),
@@ -141,6 +159,9 @@ def test_what_a_shell_takes_for_something_else_is_found(
     [
         "echo this is \\\n  done\n",
         "printf '%s\\n' \\\n  else\n",
+        '[[ a = "$A" && $B = "" ]] || A=1; F= A=1\n',
+        "remove() { for x in $*; do [ $x ] && A=1; done }\n",
+        "A() { if [ 1 ]; then { A=1; } fi }\nfor ((i = 0; i < 2; i++)); do A=1; done\n",
         "for step in start \\\n  done; do echo $step; done\n",
         "cat <<'END'\n<<<<<<< HEAD\n=======\n>>>>>>> topic\nEND\n",
     ],
@@ -167,6 +188,13 @@ def test_blanks_around_an_assignment_are_an_error() -> None:
     assert slips(f"export MASTER_ADDR = localhost\n{START}\n") == [("NP813", "certain", 1, 8)]
     assert slips(f"export HCCL_BUFFSIZE = 200\n{START}\n") == [("NP813", "certain", 1, 8)]
     assert slips(f"export\n{START}\n") == []
+
+
+# tools/datasets/llava_onevision/make_llava_ov_wds.sh of FlagScale before 1011644a
+def test_a_name_with_hyphens_is_no_variable() -> None:
+    assert slips(f"A-B-C=1\n{START}\n") == [("NP813", "certain", 1, 1)]
+    assert "A-B-C=1: command not found" in run_bash("A-B-C=1\n")
+    assert slips(f"torchrun --a-b=1 t.py\nenv-run A-B=1\n{START}\n") == []
 
 
 @pytest.mark.parametrize(
@@ -198,6 +226,10 @@ def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:
         (f"data_dir=1\n{START} --data $data_dirs\n", (2, 52)),
         # scripts/msrun_launcher.sh of mindformers before 2cedbc03
         (f"WORK_PATH=/a\nexport LOG_DIR=WORK_PATH/logs\n{START} --d $WORK_PATH\n", (2, 16)),
+        # scripts/nq_hotpotqa/v0.2/train_grpo.sh of Search-R1 before ceee7b89
+        (f"{START} --run ${{train_data}}-em\n", (1, 51)),
+        # examples/pytorch/language-modeling/run_mlm_cn.sh of transformers in ModelZoo-PyTorch
+        (f"export PYTHONPATH=${{pwd}}/src\n{START}\n", (1, 19)),
         # examples/qwen3vl/finetune_qwen3vl_8B.sh of MindSpeed-MM before f83b2638
         ("torchrun $DISTRIBUTED_ARGS train.py\n", (1, 10)),
     ],
@@ -210,7 +242,11 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
     "text",
     [
         f"{START} --data $DATA_PATH --rank $RANK\n",  # of the environment
-        f"{START} $EXTRA_ARGS\n",
+        f"{START} $EXTRA_ARGS --proxy $http_proxy\n",
+        f"awk '{{ print $loss; $lr }}' log\n{START}\n",
+        f"cat <<'END'\n$some_value\nEND\n{START}\n",
+        f"bash -c 'echo $loss'\n{START}\n",
+        f"while read -r loss; do {START} --lr $loss; done\n",
         f"{START} ${{MODEL_ARGS:-}}\n",
         f"read -r MODEL_ARGS\n{START} $MODEL_ARGS\n",
         f"DATA_DIR=DATA/a\n{START} --d $DATA_DIR\n",
@@ -239,6 +275,66 @@ def test_a_place_for_results_that_no_command_gets_is_likely_a_slip(
     text: str, lines: list[int]
 ) -> None:
     assert [line for code, _, line, _ in slips(text) if code == "NP843"] == lines
+
+
+def find_unused(flag: str, text: str, folder: Path) -> list[tuple[str, int]]:
+    """Return code and line of the variables that no command gets, with a program of one flag."""
+    (folder / ".git").mkdir()
+    (folder / "t.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\n"
+        f"p.add_argument('--{flag}')\np.parse_args()\n"
+    )
+    (folder / "run.sh").write_text(text)
+    report = scan_scripts([str(folder)], Context(), None, None)
+    return [(each.code, each.line or 0) for each in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("flag", "text", "lines"),
+    [
+        # scripts/run_finetune_with_lora.sh of LMFlow
+        ("model_path", "model_path=a\nwhile [ $1 ]; do\n  model_path=$2\ndone\n", [3]),
+        ("moe-freq", "MOE_FREQ=1\n", [1]),
+        ("moe-freq", "MOE_FREQ=1\necho $MOE_FREQ\n", [1]),
+        ("moe-freq", "MOE_FREQ=$((1 * 2))\n", []),
+        ("moe-freq", "MOE_FREQ=1\nF=$MOE_FREQ\n", []),
+        ("moe-freq", "export MOE_FREQ=1\n", []),
+        ("other", "MOE_FREQ=1\n", []),
+    ],
+)
+def test_a_variable_with_the_name_of_a_flag_that_no_command_gets_is_likely_a_slip(
+    flag: str, text: str, lines: list[int], tmp_path: Path
+) -> None:
+    found = find_unused(flag, f"{text}torchrun t.py --{flag} 1\n", tmp_path)
+    assert found == [("NP843", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_found"),
+    [
+        # run_32xH20.sh of the converters of Pai-Megatron-Patch before 48b22d37
+        ("--nnodes $NNODES --master_addr $A", True),
+        ("--nnodes=2", True),
+        ("--nnodes 1", False),
+        ("--nnodes 2 --node-rank $RANK", False),
+        ("--nnodes 2 --node_rank=$RANK", False),
+        ("--nnodes 1:4 --rdzv_backend c10d", False),
+        ("--nnodes 2 $DISTRIBUTED", False),
+        ("--nproc_per_node 8", False),
+    ],
+)
+def test_several_nodes_without_a_rank_are_likely_a_slip(
+    arguments: str, is_found: bool, tmp_path: Path
+) -> None:
+    found = find_unused("lr", f"torchrun {arguments} t.py --lr 1\n", tmp_path)
+    assert found == [("NP844", 1)] * is_found
+
+
+def test_carriage_returns_of_a_whole_script_are_likely_a_slip() -> None:
+    text = f"for i in 1 2\ndo\n  {START}\ndone\n".replace("\n", "\r\n")
+    assert slips(text) == [("NP844", "likely", 1, 0)]
+    assert "`$'do\\r''" in run_bash(text)
+    assert slips(f"echo 'a\r\n'\n{START}\n") == []
 
 
 def test_blocks_of_guides_may_use_what_others_set() -> None:

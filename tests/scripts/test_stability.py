@@ -105,8 +105,8 @@ ENDLESS = {
     "YAML values": ("a.yaml", f"HCCL_BUFFSIZE: [{'1, ' * 20_000}1]"),
     "aliases": (
         "a.yaml",
-        "a0: &a0 [b]\n"
-        + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 12))
+        "lists:\n- &a0 [b]\n"
+        + "".join(f"- &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 12))
         + "model: m\nadditional_config: {b: *a11}\n",
     ),
 }

@@ -30,6 +30,7 @@ from npuprof.model import (
     LIKELY,
     Finding,
     NpuprofError,
+    Place,
     TomlTable,
     did_you_mean,
     find_nearest_names,
@@ -39,8 +40,14 @@ from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
 from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
+from npuprof.scripts.reading.shells.slips import build_unused_finding
 from npuprof.scripts.reading.training_launches import MOST_MARKS, YAML_ENDINGS
-from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
+from npuprof.scripts.script_records import (
+    ImportedFile,
+    ScriptSetting,
+    StartedProgram,
+    UnusedVariable,
+)
 from npuprof.store.checked import CheckedStore
 
 #: The minimum similarity of a flag that a parser with gaps may not have.
@@ -66,11 +73,45 @@ def judge_programs(
 ) -> list[Finding]:
     """Return findings about a script; those about arguments are by the parsers of its programs."""
     for started in imported.list_records(StartedProgram):
+        if started.is_unranked:
+            what = "--nnodes without --node_rank: each node is started as node 0"
+            why = "torchrun waits for the other nodes, until it stops."
+            hint = "write --node_rank $NODE_RANK, or --rdzv_endpoint HOST:PORT"
+            findings.append(_build_start_finding(started, what, why, hint))
         given = [each for each in imported.settings if each.scope == started.scope and each.key]
         if given:
             path = programs.find(imported.file, started.script, started.module)
+            package = "" if path else programs.find_package(imported.file, started.module)
+            if package:
+                what = f"{package} has no module {started.module}"
+                why, hint = "Python stops.", "look for another file of its name"
+                findings.append(_build_start_finding(started, what, why, hint))
             findings = _judge_program(given, findings, path, programs, started.module)
+            findings += _find_unused_flags(imported, path, given[0].surface, programs)
     return findings
+
+
+def _build_start_finding(started: StartedProgram, what: str, why: str, hint: str) -> Finding:
+    place = Place(started.location.file, started.location.line, started.location.column)
+    return catalog.build_finding("NP844", what, why, hint, where=place, **LIKELY)
+
+
+def _find_unused_flags(
+    imported: ImportedFile, path: str, section: str, programs: Programs
+) -> Iterator[Finding]:
+    """Yield the variables that no command gets and that have the name of a flag."""
+    unused = imported.list_records(UnusedVariable)
+    parser = programs.read_parser(path) if path and unused else None
+    flags = parser.flags if parser else {}
+    if unused and not flags:
+        flags = programs.list_defined(path or imported.file, is_reported=True)
+    known = {*flags, *(map(spell_flag, catalog.record_names(section)) if section != "args" else ())}
+    for variable in unused:
+        plain = variable.name.lower()
+        for flag in (f"--{plain}", f"--{plain.replace('_', '-')}"):
+            if flag in known:
+                yield build_unused_finding(variable, f" There is a flag {flag}.")
+                break
 
 
 def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
@@ -79,7 +120,9 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     if setting.dead or setting.commented:
         return []
     nearest = programs.find_nearest(section, name, os.path.dirname(setting.file))
-    if nearest and not programs.is_quoted(name, setting.file):
+    # many parsers take abbreviations
+    is_short = section == "args" and nearest.startswith(name)
+    if nearest and not (is_short or programs.is_quoted(name, setting.file)):
         hint = f"did you mean {nearest!r}?"
         return [build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
     return []
@@ -241,12 +284,17 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     # in a file, a table may be the value of an argument
     is_inner = "." in flag and any(flag.startswith(f"{each}.") for each in flags)
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
-    if not flag.startswith("--") or is_inner or is_short:
+    # argparse reads the letters behind one dash as short flags
+    may_be_letters = flag[:2] != "--" and (flag[:2] in flags or not parser.complete)
+    if flag in flags or may_be_letters or is_inner or is_short:
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
-    files = parser.files if is_whole else None
-    if not (is_whole or is_alike) or programs.is_quoted(flag, parser.path, files):
+    # an attribute of the arguments has underscores
+    is_respelt = flag.replace("_", "-") == nearest.replace("_", "-")
+    files = parser.files if is_whole or is_respelt else None
+    is_long = flag.startswith("--")
+    if not (is_whole or is_alike) or (is_long and programs.is_quoted(flag, parser.path, files)):
         return []
     what = f"{parser.path} has no argument {flag}"
     why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS

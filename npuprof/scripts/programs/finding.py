@@ -86,6 +86,12 @@ class Programs:
             found += filter(os.path.isfile, (f"{path}.py", os.path.join(path, "__main__.py")))
         return next((each for each in found if each and not each.endswith("__init__.py")), "")
 
+    def find_package(self, file: str, module: str) -> str:
+        """Return the package in the tree of a script that should have a module, empty if none."""
+        package, *rest = module.split(".")
+        found = self._modules.locate(file, package, 0) if rest else ""
+        return os.path.dirname(found) if found.endswith("__init__.py") else ""
+
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""
         files = list(self._programs)

@@ -14,6 +14,7 @@ from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.expressions import Unknown, write_source
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_yaml
+from npuprof.scripts.script_records import remove_script_folder
 from npuprof.scripts.steps import count_steps
 
 _HEADER = re.compile(r"^\s*#\s*@package[ \t]+(\S+)", re.MULTILINE)
@@ -77,6 +78,7 @@ def read_hydra_config(
     folder, name = options.get("--config-path"), options.get("--config-name")
     if not isinstance(folder, str) or not isinstance(name, str) or "://" in folder:
         return None
+    folder, _ = remove_script_folder(folder)
     folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
     composer = _Composer(folder, modules.read, overrides)
     added = (
@@ -170,10 +172,12 @@ class _Composer:
             config = _join(base, posixpath.join(group, self._fill_in(name)))
             text = self._read(self._locate(config)).decode(errors="replace")
             header = _HEADER.search(text)
-            if header and header[1] != "_global_":
-                self.gaps[f"{config} has a package"] = None
             inner = given or group.lstrip("/").replace("/", ".")
-            full = "" if header and not given else f"{package}.{inner}".strip(".")
+            full = f"{package}.{inner}".strip(".")
+            if header and not given:
+                full = header[1].removeprefix("_global_").lstrip(".")
+                if full.startswith("_"):
+                    self.gaps[f"{config} has a package"] = None
             if text or not is_optional:
                 self.compose(config, full)
 

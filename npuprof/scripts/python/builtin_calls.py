@@ -165,6 +165,8 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> An
         value = fold(function.value)
         if isinstance(value, dict):
             return compute_value(node, value.get, *map(fold, node.args))
+    if function.attr in ("resolve", "absolute") and isinstance(fold(function.value), str):
+        return fold(function.value)  # a path
     if function.attr in _METHODS:
         value = fold(function.value)
         if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
@@ -184,7 +186,7 @@ def _normalise_path(path: str) -> str:
     return posixpath.normpath(path)
 
 
-def _find_folder(path: str) -> str:
+def find_folder(path: str) -> str:
     """Return the folder of a path; the parent of a script's folder is not empty."""
     if not path.startswith(HERE):
         return posixpath.dirname(path)
@@ -197,8 +199,9 @@ def _find_folder(path: str) -> str:
 _LIBRARY: dict[str, Callable[..., Any]] = {
     "json.dumps": json.dumps,
     "os.path.join": posixpath.join,
+    "pathlib.Path": posixpath.join,
     "os.path.normpath": _normalise_path,
-    "os.path.dirname": _find_folder,
+    "os.path.dirname": find_folder,
     "os.path.basename": posixpath.basename,
     **dict.fromkeys(
         ("os.path.abspath", "os.path.realpath", "os.fspath", "copy.copy", "copy.deepcopy"),

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.python.builtin_calls import fold_known_call
+from npuprof.scripts.python.builtin_calls import find_folder, fold_known_call
 from npuprof.scripts.python.calls import find_class
 from npuprof.scripts.python.expressions import (
     LONGEST_VALUE,
@@ -31,11 +31,19 @@ from npuprof.scripts.steps import count_steps
 
 #: Limits of one expression: nesting, operators in a chain, and folded parts.
 _DEEPEST, _LONGEST_CHAIN, _MOST_STEPS = 60, 5_000, 20_000
+
+
+def _divide(left: Any, right: Any) -> Any:
+    """Return a quotient, or a path below another one."""
+    is_path = isinstance(left, str) and isinstance(right, str)
+    return posixpath.join(left, right) if is_path else left / right
+
+
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Div: _divide,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
@@ -224,6 +232,8 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
             raise Unknown(f"depends on the object ({text})", node.attr)
         if _is_command_line(root.id, scope):
             raise Unknown(f"{COMMAND_LINE} ({text})", node.attr)
+    if node.attr == "parent" and isinstance(path := fold(node.value), str):
+        return find_folder(path)
     raise Unknown(f"depends on {text}", node.attr)
 
 

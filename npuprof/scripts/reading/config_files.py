@@ -78,7 +78,7 @@ def read_config_table(path: str, section: str, table: Node, place: str = "") -> 
     The scope has the section, the line of the table and its place.
     """
     scope = f"{section}@{table.line} {place}"
-    problems = list(_drop_doubles(path, section, table))
+    problems = list(drop_doubles(path, catalog.load_sections()[section].title, table))
     leaves = list_table_leaves(section, (), table)
     settings = [item._replace(scope=scope) for item in read_leaves(path, section, leaves)]
     is_whole = not any(node.is_open for _, node in iterate_collections([table]))
@@ -86,15 +86,14 @@ def read_config_table(path: str, section: str, table: Node, place: str = "") -> 
     return ImportedFile(path, tuple(settings), (site,), tuple(problems))
 
 
-def _drop_doubles(path: str, section: str, root: Node) -> Iterator[Finding]:
+def drop_doubles(path: str, reader: str, root: Node) -> Iterator[Finding]:
     """Yield a finding for each key that a table has twice, and keep the last one."""
-    title = catalog.load_sections()[section].title
     for table in iterate_tables([root]):
         last = {key.value: (key, value) for key, value in table.pairs or ()}
         for key, _ in table.pairs or ():
             if (again := last[key.value][0]) is not key:
                 what = f"{key.value} is in this table twice, again in line {again.line}"
-                why = f"{title} takes the last one, and ignores this one."
+                why = f"{reader} takes the last one, and ignores this one."
                 where = Place(path, *key.position)
                 yield build_finding("NP836", what, why, "remove one of them", where=where)
         # names like _comment are comments, which JSON lacks

@@ -17,6 +17,7 @@ from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.config_files import (
+    drop_doubles,
     find_config_section,
     mentions_config_file,
     read_config_table,
@@ -229,6 +230,7 @@ class _LaunchReader:
             return
         started = training_launches.find_file_program(self.path, node) if is_file else None
         if started:
+            self.problems += drop_doubles(self.path, "The program", node)
             section = started.scope.partition("@")[0]
             for setting in program_arguments.read_file(self.path, section, node, started.scope):
                 if setting.name == "defaults":  # of Hydra

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, Place, Record
+from npuprof.model import LIKELY, Finding, Place, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.parsing import LARGEST_SCRIPT, find_misfit
 from npuprof.scripts.reading.variable_files import (
@@ -279,6 +279,15 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
             what = f"the file is not read: that takes more than {MOST_STEPS:,} steps"
             why = "The limit keeps one file, often a generated one, from stopping all others."
             problems.append(build_finding("NP801", what, why, "split it", where=Place(path)))
+    if (
+        kind is KINDS["shell"]
+        and imported.settings
+        and 0 < data.count(b"\n") == data.count(b"\r\n")
+    ):
+        what = "lines end with a carriage return, which a shell takes for a part of the last word"
+        why, hint = "Commands and values with it are others.", "convert the file, as with dos2unix"
+        where = Place(path, 1)
+        problems.append(build_finding("NP844", what, why, hint, where=where, **LIKELY))
     if imported.part_locations is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems

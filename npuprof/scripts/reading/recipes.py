@@ -119,7 +119,10 @@ def find_table_program(place: str, table: Node, is_file: bool) -> tuple[Program,
     for program in load_programs():
         spelt = set(map(program.spell_argument if is_file else program.spell_field, names))
         own = len(spelt.intersection(program.marks))
-        if is_file and (own > 1 or not spelt.isdisjoint(program.tables)):
+        records = filter(None, (find_setting(program.section, name) for name in spelt))
+        # the file of another program may have some of the same names
+        is_own = is_file and (own > 1 or not spelt.isdisjoint(program.tables))
+        if is_own and len([*records]) * 2 > len(spelt):
             return program, table
         fields = _select_fields(program, table)
         known = len(fields.pairs or ())

@@ -43,7 +43,11 @@ from npuprof.scripts.reading.shells.launcher_options import (
     find_directive_exports,
     find_passed_variables,
 )
-from npuprof.scripts.reading.shells.slips import find_command_slips, find_variable_slips
+from npuprof.scripts.reading.shells.slips import (
+    find_command_slips,
+    find_variable_slips,
+    list_unused,
+)
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variable_files import (
     build_variable_setting,
@@ -74,6 +78,8 @@ _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 #: What a shell replaces in double quotes.
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
+#: An assignment of the separators, not in a shell of its own and not for one command.
+_SEPARATOR = re.compile(r"(?:^|;)[ \t]*(?:(?:export|local|declare)[ \t]+)?IFS=", re.MULTILINE)
 _REFERENCE = re.compile(r"(\$\{[^}]*\}|\$\([^)]*\)|\$\w+|`[^`]*`)")
 _ATC = re.compile(rb"atc\b(?<!\watc)")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
@@ -90,7 +96,7 @@ _GONE = "it is gone with the process of its own that sets it"
 #: A program without a launcher has as many arguments if it is one to train.
 _MANY_ARGUMENTS = 5
 _LOOPS = ("for", "while", "until", "select")
-_CLOSING = ("fi", "esac", "done", "}")
+_CLOSING = {"fi": ("if",), "esac": ("case",), "done": _LOOPS, "}": ("{",)}
 #: Conditions that are always true.
 _ALWAYS = (":", "true")
 #: The maximum nesting of blocks.
@@ -172,13 +178,18 @@ def import_shell_script(
     if reader.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
         report(reader.too_deep, what, "Nothing after this place was read.", "flatten it")
+    if reader.unpaired and not is_part:
+        what = f"{reader.unpaired.text} begins or ends no whole block"
+        report(reader.unpaired, what, "The shell stops there.", "look for a missing keyword")
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
     if reader.unlaunched or any(isinstance(record, StartedProgram) for record in records):
         problems += find_command_slips(path, commands)
         if not (has_unread or is_part):
-            problems += find_variable_slips(path, text, commands)
+            unused = list_unused(path, text, commands)
+            problems += find_variable_slips(path, text, commands, unused)
+            records += unused
     return ImportedFile(
         path,
         settings,
@@ -284,6 +295,7 @@ class _ShellReader:
         self.test = ""
         #: where a file has ended; the script itself has an empty name
         self.ended: dict[str, str] = {}
+        self.unpaired: Word | None = None  #: the first word that begins or ends no whole block
         self.left: set[tuple[int, int]] = set()  #: numbers and arms of the blocks that exit
         #: settings that count as soon as their variable is exported
         self.pending: dict[str, list[ScriptSetting]] = {}
@@ -313,6 +325,10 @@ class _ShellReader:
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
+        for block in self.blocks if not self.too_deep else ():
+            begin = self.commands[block.number - 1]
+            if not begin.file:
+                self.unpaired = self.unpaired or begin[0]
         has_known = any(setting.surface == "env" and setting.key for setting in self.settings)
         for record, arguments in self.unlaunched:
             if has_known or len(arguments) >= _MANY_ARGUMENTS:
@@ -341,7 +357,7 @@ class _ShellReader:
     @cached_property
     def has_separator(self) -> bool:
         """Whether other characters than blanks may split texts into words."""
-        return any("IFS" in text for text in {command.text for command in self.commands})
+        return any(map(_SEPARATOR.search, {command.text for command in self.commands}))
 
     @cached_property
     def used_names(self) -> set[str]:
@@ -497,12 +513,16 @@ class _ShellReader:
         first = words[0].keyword if words else ""
         rest = words[1:]
         if first in _CLOSING:
+            kind = self.blocks[-1].kind if self.blocks else ""
+            if kind not in _CLOSING[first] and not self.command.file:
+                self.unpaired = self.unpaired or words[0]
             # a slice: the closing keyword may have no open block
             for block in self.blocks[-1:] if self.command.is_forked else ():
                 for step in self.steps[block.number - 1 :]:
                     step.shells.add(-block.number)
             self.blocks[-1:] = []
-            return [], None
+            is_followed = rest and rest[0].keyword in _CLOSING
+            return self._follow_blocks(rest) if is_followed else ([], None)
         if first in ("then", "do"):
             return self._follow_blocks(rest)
         if first in ("elif", "else") and self.blocks:

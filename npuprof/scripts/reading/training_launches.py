@@ -34,6 +34,8 @@ _QUOTED_COMMAND = "msrun_launcher.sh"
 _PYTHON = re.compile(r"\Apython[\d.]+\Z")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _VERBS = r"(?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample)\b"
+#: Scripts that train, by their names.
+_TRAINING = r"(?:train|tune)\w*\.py"
 #: Words and what follows each: patterns that begin with a fixed text are searched fast.
 _MENTIONS = [
     re.compile(rf"{re.escape(text)}(?<!\w{re.escape(text)}){rest}".encode())
@@ -48,10 +50,12 @@ _MENTIONS = [
         "llamafactory-cli": r"\b",
         "swift ": _VERBS,
         "megatron ": _VERBS,
+        "python": rf"[\d.]*[ \t]+(?:-\w+[ \t]+)*\S*{_TRAINING}\b",
         "-m verl.": "",
         "--tensor-model-parallel-size": r"\b",
         "finetuning_type": r"\b",
         "cutoff_len": r"\b",
+        "per_device_train_batch_size": r"\b",
         "actor_rollout_ref": r"\b",
     }.items()
 ]
@@ -59,6 +63,8 @@ _MENTIONS = [
 _OVERRIDE_LINE = re.compile(rb"[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n")
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
+#: A flag with pairs as values, no switch of Hydra.
+_TAKES_PAIRS = re.compile(r"--(?!multirun)[\w-]+")
 #: Variables that contain any number of arguments.
 _SEVERAL = re.compile(
     r"(?i)\$\{?\w*(?:arg|argument|opt|option|param|flag|override)s?\}?|\$\{?[@*].*"
@@ -135,7 +141,7 @@ def read_start(
     is_hydra = section == "verl" or len(_list_overrides(start.arguments)) >= MOST_MARKS
     read = _read_overrides if is_hydra else _read_flags
     script, _ = remove_script_folder("" if start.module else start.program.text)
-    before = takewhile(lambda word: word is not start.program, words)
+    before = [*takewhile(lambda word: word is not start.program, words)]
     lines = {word.line for word in before if not word.origin}
     lines -= {word.line for word in start.arguments}
     record = StartedProgram(
@@ -144,10 +150,32 @@ def read_start(
         start.module,
         _locate(path, start.program),
         frozenset(lines),
+        _is_unranked(before),
     )
     rows = [*read(section, start.arguments), *_find_broken_json(path, words, expand)]
     settings = [_build(path, scope, *row) for row in rows]
-    return record, settings, start.is_launched or section != "args"
+    is_training = re.search(_TRAINING, start.program.text) is not None
+    return record, settings, start.is_launched or section != "args" or is_training
+
+
+def _is_unranked(words: Sequence[Word]) -> bool:
+    """Return whether a launcher starts several nodes, and gets neither a rank nor a meeting place.
+
+    ``torch.distributed.run`` takes 0 as the rank of a node that gets none.
+    """
+    known = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
+    nodes, is_torchrun = "1", False
+    for word, following in pairwise((*words, Word(0, 0, ("",)))):
+        name, equals, value = word.text.partition("=")
+        flag = name.replace("_", "-")
+        is_torchrun |= _name_program(word) in known
+        if flag == "--nnodes":
+            nodes = value if equals else following.text
+        # the variable may have the rank
+        is_open = following.text == following.open_part != "" and (equals or name[:1] != "-")
+        if is_open or flag.startswith(("--node-rank", "--rdzv", "--standalone")):
+            return False
+    return is_torchrun and nodes != "1"
 
 
 def _find_broken_json(
@@ -190,8 +218,14 @@ def _find_section(words: Sequence[Word]) -> str:
 
 def _list_overrides(words: Sequence[Word]) -> set[str]:
     """Return the keys below others that overrides of Hydra set."""
-    matches = [_OVERRIDE.match(word.text) for word in words]
-    return {match[0].lstrip("+~") for match in matches if match and "." in match[0]}
+    found = set()
+    is_value = False  # of a flag with several, as --cfg-options has
+    for before, word in pairwise((Word(0, 0, ("",)), *words)):
+        match = _OVERRIDE.match(word.text)
+        is_value = bool(match) and (is_value or _TAKES_PAIRS.fullmatch(before.text) is not None)
+        if match and "." in match[0] and not is_value:
+            found.add(match[0].lstrip("+~"))
+    return found
 
 
 def find_file_program(path: str, table: Node) -> StartedProgram | None:

@@ -36,7 +36,7 @@ from npuprof.scripts.steps import SETTING_STEPS, count_steps
 Parts = tuple[str | tuple[str], ...]
 #: Placeholders in manuals and templates.
 _PLACEHOLDER = re.compile(
-    r"""(?<!\$)\{[^\W\d][\w .-]*\}|<[^<>]+>|\*{3}              # {RANK_ID}, <ip>, ***
+    r"""(?<!\$)\{[^\W\d][\w .-]*\}|<(?![|/])[^<>]+>|\*{3}       # {RANK_ID}, <ip>, ***
     |(?<![A-Za-z])[xX]{2,12}(?![A-Za-z0-9])         # /home/xxx, 141.xx.xx.1
     |(?<![\w.])(?=[\d.]*[xX*])(?:[\dxX*]{1,3}\.){3}[\dxX*]{1,3}(?![\w.])  # 192.168.x.x
     |(?i:(?<![a-z])(?:your|path[/_ -]to(?![a-z])))   # your_ip_here, /path/to/log

@@ -29,6 +29,8 @@ defaults:
   - optional extra: missing
   - optim@worker.optim: ${engine}_optim
   - data@data
+  - zero@first.zero: one
+  - zero: two
   - _self_
 seed: 1
 nothing: null
@@ -48,6 +50,9 @@ must: ???
     "engine/second.yaml": "# @package _global_\nengine_name: second\nsecond_only: 1\n",
     "optim/first_optim.yaml": "lr: 1\n",
     "optim/second_optim.yaml": "lr: 1\nsecond_lr: 1\n",
+    # skyrl_train/config of NovaSky-AI/SkyRL
+    "zero/one.yaml": "# @package one.zero\nstage: 3\n",
+    "zero/two.yaml": "# @package second.zero\nstage: 3\n",
     "more/some.yaml": "value: 1\n",
 }
 LINES = """
@@ -101,6 +106,10 @@ second_only=2
 +more=some more.value=2
 +more=some more.values=2
 more.value=2
+first.zero.stage=2
+one.zero.stage=2
+second.zero.stage=2
+zero.stage=2
 +new={a:1} new.a=2
 +new={a:1} new.b=2
 ++new.a=1 new.a=2
@@ -166,7 +175,7 @@ def test_an_override_in_a_defaults_list_chooses_the_option(name: str, tmp_path: 
 @pytest.mark.parametrize(
     ("line", "place"),
     [
-        ("+seed=2", "ppo.yaml:9"),
+        ("+seed=2", "ppo.yaml:11"),
         ("+worker.actor.hidden=3", "actor/base.yaml:1"),
     ],
     ids=["in the main file", "in the file of a group"],
@@ -204,6 +213,26 @@ def test_overrides_of_any_program_with_hydra_are_judged(
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     messages = [each.message for each in found if each.path.endswith(".sh")]
     assert messages == [f"{folder}/ppo has no key worker.optim.lrr"]
+
+
+# skyrl_train/entrypoints/main_base.py of NovaSky-AI/SkyRL
+@pytest.mark.parametrize(
+    "folder",
+    [
+        'str(Path(__file__).parent.parent / "config")',
+        'str(Path(__file__).resolve().parent / ".." / "config")',
+        'os.path.join(os.path.dirname(__file__), "../config")',
+    ],
+)
+def test_a_configuration_beside_the_program_is_found(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "mine/start").mkdir(parents=True)
+    (tmp_path / "mine/config").mkdir()
+    program = PROGRAM.replace('"config"', folder)
+    (tmp_path / "mine/start/main.py").write_text(f"from pathlib import Path\nimport os\n{program}")
+    (tmp_path / "mine/config/ppo.yaml").write_text("a: {b: 1, c: 2}\n")
+    (tmp_path / "run.sh").write_text("torchrun mine/start/main.py a.b=1 a.c=2 a.d=3\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.message for each in found] == [f"{tmp_path}/mine/config/ppo has no key a.d"]
 
 
 def test_keys_of_a_program_that_is_not_found_are_not_judged_by_verl(tmp_path: Path) -> None:

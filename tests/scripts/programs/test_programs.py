@@ -427,3 +427,86 @@ def test_a_program_in_the_current_folder_is_found(tmp_path: Path, here: str) -> 
     (tmp_path / "run.sh").write_text(f"D={here}\ntorchrun $D/train.py --num-layer 4\n")
     (found,) = scan_scripts([str(tmp_path)], Context(), None, None).findings
     assert (found.code, found.severity) == ("NP212", "error")
+
+
+# apex configurations of ModelZoo-PyTorch: --cfg-options of mmcv takes pairs
+def test_pairs_behind_a_flag_are_no_overrides_of_hydra(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f'{PROGRAM}parser.add_argument("--options", nargs="+")\n')
+    pairs = "runner.epochs=1 data.samples=2 data.workers=3"
+    assert scan(tmp_path, f"train.py --options {pairs} --bf16") == []
+    found = scan(tmp_path, f"train.py --option {pairs} --bf16")
+    assert [each.code for each in found] == ["NP212"]
+
+
+# scripts/sample.sh of PKU-YuanGroup/Open-Sora-Plan
+def test_a_long_flag_with_one_dash_is_unknown(tmp_path: Path) -> None:
+    short = 'parser.add_argument("-v", type=int)\n'
+    (tmp_path / "train.py").write_text(PROGRAM.replace("args =", f"{short}args ="))
+    found = scan(tmp_path, "train.py -bf16 -v2 -v 3 -vv")
+    assert [each.message.rpartition(" ")[2] for each in found] == ["-bf16"]
+    (tmp_path / "train.py").write_text(f"{PROGRAM}parser.parse_known_args()\n")
+    assert scan(tmp_path, "train.py -bf16") == []
+
+
+def test_a_flag_with_the_other_dashes_is_likely_a_slip_for_a_gap(tmp_path: Path) -> None:
+    program = f"{PROGRAM}parser.parse_known_args()\nprint(args.num_layers)\n"
+    (tmp_path / "train.py").write_text(program)
+    found = scan(tmp_path, "train.py --num_layers 4")
+    assert [(each.code, each.certainty) for each in found] == [("NP212", "likely")]
+    (tmp_path / "train.py").write_text(f"{program}print('--num_layers')\n")
+    assert scan(tmp_path, "train.py --num_layers 4") == []
+
+
+# examples/reasoning/train_code_agent.sh of rllm-org/rllm
+def test_a_module_that_its_package_lacks_is_likely_a_slip(tmp_path: Path) -> None:
+    (tmp_path / "own/train").mkdir(parents=True)
+    for name in ("own/__init__.py", "own/train/__init__.py", "own/train/agent.py"):
+        (tmp_path / name).write_text("")
+    found = scan(tmp_path, "-m own.train.agents --lr 1")
+    message = f"{tmp_path}/own has no module own.train.agents"
+    assert [(each.code, each.certainty, each.message) for each in found] == [
+        ("NP844", "likely", message)
+    ]
+    for module in ("own.train.agent", "other.train", "own"):
+        assert scan(tmp_path, f"-m {module} --lr 1") == []
+
+
+def test_an_abbreviation_of_a_known_flag_is_no_slip(tmp_path: Path) -> None:
+    program = PROGRAM.replace("allow_abbrev=False", "").replace("parse_args", "parse_known_args")
+    (tmp_path / "train.py").write_text(program)
+    assert scan(tmp_path, "train.py --num-layer=4") == []
+
+
+# sgcn/scripts/run_standalone_train.sh of mindspore-ai/models
+def test_a_script_that_trains_by_its_name_needs_no_launcher(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "tool.py").write_text(PROGRAM)
+    for name, codes in (("train", ["NP212"]), ("tool", [])):
+        (tmp_path / "run.sh").write_text(f"nohup python3 -u {name}.py --num_layers=$2 > log &\n")
+        found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+        assert [each.code for each in found] == codes
+
+
+# recipes/Qwen2.5-1.5B-Instruct/sft/config_demo.yaml of open-r1, config/base.yaml of RAGEN
+@pytest.mark.parametrize(
+    "text",
+    [
+        "per_device_train_batch_size: 1\nlogging_steps: 1\nseed: 1\nwarmup_ratio: 1\nseed: 2\n",
+        "trainer: {a: 1}\nactor_rollout_ref: {b: 1}\nalgorithm: {c: 1}\nalgorithm: {d: 1}\n",
+    ],
+    ids=["transformers", "verl"],
+)
+def test_a_key_that_a_file_of_arguments_has_twice_is_found(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [(each.code, each.line) for each in found if each.code == "NP836"] == [("NP836", 3)]
+
+
+# examples/qwen3/verl_configs/rollout/rollout.yaml of Pai-Megatron-Patch
+def test_a_file_with_few_names_of_vllm_is_not_its_file(tmp_path: Path) -> None:
+    known = "max_model_len: 1\nmax_num_seqs: 2\nmax_num_batched_tokens: 3\n"
+    (tmp_path / "a.yaml").write_text(f"{known}beta: 1\nepochs: 1\nlr: 1\n")
+    assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
+    (tmp_path / "a.yaml").write_text(f"{known}max_num_sekvs: 1\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.code for each in found] == ["NP212"]

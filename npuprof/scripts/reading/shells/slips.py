@@ -11,7 +11,7 @@ from itertools import pairwise
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
 from npuprof.scripts.python.environ import is_ascend_variable
-from npuprof.scripts.script_records import find_position
+from npuprof.scripts.script_records import UnusedVariable, find_position
 from npuprof.scripts.shell_lexer import Command, Word, join_assignment
 from npuprof.scripts.steps import count_steps
 
@@ -30,6 +30,8 @@ _ITSELF = re.compile(r"""^[ \t]*(\w+)=["']?\$0["']?\s""", re.MULTILINE)
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*")
 #: Commands that use a place without writing anything there.
 _ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
+#: A name that is no flag.
+_MENTION = re.compile(r"(?<![-\w])\w+")
 _USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 #: The same, without a default.
 _UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
@@ -41,17 +43,27 @@ _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*", re.MULTILINE)
 _NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+)[ ]*\)(?!\))")
 #: Words of a shell that begin or end a branch or a loop.
 _KEYWORDS = ("else", "elif", "fi", "then", "done", "esac")
+#: Words before a test, and a word that is not there.
+_BEFORE_TEST = ("if", "elif", "while", "until", "!")
+_NOTHING = Word(0, 0, ("",))
 #: An assignment in a line of its own, so that the command of the line does not get it.
 _ASSIGNMENT = re.compile(
     r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])",
     re.MULTILINE,
 )
+#: A number of processes, which scripts compute and torchrun sets itself.
+_COMPUTED = re.compile(r"\w+=[\"']?\$\(\(")
+#: An argument of a script in a variable, at the top of the script.
+_POSITIONAL = re.compile(
+    r"""^(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
+)
+#: An assignment to a name that no variable can have.
+_HYPHENS = re.compile(r"[A-Za-z_]\w*(?:-\w+)+=.*")
 #: Variables with arguments, or a place for results, and those that a caller may set.
 _PASSED = re.compile(r"\w+_ARGS|\w*(?:SAVE|LOAD|CHECKPOINT|CKPT)\w*")
 _OF_CALLER = re.compile(r"EXTRA|OTHER|USER|ADDITIONAL")
 #: Why slips with variables matter.
 _WHY = {
-    "NP843": "The program runs without it.",
     "NP844": "$0 is the path of the script, $1 its first argument, and $( ) runs a command.",
     "NP845": "The shell puts nothing, or the name itself, in its place.",
 }
@@ -77,6 +89,10 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             why = f"The command above it ends with line {above[-1].line}."
             hint = "end that line and those below it with a backslash"
             yield build_finding("NP844", what, why, hint, where=where)
+        if not others and _HYPHENS.fullmatch(first.text):
+            what = f"the shell runs {first.text} as a command"
+            hint = "write the name with underscores"
+            yield build_finding("NP813", what, "A variable has no hyphens.", hint, where=where)
         is_used = is_export or first.text in used
         if value.startswith("=") and not command.shells and is_used:
             what = f"{first.text} {value} sets no variable"
@@ -95,10 +111,31 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             what = "the text for this command has no end: a backslash joins its last lines"
             why = "The shell takes all lines that follow for it."
             yield build_finding("NP844", what, why, "remove that backslash", where=where)
-        for word, what, why, hint, how in _find_word_slips(command):
+        for word, what, why, hint, how in (*_find_run_values(command), *_find_word_slips(command)):
             where = Place(command.file or path, *word.position)
             yield build_finding("NP844", what, why, hint, where=where, **how)
         above = command
+
+
+def _find_run_values(words: Sequence[Word]) -> Iterator[_WordSlip]:
+    """Yield the words that begin a command by a slip."""
+    first, second, third, *_ = (
+        *words[words[0].keyword in _BEFORE_TEST :],
+        _NOTHING,
+        _NOTHING,
+        _NOTHING,
+    )
+    what, why = f"the shell runs the value of {first.text} as a command", "That is no test."
+    is_test = first is not words[0] and second.keyword in ("=", "==", "!=")
+    if is_test and first.open_part == first.text:
+        yield first, what, why, f"write [ {first.text} {second.text} ... ]", LIKELY
+    is_empty = first.text.endswith("=") and second.open_part == second.text != ""
+    if is_empty and third.keyword in ("*", "/", "+", "-", "%"):
+        what, why = f"the shell runs {second.text} as a command", "It computes in $(( )) only."
+        yield second, what, why, f"write {first.text}$((...))", LIKELY
+    if first.text == "accelerate" and second.text.endswith(".py"):
+        what, why = f"accelerate has no command {second.text}", "It stops at it."
+        yield second, what, why, f"write accelerate launch {second.text}", {}
 
 
 def _find_word_slips(words: Sequence[Word]) -> Iterator[_WordSlip]:
@@ -114,6 +151,9 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_WordSlip]:
         before = {} if name.endswith(".py") else before  # those were the launcher's
         if word.open_part or not is_python:
             continue
+        if word.text == "*" and not word.quoted and following.text.isdecimal():
+            what, why = "the shell puts file names in the place of *", "It computes in $(( )) only."
+            yield word, what, why, "write $((A * B))", {}
         if is_option and word.text == "-m" and _PATH.fullmatch(value):
             module = value.removesuffix(".py").replace("/", ".")
             what, why = "python -m takes a module, not a path", "Python finds no such module."
@@ -132,19 +172,38 @@ def _is_flag(word: Word) -> bool:
     return _ARGUMENT.match(word.keyword) is not None
 
 
-def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> Iterator[Finding]:
-    """Yield the variables that a script uses and never sets, or sets and never uses."""
-    code = _COMMENT.sub(lambda match: " " * len(match[0]), text)
-    joined = "\n".join({code, *(command.text for command in commands if command.file)})
-    mentioned = Counter(re.findall(r"\w+", joined))
-    assigned = {match[1]: match.start(1) for match in _ASSIGNMENT.finditer(code)}
-    passed = Counter(re.findall(r"\w+", _ABOUT.sub("", joined)))
-    unused = [name for name in assigned if passed[name] == 1]
-    found = [
-        (assigned[name], "NP843", f"{name} is set, and no command gets it", "pass or remove it")
-        for name in filter(_PASSED.fullmatch, unused)
+def list_unused(path: str, text: str, commands: Sequence[Command]) -> list[UnusedVariable]:
+    """Return the variables that a script sets in lines of their own and never uses."""
+    code, joined = _read_code(text, commands)
+    mentioned = Counter(_MENTION.findall(_ABOUT.sub("", joined)))
+    places: dict[str, list[int]] = {}
+    for match in _ASSIGNMENT.finditer(code):
+        places.setdefault(match[1], []).append(match.start(1))
+    return [
+        UnusedVariable(name, Place(path, *find_position(text, at[-1])))
+        for name, at in places.items()
+        if mentioned[name] == len(at) and not _COMPUTED.match(code, at[-1])
     ]
-    found += [
+
+
+def _read_code(text: str, commands: Sequence[Command]) -> tuple[str, str]:
+    """Return a script without comments, alone and with the files that it sources."""
+    code = _COMMENT.sub(lambda match: " " * len(match[0]), text)
+    return code, "\n".join({code, *(command.text for command in commands if command.file)})
+
+
+def find_variable_slips(
+    path: str, text: str, commands: Sequence[Command], unread: Sequence[UnusedVariable]
+) -> Iterator[Finding]:
+    """Yield the variables that a script uses and never sets, or sets and never uses."""
+    code, joined = _read_code(text, commands)
+    mentioned = Counter(re.findall(r"\w+", joined))
+    assigned = {match[1] for match in _ASSIGNMENT.finditer(code)}
+    unused = {each.name for each in unread}
+    for variable in unread:
+        if _PASSED.fullmatch(variable.name):
+            yield build_unused_finding(variable)
+    found = [
         (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
         for match in _BARE.finditer(code)
         if match[1] in assigned
@@ -160,13 +219,35 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
+    numbers = [int(match[2]) for match in _POSITIONAL.finditer(code)]
+    for count, match in enumerate(_POSITIONAL.finditer(code)):
+        is_in_order = count > 2 and numbers[:count] == [*range(1, count + 1)]
+        if is_in_order and numbers[count] in numbers[:count]:
+            what = f"${match[2]} is the value of another variable"
+            found.append((match.start(1), "NP844", what, f"write ${count + 1}, if that is meant"))
+    expanded: set[str] = set()
+    tested: set[str] = set()
+    for command in commands:
+        words = [each for word in command for each in (word, *word.items)]
+        names = {
+            name
+            for word in words
+            for part in word.parts
+            if not isinstance(part, str)
+            for name in _USE.findall(part[0])
+        }
+        # what a script tests, its caller may set
+        is_test = any(word.keyword in ("[", "[[", "test") for word in command)
+        expanded |= set() if command.is_inner or is_test else names
+        tested |= names if is_test else set()
     used = Counter(_UNSET.findall(joined))
     for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
         count_steps(len(unused))
         if used[name] < mentioned[name]:
             continue  # it is set, or has a default
         similar = [each for each in assigned if _are_alike(each, name, each in unused)]
-        if similar or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
+        is_own = name in expanded - tested and name.islower() and not name.endswith("_proxy")
+        if similar or is_own or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
             hint = f"did you mean ${similar[0]}?" if similar else f"set {name}, or remove it"
             found.append((at, "NP845", f"nothing sets ${name}", hint))
     for match in _CONFLICT.finditer(text):
@@ -179,6 +260,13 @@ def find_variable_slips(path: str, text: str, commands: Sequence[Command]) -> It
     for at, code, what, hint in found:
         where = Place(path, *find_position(text, at))
         yield build_finding(code, what, _WHY[code], hint, where=where, **LIKELY)
+
+
+def build_unused_finding(variable: UnusedVariable, why: str = "") -> Finding:
+    """Return the finding of a variable that no command gets."""
+    what = f"{variable.name} is set, and no command gets it"
+    why = f"The program runs without it.{why}"
+    return build_finding("NP843", what, why, "pass or remove it", where=variable.where, **LIKELY)
 
 
 def _are_alike(name: str, other: str, is_unused: bool) -> bool:
