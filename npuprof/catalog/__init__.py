@@ -257,7 +257,7 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
     of_program, record = is_argument(f"{section}.{name}"), find_setting(section, name)
     if of_program and record and record.closed and isinstance(value, str):
         value = _read_table(value)
-    below = list_settings_below(section, name)
+    below = list_settings_below(section, name) if isinstance(value, dict) else []
     if (
         not isinstance(value, dict)
         or not (value or below)

@@ -319,8 +319,8 @@ def select_releases(
     lifetime: Lifetime, letters: str, names: tuple[str, ...], letter: str
 ) -> list[str]:
     """Return those of some releases that have a letter; none without letters."""
-    by_release = dict(zip(releases.load_releases(lifetime.axis), letters, strict=False))
-    return [name for name in names if by_release.get(name) == letter]
+    known = releases.load_releases(lifetime.axis)
+    return [name for name in names if name in known and letters[known.index(name) :][:1] == letter]
 
 
 def _get_title(axis: str) -> str:

@@ -28,8 +28,12 @@ _ARM = re.compile(
 )
 #: The first characters of tokens other than words.
 _SPECIAL = frozenset(" \t\r\\#\n<>&;|()")
-#: A complete word without special characters.
-_PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
+#: A complete word of plain characters, which may end with one variable or quoted text.
+_PLAIN = re.compile(
+    r"(?=[^ \t\r\n;&|()<>])(?P<start>[^ \t\r\n;&|()<>'\"\\$`]*+)"
+    r"(?:(?P<variable>\$[A-Za-z_]\w*|\$\{\w+\})|\"(?P<quoted>[^\"\\$`]*)\")?"
+    r"(?=[ \t\r\n;&|()<>]|\Z)"
+)
 #: Parts of a word outside quotes, and inside double quotes; expansions are matched before.
 _PIECE = re.compile(
     r"'(?P<quoted>[^']*)'?|\\(?:\n|(?P<escaped>[^\n]?))|(?P<ansi>\$'(?:[^'\\]|\\.)*'?)"
@@ -220,6 +224,8 @@ def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command
         yield from _enclose(command, document)
     is_remote = False
     for shell, flag, argument in zip(command, command[1:], command[2:], strict=False):
+        if not (is_remote or shell.text.endswith(("sh", "su", "eval"))):
+            continue
         _, _, name = shell.text.rpartition("/")
         is_remote |= name == "ssh"
         is_remote_text = (
@@ -269,9 +275,10 @@ class _Lexer:
             token = _TOKEN.match(text, self.at) if text[self.at] in _SPECIAL else None
             if token is None or (token[0] == "(" and self._begins_array()):
                 self._add_word()
-                texts = [word.keyword for word in self.command[-3:]]
-                is_case = texts[-1:] == ["in"] and texts[0] == "case" and self._skip_patterns()
-                ended = is_case or bool(self.command.function)
+                command = self.command
+                is_case = len(command) > 2 and command[-3].keyword == "case"
+                is_head = is_case and command[-1].keyword == "in"
+                ended = bool(command.function) or (is_head and self._skip_patterns())
             else:
                 self.at = token.end()
                 ended = self._read_token(token)
@@ -376,7 +383,12 @@ class _Lexer:
     def _parse_word(self) -> Word:
         if plain := _PLAIN.match(self.text, self.at):  # nearly all words
             first, self.at = self.at, plain.end()
-            return self._place_word((plain[0],), False, first)
+            start, variable, quoted_text = plain.groups()
+            if variable:
+                parts = (start, (variable,)) if start else ((variable,),)
+                return self._place_word(parts, False, first)
+            is_quoted = quoted_text is not None
+            return self._place_word((start + (quoted_text or ""),), is_quoted, first)
         first, quoted = self.at, False
         pieces: list[Part] = []
         while self.at < len(self.text):

@@ -285,12 +285,19 @@ class _ShellReader:
         self.command = Command()
         self.number = 0  #: number of the command
         self.settings: list[ScriptSetting] = []
+        self.indexed = 0  #: number of settings in the indexes
+        self.names: set[str] = set()  #: names of variables
+        #: places of the variables of subshells that have started nothing so far
+        self.gone: dict[tuple[int, ...], list[int]] = {}
         self.sites: list[Site] = []
         self.other_records: list[Record] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: constants assigned so far
         self.blocks: list[_Block] = []
+        self.branches: Branches = ()  #: the conditions of the command
+        self.function = ""  #: the function around the command
+        self.idle = ""  #: why the command never runs
         self.defined = ""
         self.test = ""
         #: where a file has ended; the script itself has an empty name
@@ -375,14 +382,12 @@ class _ShellReader:
         """The names in commands that may export a variable assigned before."""
         names: set[str] = set()
         for command in self.commands:
-            texts = [word.text for word in command]
-            if not _EXPORTS.isdisjoint(texts):
-                names.update(text.partition("=")[0].removesuffix("+") for text in texts)
+            if any(word.text in _EXPORTS for word in command):
+                names.update(word.text.partition("=")[0].removesuffix("+") for word in command)
         return names
 
-    @property
-    def branches(self) -> Branches:
-        """The conditions of the command."""
+    def _find_place(self) -> None:
+        """Find what is around the command: conditions, a function, and why it never runs."""
         branches = [
             Branch(block.number, block.arm, block.text) for block in self.blocks if block.text
         ]
@@ -391,28 +396,16 @@ class _ShellReader:
         after_exit = next(
             (block.after_exit for block in reversed(self.blocks) if block.after_exit), ()
         )
-        return (*branches, *after_exit)
-
-    @property
-    def function(self) -> str:
-        """The function around the command, empty for none."""
-        for block in reversed(self.blocks):
-            if block.function:
-                return block.function
-        return ""
-
-    @property
-    def idle(self) -> str:
-        """Why the command never runs, empty if it may."""
-        for block in self.blocks:
-            if block.function and block.function not in self.used_names:
-                return f"{block.function}() is called nowhere, so this never runs"
-        if self.function:  # it may be called before the end
-            return ""
-        for file in ("", *self.command.files):
-            if file in self.ended:
-                return f"the script ends in {self.ended[file]}, so this never runs"
-        return ""
+        self.branches = (*branches, *after_exit)
+        functions = [block.function for block in self.blocks if block.function]
+        self.function = functions[-1] if functions else ""
+        self.idle = ""
+        if idle := next((each for each in functions if each not in self.used_names), ""):
+            self.idle = f"{idle}() is called nowhere, so this never runs"
+        elif not functions and self.ended:  # a function may be called before the end
+            for file in ("", *self.command.files):
+                if not self.idle and file in self.ended:
+                    self.idle = f"the script ends in {self.ended[file]}, so this never runs"
 
     def _record_test(self, before: Command) -> None:
         """Record the condition of a command after ``&&`` or ``||``: the test before it."""
@@ -464,6 +457,7 @@ class _ShellReader:
             self.homes[name] = self.function
 
     def _record_step(self, words: Sequence[Word]) -> None:
+        self._find_place()
         shells = {-block.number for block in self.blocks if block.is_piped}
         if self.command.is_piped or self.command.is_forked:
             shells.add(-self.number)
@@ -639,12 +633,21 @@ class _ShellReader:
 
     def _add_arguments(self, settings: Iterable[ScriptSetting]) -> None:
         """Add the settings of a start, which the exports of its subshell reach."""
-        count_steps(len(self.settings))
-        for at, setting in enumerate(self.settings):
-            step = self.steps[setting.order - 1]
-            if setting.unused == _GONE and step.command.shells == self.command.shells:
-                self.settings[at] = self._complete(setting._replace(unused=""))
+        self._index_settings()
+        for at in self.gone.pop(self.command.shells, ()):
+            self.settings[at] = self._complete(self.settings[at]._replace(unused=""))
         self.settings += map(self._complete, settings)
+
+    def _index_settings(self) -> None:
+        """Index the settings since the last call: names of variables, and those of subshells."""
+        for at in range(self.indexed, len(self.settings)):
+            setting = self.settings[at]
+            if setting.surface == "env":
+                self.names.add(setting.name)
+            if setting.unused == _GONE:
+                shells = self.steps[setting.order - 1].command.shells
+                self.gone.setdefault(shells, []).append(at)
+        self.indexed = len(self.settings)
 
     def _read_code(self, arguments: Sequence[Word]) -> None:
         """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
@@ -720,11 +723,10 @@ class _ShellReader:
         """Record that exported variables are unset."""
         if self.idle:
             return
-        count_steps(len(self.settings) // 3)
-        known = {setting.name for setting in self.settings if setting.surface == "env"}
+        self._index_settings()
         for argument in arguments:
             name = argument.text.partition("=")[0]
-            if name in known:
+            if name in self.names:
                 self._add_variable(name, argument, argument.with_parts((name,)), True, TAKEN_BACK)
 
     def _add_variable(
@@ -737,8 +739,8 @@ class _ShellReader:
         of_command: bool = False,
     ) -> None:
         """Record a variable that a word sets, as pending unless it is exported."""
-        is_known = name in self.names_in_exports or environ.find_variable_key(name) is not None
-        if not exported and not is_known:
+        is_own = not exported and name not in self.names_in_exports
+        if is_own and environ.find_variable_key(name) is None:
             return  # of the script alone
         last = self.last.pop(name, None)
         # X=$X:more appends to the text that the variable certainly has

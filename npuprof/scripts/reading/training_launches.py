@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise, takewhile, zip_longest
 from typing import Any
 
 from npuprof import catalog
@@ -31,7 +31,7 @@ from npuprof.scripts.steps import SETTING_STEPS, count_steps
 
 #: A script of MindFormers that starts a quoted command.
 _QUOTED_COMMAND = "msrun_launcher.sh"
-_PYTHON = re.compile(r"\Apython[\d.]+\Z")
+_PYTHON = re.compile(r"python[\d.]+")
 _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _VERBS = r"(?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample)\b"
 #: Scripts that train, by their names.
@@ -240,23 +240,25 @@ def find_file_program(path: str, table: Node) -> StartedProgram | None:
 
 
 def _name_program(word: Word) -> str:
-    return _PYTHON.sub("python", word.text.rpartition("/")[2])
+    name = word.text.rpartition("/")[2]
+    return "python" if _PYTHON.fullmatch(name) else name
 
 
 def _find_program(words: Sequence[Word], source: str) -> Start | None:
     """Return the program in Python that a command of a text starts, None for another command."""
     table = catalog.load_built_part("launchers")
     is_launched = False
-    for at, word in enumerate(words):
-        count_steps(len(words) - at)
-        name, rest = _name_program(word), words[at + 1 :]
-        following = rest[0].text if rest else ""
-        if module := table["commands"].get(name, {}).get(following):
-            return Start(word, module, rest[1:], True)
-        if name == _QUOTED_COMMAND and rest:
-            return _find_script(split_words(rest[0], source), "msrun", True)
+    for at, (word, following) in enumerate(zip_longest(words, words[1:]), 1):
+        name = _name_program(word)
+        module = table["commands"].get(name, {}).get(following.text) if following else None
+        if module:
+            return Start(word, module, words[at + 1 :], True)
+        if name == _QUOTED_COMMAND and following:
+            return _find_script(split_words(following, source), "msrun", True)
         if name in table["launchers"]:
-            start = _find_script(rest, name, is_launched or name not in ("python", "uv"))
+            count_steps(len(words) - at)
+            is_certain = is_launched or name not in ("python", "uv")
+            start = _find_script(words[at:], name, is_certain)
             if start or name != "uv":  # it may run another launcher
                 return start
         is_launched |= name in table["words"]["around"]
@@ -268,7 +270,6 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
     table = catalog.load_built_part("launchers")
     is_module = is_value = False
     for at, word in enumerate(words):
-        count_steps(len(words) - at)
         flag, equals, _ = word.text.partition("=")
         if _NO_PROGRAM.fullmatch(flag):
             return None
@@ -278,6 +279,7 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
             # a value may be attached to a flag of one letter
             is_value = not (equals or is_switch or re.match("-[^-].", flag))
             continue
+        count_steps(len(words) - at)
         arguments = words[at + 1 :]
         # arguments of the launcher in a variable, before a script
         is_unknown = word.text == word.open_part and not is_module
@@ -289,6 +291,8 @@ def _find_script(words: Sequence[Word], launcher: str, is_launched: bool) -> Sta
             return Start(word, "", arguments, is_launched) if is_script else None
         if inner := table["modules"].get(word.text):
             return _find_script(arguments, inner, True)
+        if word.text in table["words"]["others"]:  # pip installs programs
+            return None
         return Start(word, word.text, arguments, is_launched)
     return None
 

@@ -260,4 +260,7 @@ def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
                 map(id, several),
                 f"depends on the order: {setter.function}() sets it in {setter.cited_line}",
             )
-    return [leave_out(setting, reasons.get(id(setting), "")) for setting in settings]
+    return [
+        leave_out(setting, reasons[id(setting)]) if id(setting) in reasons else setting
+        for setting in settings
+    ]

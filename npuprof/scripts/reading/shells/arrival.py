@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from itertools import dropwhile, islice
+from typing import NamedTuple
 
 from npuprof import catalog
-from npuprof.model import Record
 from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.reading.shells.known_variables import ASSIGNMENT
 from npuprof.scripts.reading.shells.launcher_options import STARTERS
@@ -42,7 +43,7 @@ _USED = re.compile(r"\b\w++(?!=)")
 _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 
 
-class Step(Record):
+class Step(NamedTuple):
     """One command, its words after keywords, and what is around it.
 
     ``shells`` are the subshells, those of pipes and background jobs included. An ``is_certain``
@@ -102,7 +103,7 @@ class _Script:
     """The steps of a script, with those that start programs."""
 
     def __init__(self, text: str, steps: Sequence[Step]) -> None:
-
+        self.text = text
         self.steps = steps
         #: numbers of the steps that may pass the environment on
         self.runs = [
@@ -116,11 +117,15 @@ class _Script:
             if _LAUNCH.match(" ".join(word.text for word in _strip(step.words)[:20]))
         ]
         self.reads = frozenset(_READ.findall(text))
-        self.uses = frozenset(_USED.findall(_COMMENT.sub("", text)))
         # a sourced file may export variables
         self.is_sourcing = any(_sources(step.words) for step in steps)
         #: whether a command is named by a variable, which may be any function
         self.is_open = any(step.words and step.words[0].open_part for step in steps)
+
+    @cached_property
+    def uses(self) -> frozenset[str]:
+        """The names in the script, except those of assignments and comments."""
+        return frozenset(_USED.findall(_COMMENT.sub("", self.text)))
 
     def find_reason(self, setting: ScriptSetting, following: ScriptSetting | None) -> str:
         """Return why no program gets a variable, and the fix; empty if one may."""
@@ -188,14 +193,19 @@ def _starts_program(command: Command, words: Sequence[Word]) -> bool:
     """Return whether a command may pass the environment to a program of interest."""
     for word in (*command, *command.redirected):
         for part in word.parts if word.open_part else ():
-            match = None if isinstance(part, str) else _SUBSTITUTION.fullmatch(part[0])
-            inner = parse_shell_commands(match[1]) if match else ()
-            if any(_starts_program(command, command) for command in inner):
+            if not isinstance(part, str) and _substitutes_program(part[0]):
                 return True
     words = _strip(words)
     if not words or words[0].text in ("source", "."):
         return _sources(words)
     return not _INERT.fullmatch(words[0].text)
+
+
+@lru_cache(1000)  # files have many in common
+def _substitutes_program(expansion: str) -> bool:
+    match = _SUBSTITUTION.fullmatch(expansion)
+    inner = parse_shell_commands(match[1]) if match else ()
+    return any(_starts_program(command, command) for command in inner)
 
 
 def _strip(words: Sequence[Word]) -> list[Word]:

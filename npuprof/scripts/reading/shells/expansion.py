@@ -37,7 +37,7 @@ def list_runs(word: Word, written: str = "", at: int = 0) -> list[Word]:
             found = -1 if run.isspace() else written.find(run, at)
             count_steps(1 if found >= 0 else 1 + len(written) // 100)
             at = max(at, found)
-            line, column = find_position(written, at)
+            line, column = find_position(written, at) if "\n" in written else (1, at + 1)
             column += word.column - 1 if line == 1 else 0
             new = run if isinstance(part, str) else (run,)
             runs.append(Word(word.line + line - 1, column, (new,), origin=word.origin))

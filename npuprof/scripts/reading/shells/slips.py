@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import dropwhile, pairwise, zip_longest
 
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
@@ -83,8 +83,8 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
         first, *others = words or command
         value = others[0].keyword if others else ""
         where = Place(command.file or path, *first.position)
-        is_cut = bool(above) and above[-1].line < first.line and not _is_flag(above[0])
-        if is_cut and _is_flag(first):
+        is_below = bool(above) and above[-1].line < first.line
+        if is_below and _is_flag(first) and not _is_flag(above[0]):
             what = f"the shell runs {first.text} as a command"
             why = f"The command above it ends with line {above[-1].line}."
             hint = "end that line and those below it with a backslash"
@@ -99,9 +99,9 @@ def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Findi
             why = "The shell reports an error and goes on."
             hint = f"write {join_assignment(command.text, command[0], command[-1])}"
             yield build_finding("NP813", what, why, hint, where=where)
+        is_text = command[0].text in ("echo", "printf", "for", "select")
         for before, word in pairwise(command):
-            is_text = command[0].text in ("echo", "printf", "for", "select")
-            if word.keyword in _KEYWORDS and before.line < word.line and not is_text:
+            if before.line < word.line and word.keyword in _KEYWORDS and not is_text:
                 what = f"{word.text} is an argument: the backslash above joins the lines"
                 where = Place(command.file or path, *word.position)
                 hint = "remove that backslash"
@@ -141,15 +141,15 @@ def _find_run_values(words: Sequence[Word]) -> Iterator[_WordSlip]:
 def _find_word_slips(words: Sequence[Word]) -> Iterator[_WordSlip]:
     """Yield words that a program in Python cannot mean."""
     before: dict[str, str] = {}
-    is_python = is_option = False
-    for word, following in zip(words, (*words[1:], Word(0, 0, ("--",))), strict=True):
+    is_option = False
+    words = [*dropwhile(lambda word: not _PYTHON.fullmatch(word.text.partition("=")[0]), words)]
+    for word, following in zip_longest(words, words[1:], fillvalue=Word(0, 0, ("--",))):
         name, is_joined, text = word.text.partition("=")
         value = text if is_joined else following.text
         is_start = _PYTHON.fullmatch(name) is not None
-        is_python |= is_start
         is_option = is_start or (is_option and name.startswith("-"))  # of Python itself
         before = {} if name.endswith(".py") else before  # those were the launcher's
-        if word.open_part or not is_python:
+        if word.open_part:
             continue
         if word.text == "*" and not word.quoted and following.text.isdecimal():
             what, why = "the shell puts file names in the place of *", "It computes in $(( )) only."
@@ -175,7 +175,8 @@ def _is_flag(word: Word) -> bool:
 def list_unused(path: str, text: str, commands: Sequence[Command]) -> list[UnusedVariable]:
     """Return the variables that a script sets in lines of their own and never uses."""
     code, joined = _read_code(text, commands)
-    mentioned = Counter(_MENTION.findall(_ABOUT.sub("", joined)))
+    about = "\n".join(_ABOUT.findall(joined))
+    mentioned = Counter(_MENTION.findall(joined)) - Counter(_MENTION.findall(about))
     places: dict[str, list[int]] = {}
     for match in _ASSIGNMENT.finditer(code):
         places.setdefault(match[1], []).append(match.start(1))

@@ -82,7 +82,7 @@ class Sourcing:
         return "" if any(known.issuperset(_READ.findall(word)) for word in words) else joined
 
     def _iterate_expanded(self, commands: list[Command]) -> Iterator[Command]:
-        known = find_constants(commands)
+        known: dict[str, str] | None = None
         has_moved = False
         for command in commands:
             start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
@@ -91,6 +91,7 @@ class Sourcing:
             has_moved |= first in ("cd", "pushd", "popd") and not command.shells
             body = None
             if first in ("source", ".") and len(command) > start + 1:
+                known = find_constants(commands) if known is None else known
                 body = self._read_file(command, command[start + 1], known, has_moved)
             if body is None:
                 yield command
