@@ -100,7 +100,7 @@ ENDLESS = {
     "long values": ("a.sh", f"A={'a' * 5_000}\nexport HCCL_BUFFSIZE={'$A' * 500}\n"),
     "subshells": ("a.sh", "(export HCCL_BUFFSIZE=1)\n" * 300 + "python a.py\n" * 3_000),
     "unset variables": ("a.sh", "export HCCL_BUFFSIZE=1\nunset HCCL_BUFFSIZE\n" * 300),
-    "cut values": ("a.sh", "export HCCL_BUFFSIZE=1 b\n" * 400),
+    "cut values": ("a.sh", "export HCCL_BUFFSIZE=1 b\n" * 600),
     "JSON values": ("a.json", f'{{"HCCL_BUFFSIZE": [{"1, " * 20_000}1]}}'),
     "YAML values": ("a.yaml", f"HCCL_BUFFSIZE: [{'1, ' * 20_000}1]"),
     "aliases": (

@@ -40,6 +40,7 @@ _SUBSTITUTION = re.compile(r"(?:[$<>]\((?!\()|`)(.*).", re.DOTALL)
 _REST = re.compile(r"(?:\w+=level\d|[\w-]+):[\w.-]+")
 _READ = re.compile(r"\$\{?(\w+)")
 _USED = re.compile(r"\b\w++(?!=)")
+_SET = re.compile(r"\b(?:(\w+)\+?=|for (\w+))")
 _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 
 
@@ -172,15 +173,19 @@ def explain_cut(text: str, argument: Word, rest: Sequence[Word], after: Sequence
     word, *others = rest or after or [argument]
     name = word.text
     if rest:
-        count_steps(len(text) // 50)
-        set_elsewhere = rf"\b(?:{re.escape(name)}\+?=|for {re.escape(name)}\b)"
-        is_name = (name.isupper() and name.isidentifier()) or re.search(set_elsewhere, text)
+        is_name = (name.isupper() and name.isidentifier()) or name in _list_set_names(text)
         is_cut = not ("=" in name or is_name or word.open_part)
     else:
         is_cut = not others and word.line == argument.line and bool(_REST.fullmatch(name))
     value = " ".join([argument.value.text, *(word.text for word in rest or after)]).strip()
     meant = f'{argument.text.partition("=")[0]}="{value}"'
     return f"{LOST}the value ends before {name}; write {meant}" if is_cut else ""
+
+
+@lru_cache(1)
+def _list_set_names(text: str) -> frozenset[str]:
+    """Return the names that a text assigns, and those of its loops."""
+    return frozenset(name for pair in _SET.findall(text) for name in pair)
 
 
 def _sources(words: Sequence[Word]) -> bool:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from itertools import dropwhile, pairwise, zip_longest
 
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.script_records import UnusedVariable, find_position
 from npuprof.scripts.shell_lexer import Command, Word, join_assignment
-from npuprof.scripts.steps import count_steps
 
 #: The minimum similarity of a variable that nothing sets and one that nothing uses.
 _ALIKE = 0.85
+#: As many unused variables are compared with each.
+_MOST_UNUSED = 100
 #: A flag, or an override of Hydra: neither is a command.
 _ARGUMENT = re.compile(r"--|[+~]*[A-Za-z_]\w*(?:\.\w+)+=")
 _PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)")
@@ -68,56 +71,57 @@ _WHY = {
     "NP845": "The shell puts nothing, or the name itself, in its place.",
 }
 
-#: A word, what is wrong with it, why, what to do, and how certain that is.
-_WordSlip = tuple[Word, str, str, str, dict[str, str]]
+#: A code, a word, what is wrong with it, why, what to do, and how certain that is.
+_Slip = tuple[str, Word, str, str, str, dict[str, str]]
+#: The end of a command, as a flag.
+_END = Word(0, 0, ("--",))
 
 
 def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Finding]:
     """Yield the commands of a script that a shell cuts or takes for others."""
     used = set(_USE.findall("\n".join({command.text for command in commands})))
-    above: list[Word] = []
-    for command in commands:
-        words = command[1:] if command[0].keyword == "export" else []
+    for above, command in pairwise((Command(), *commands)):
+        for code, word, what, why, hint, how in _iterate_slips(command, above, used):
+            where = Place(command.file or path, *word.position)
+            yield build_finding(code, what, why, hint, where=where, **how)
+
+
+def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator[_Slip]:
+    words = command[1:] if command[0].keyword == "export" else []
+    first, *others = words or command
+    is_below = bool(above) and above[-1].line < first.line
+    if is_below and _is_flag(first) and not _is_flag(above[0]):
+        what = f"the shell runs {first.text} as a command"
+        why = f"The command above it ends with line {above[-1].line}."
+        hint = "end that line and those below it with a backslash"
+        yield "NP844", first, what, why, hint, {}
+    value = others[0].keyword if others else ""
+    if value.startswith("=") and not command.shells:
         # an export of a variable of Ascend software is reported with its name
-        is_export = bool(words) and not is_ascend_variable(words[0].text)
-        first, *others = words or command
-        value = others[0].keyword if others else ""
-        where = Place(command.file or path, *first.position)
-        is_below = bool(above) and above[-1].line < first.line
-        if is_below and _is_flag(first) and not _is_flag(above[0]):
-            what = f"the shell runs {first.text} as a command"
-            why = f"The command above it ends with line {above[-1].line}."
-            hint = "end that line and those below it with a backslash"
-            yield build_finding("NP844", what, why, hint, where=where)
-        if not others and _HYPHENS.fullmatch(first.text):
-            what = f"the shell runs {first.text} as a command"
-            hint = "write the name with underscores"
-            yield build_finding("NP813", what, "A variable has no hyphens.", hint, where=where)
-        is_used = is_export or first.text in used
-        if value.startswith("=") and not command.shells and is_used:
+        is_export = bool(words) and not is_ascend_variable(first.text)
+        if is_export or first.text in used:
             what = f"{first.text} {value} sets no variable"
             why = "The shell reports an error and goes on."
             hint = f"write {join_assignment(command.text, command[0], command[-1])}"
-            yield build_finding("NP813", what, why, hint, where=where)
-        is_text = command[0].text in ("echo", "printf", "for", "select")
-        for before, word in pairwise(command):
-            if before.line < word.line and word.keyword in _KEYWORDS and not is_text:
-                what = f"{word.text} is an argument: the backslash above joins the lines"
-                where = Place(command.file or path, *word.position)
-                hint = "remove that backslash"
-                yield build_finding("NP844", what, "The branch is lost.", hint, where=where)
-        document = command.document
-        if document and not document.quoted and command.text.endswith("\\\n", 0, document.span[1]):
-            what = "the text for this command has no end: a backslash joins its last lines"
-            why = "The shell takes all lines that follow for it."
-            yield build_finding("NP844", what, why, "remove that backslash", where=where)
-        for word, what, why, hint, how in (*_find_run_values(command), *_find_word_slips(command)):
-            where = Place(command.file or path, *word.position)
-            yield build_finding("NP844", what, why, hint, where=where, **how)
-        above = command
+            yield "NP813", first, what, why, hint, {}
+    if not others and _HYPHENS.fullmatch(first.text):
+        what, why = f"the shell runs {first.text} as a command", "A variable has no hyphens."
+        yield "NP813", first, what, why, "write the name with underscores", {}
+    is_text = command[0].text in ("echo", "printf", "for", "select")
+    for before, word in pairwise(command):
+        if before.line < word.line and word.keyword in _KEYWORDS and not is_text:
+            what = f"{word.text} is an argument: the backslash above joins the lines"
+            yield "NP844", word, what, "The branch is lost.", "remove that backslash", {}
+    document = command.document
+    if document and not document.quoted and command.text.endswith("\\\n", 0, document.span[1]):
+        what = "the text for this command has no end: a backslash joins its last lines"
+        why = "The shell takes all lines that follow for it."
+        yield "NP844", first, what, why, "remove that backslash", {}
+    yield from _find_run_values(command)
+    yield from _find_word_slips(command)
 
 
-def _find_run_values(words: Sequence[Word]) -> Iterator[_WordSlip]:
+def _find_run_values(words: Sequence[Word]) -> Iterator[_Slip]:
     """Yield the words that begin a command by a slip."""
     first, second, third, *_ = (
         *words[words[0].keyword in _BEFORE_TEST :],
@@ -128,22 +132,22 @@ def _find_run_values(words: Sequence[Word]) -> Iterator[_WordSlip]:
     what, why = f"the shell runs the value of {first.text} as a command", "That is no test."
     is_test = first is not words[0] and second.keyword in ("=", "==", "!=")
     if is_test and first.open_part == first.text:
-        yield first, what, why, f"write [ {first.text} {second.text} ... ]", LIKELY
+        yield "NP844", first, what, why, f"write [ {first.text} {second.text} ... ]", LIKELY
     is_empty = first.text.endswith("=") and second.open_part == second.text != ""
     if is_empty and third.keyword in ("*", "/", "+", "-", "%"):
         what, why = f"the shell runs {second.text} as a command", "It computes in $(( )) only."
-        yield second, what, why, f"write {first.text}$((...))", LIKELY
+        yield "NP844", second, what, why, f"write {first.text}$((...))", LIKELY
     if first.text == "accelerate" and second.text.endswith(".py"):
         what, why = f"accelerate has no command {second.text}", "It stops at it."
-        yield second, what, why, f"write accelerate launch {second.text}", {}
+        yield "NP844", second, what, why, f"write accelerate launch {second.text}", {}
 
 
-def _find_word_slips(words: Sequence[Word]) -> Iterator[_WordSlip]:
+def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
     """Yield words that a program in Python cannot mean."""
     before: dict[str, str] = {}
     is_option = False
     words = [*dropwhile(lambda word: not _PYTHON.fullmatch(word.text.partition("=")[0]), words)]
-    for word, following in zip_longest(words, words[1:], fillvalue=Word(0, 0, ("--",))):
+    for word, following in zip_longest(words, words[1:], fillvalue=_END):
         name, is_joined, text = word.text.partition("=")
         value = text if is_joined else following.text
         is_start = _PYTHON.fullmatch(name) is not None
@@ -153,19 +157,20 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_WordSlip]:
             continue
         if word.text == "*" and not word.quoted and following.text.isdecimal():
             what, why = "the shell puts file names in the place of *", "It computes in $(( )) only."
-            yield word, what, why, "write $((A * B))", {}
+            yield "NP844", word, what, why, "write $((A * B))", {}
         if is_option and word.text == "-m" and _PATH.fullmatch(value):
             module = value.removesuffix(".py").replace("/", ".")
             what, why = "python -m takes a module, not a path", "Python finds no such module."
-            yield following, what, why, f"write -m {module}", {}
+            yield "NP844", following, what, why, f"write -m {module}", {}
         if not is_joined and _JOINED_PATH.fullmatch(name):
             what, why = f"there is neither = nor a blank in {name}", "All of it is the flag's name."
-            yield word, what, why, "write = before the path", {}
+            yield "NP844", word, what, why, "write = before the path", {}
         is_unknown = not is_joined and following.open_part
         has_value = name.startswith("--") and not (value.startswith("-") or is_unknown)
         if has_value and before.setdefault(name, value) != value:
             what = f"{name} is given twice, and {before[name]} is lost"
-            yield word, what, "Programs take the last value.", "remove one of them", LIKELY
+            why = "Programs take the last value."
+            yield "NP844", word, what, why, "remove one of them", LIKELY
 
 
 def _is_flag(word: Word) -> bool:
@@ -199,8 +204,8 @@ def find_variable_slips(
     """Yield the variables that a script uses and never sets, or sets and never uses."""
     code, joined = _read_code(text, commands)
     mentioned = Counter(re.findall(r"\w+", joined))
-    assigned = {match[1] for match in _ASSIGNMENT.finditer(code)}
-    unused = {each.name for each in unread}
+    assigned = {match[1]: None for match in _ASSIGNMENT.finditer(code)}
+    unused = [each.name for each in unread]
     for variable in unread:
         if _PASSED.fullmatch(variable.name):
             yield build_unused_finding(variable)
@@ -220,12 +225,16 @@ def find_variable_slips(
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
-    numbers = [int(match[2]) for match in _POSITIONAL.finditer(code)]
-    for count, match in enumerate(_POSITIONAL.finditer(code)):
-        is_in_order = count > 2 and numbers[:count] == [*range(1, count + 1)]
-        if is_in_order and numbers[count] in numbers[:count]:
-            what = f"${match[2]} is the value of another variable"
-            found.append((match.start(1), "NP844", what, f"write ${count + 1}, if that is meant"))
+    taken = 0
+    for match in _POSITIONAL.finditer(code):
+        number = int(match[2])
+        if taken > 2 and 0 < number <= taken:
+            what = f"${number} is the value of another variable"
+            hint = f"write ${taken + 1}, if that is meant"
+            found.append((match.start(1), "NP844", what, hint))
+        if number != taken + 1:
+            break  # only those in order count
+        taken = number
     expanded: set[str] = set()
     tested: set[str] = set()
     for command in commands:
@@ -242,18 +251,25 @@ def find_variable_slips(
         expanded |= set() if command.is_inner or is_test else names
         tested |= names if is_test else set()
     used = Counter(_UNSET.findall(joined))
+    places = {name: place for place, name in enumerate(assigned)}
+    by_letters = group_by(assigned, _sort_letters)
     for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
-        count_steps(len(unused))
         if used[name] < mentioned[name]:
             continue  # it is set, or has a default
-        similar = [each for each in assigned if _are_alike(each, name, each in unused)]
+        alike = get_close_matches(name, unused[:_MOST_UNUSED], _MOST_UNUSED, _ALIKE)
+        alike += by_letters.get(_sort_letters(name), ())
         is_own = name in expanded - tested and name.islower() and not name.endswith("_proxy")
-        if similar or is_own or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
-            hint = f"did you mean ${similar[0]}?" if similar else f"set {name}, or remove it"
+        if alike or is_own or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
+            hint = f"set {name}, or remove it"
+            if alike:
+                hint = f"did you mean ${min(alike, key=places.__getitem__)}?"
             found.append((at, "NP845", f"nothing sets ${name}", hint))
+    own = [each for each in commands if not (each.file or each.is_inner)]
+    documents = [each.document.span for each in own if each.document]
     for match in _CONFLICT.finditer(text):
         at = match.start()
-        if any(each.document and at in range(*each.document.span) for each in commands):
+        start, end = documents[bisect(documents, (at, len(text))) - 1] if documents else (0, 0)
+        if start <= at < end:
             continue
         where = Place(path, *find_position(text, at))
         what, why = "git left a conflict here", "The shell stops at it."
@@ -270,8 +286,5 @@ def build_unused_finding(variable: UnusedVariable, why: str = "") -> Finding:
     return build_finding("NP843", what, why, "pass or remove it", where=variable.where, **LIKELY)
 
 
-def _are_alike(name: str, other: str, is_unused: bool) -> bool:
-    """Return whether names have the same letters, or one that is unused nearly the same."""
-    ratio = SequenceMatcher(None, name, other).ratio() if is_unused else 0
-    plain, other_plain = (sorted(each.replace("_", "").lower()) for each in (name, other))
-    return ratio >= _ALIKE or plain == other_plain
+def _sort_letters(name: str) -> str:
+    return "".join(sorted(name.replace("_", "").lower()))
