@@ -55,7 +55,8 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         unread.update(
             number
             for number, line in enumerate(decode_safely(data).split("\n"), 1)
-            if any(
+            if number not in judged
+            and any(
                 _is_setting(match["variable"], match["name"])
                 for match in _SETTING.finditer(line.partition("#")[0])
             )

@@ -78,6 +78,7 @@ class Word:
     """
 
     __slots__ = (
+        "_value",
         "column",
         "items",
         "line",
@@ -106,6 +107,7 @@ class Word:
         self.span = span
         self.items = items
         self.origin = origin
+        self._value: Word | None = None
         if len(parts) == 1 and isinstance(parts[0], str):  # nearly all words
             self.text, self.open_part = parts[0], ""
         else:
@@ -136,7 +138,9 @@ class Word:
     @property
     def value(self) -> Word:
         """The word after its first ``=``, which must be in its literal start."""
-        return self.cut_prefix(self.text.index("=") + 1)
+        if self._value is None:
+            self._value = self.cut_prefix(self.text.index("=") + 1)
+        return self._value
 
     def cut_prefix(self, count: int) -> Word:
         """Return the word after the first ``count`` characters of its literal start."""

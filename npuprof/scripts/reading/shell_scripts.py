@@ -158,10 +158,9 @@ def import_shell_script(
         modules = None
     commands = list(parse_shell_commands(text))
     # the lexer places the end of an unclosed word beyond the text
-    own = [command for command in commands if not command.is_inner]
-    words = [word for command in own for word in (*command, *command.redirected)]
-    last = max(words, key=lambda word: word.span[1], default=None)
-    if last is not None and last.span[1] > len(text):
+    own = (command for command in commands if not command.is_inner)
+    words = (word for command in own for word in (*command, *command.redirected))
+    if last := next((word for word in words if word.span[1] > len(text)), None):
         what = "a quote or bracket of this word is never closed"
         why = "A shell treats the rest of the file as part of it, so settings there were not read."
         report(last, what, why, "close it")
@@ -399,13 +398,13 @@ class _ShellReader:
         self.branches = (*branches, *after_exit)
         functions = [block.function for block in self.blocks if block.function]
         self.function = functions[-1] if functions else ""
-        self.idle = ""
-        if idle := next((each for each in functions if each not in self.used_names), ""):
-            self.idle = f"{idle}() is called nowhere, so this never runs"
-        elif not functions and self.ended:  # a function may be called before the end
-            for file in ("", *self.command.files):
-                if not self.idle and file in self.ended:
-                    self.idle = f"the script ends in {self.ended[file]}, so this never runs"
+        # a function may be called before the end
+        files = () if functions else ("", *self.command.files)
+        reasons = [
+            *(f"{each}() is called nowhere" for each in functions if each not in self.used_names),
+            *(f"the script ends in {self.ended[file]}" for file in files if file in self.ended),
+        ]
+        self.idle = f"{reasons[0]}, so this never runs" if reasons else ""
 
     def _record_test(self, before: Command) -> None:
         """Record the condition of a command after ``&&`` or ``||``: the test before it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from npuprof.model import Record
 from npuprof.scripts.script_records import Branches, find_position
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import count_steps
@@ -14,7 +14,7 @@ from npuprof.scripts.steps import count_steps
 _RUN = re.compile(r"[ \t\n]+|[^ \t\n]+")
 
 
-class Value(Record):
+class Value(NamedTuple):
     """The value of a variable: items of an array, or the runs of a text, blanks apart.
 
     It was set under conditions.
