@@ -182,6 +182,15 @@ SCRIPTS: dict[str, Script] = {
     "branches in branches": Script(
         "scan", "a.sh", 100, lambda n: "if x; then\nexport HCCL_ALGO=1\n" * n, limit=1.9
     ),
+    "variables that nothing sets, and others that nothing uses": Script(
+        "scan",
+        "a.sh",
+        150,
+        lambda n: (
+            "torchrun a.py\n" + "".join(f"echo $N_{i}_ARGS_A\nN_{i}_ARGS_B=1\n" for i in range(n))
+        ),
+        limit=1.3,
+    ),
     "comments that accept findings": Script(
         "scan",
         "a.py",
@@ -233,6 +242,9 @@ COPIED: dict[str, Script] = {
         "a.py",
         100,
         lambda n: BASE + ";".join(["op.parameter_map['x'].s = 'é'"] * n) + "\n",
+    ),
+    "a text is searched for each second argument of an export": Script(
+        "scan", "a.sh", 100, lambda n: "".join(f"export A{i}=1 b{i}\n" for i in range(n))
     ),
     "line ends are counted for each variable": Script(
         "scan",

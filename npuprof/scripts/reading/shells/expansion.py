@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 from npuprof.scripts.script_records import Branches, find_position
@@ -50,17 +51,12 @@ def join_runs(runs: Iterable[Word]) -> list[Word]:
 
     One that stands only for empty variables is empty: a shell omits it.
     """
-    words: list[Word] = []
-    is_open = False
-    for run in runs:
-        count_steps(1 + len(words[-1].parts if is_open else ()))
-        if run.text.isspace():
-            is_open = False
-        elif is_open:
-            words[-1] = words[-1].with_parts(*words[-1].parts, *run.parts)
-        else:
-            words.append(run)
-            is_open = True
+    words = []
+    for is_blank, (first, *others) in groupby(runs, lambda run: run.text.isspace()):
+        count_steps(1 + len(others))
+        if not is_blank:
+            more = [part for run in others for part in run.parts]
+            words.append(first.with_parts(*first.parts, *more) if more else first)
     return words
 
 
