@@ -14,7 +14,7 @@ from functools import cache, partial
 
 from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.imports import ModuleCache, Modules
 from npuprof.scripts.script_records import Followed, ImportedFile, ScriptSetting
 from npuprof.system import find_repository_top, is_below, join_normal
 from npuprof.system.files import read_plain_file
@@ -25,12 +25,16 @@ _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 
 def open_modules(
-    folders: Sequence[str], with_sourced: bool = True, roots: Sequence[str] = ()
+    folders: Sequence[str],
+    with_sourced: bool = True,
+    roots: Sequence[str] = (),
+    loaded: ModuleCache | None = None,
 ) -> Modules:
     """Return the modules of scripts' trees, below one of the folders or in a repository.
 
     Without ``with_sourced``, shell scripts are read without their sourced files. Modules that are
-    not in the tree of a script are searched in ``roots``.
+    not in the tree of a script are searched in ``roots``. The cache ``loaded`` may
+    have modules of other trees.
     """
     finder = _Finder(folders)
 
@@ -44,6 +48,7 @@ def open_modules(
         _read_module,
         finder.list_files,
         finder.locate_file if with_sourced else None,
+        loaded,
     )
 
 

@@ -183,7 +183,7 @@ class _Scanner:
         self._named = named
         self._folders = folders
         self.modules = open_modules(folders)
-        self._programs = Programs(folders, programs, self.modules.find_script)
+        self._programs = Programs(folders, programs, self.modules.loaded)
         self._pins = PinFinder(folders, context)
         # blocks are only compared, so exports that need trust are no obstacle
         self._injector = Injector(store, trusting=True)

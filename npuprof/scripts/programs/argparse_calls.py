@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -73,30 +73,54 @@ _LAST_NAMES = frozenset(("ArgumentParser", *(name.rpartition(".")[2] for name in
 _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count", "help", "version")
 
 
-def read_parser(path: str, modules: Modules) -> Parser | None:
-    """Return the parser of the program in a file, None if it parses no arguments.
+class ParserReader:
+    """Reads the parsers of the programs of a tree; what their files have in common is read once."""
 
-    It has the arguments of all files that the program imports. The modules must not be those of
-    another scan.
-    """
-    data = modules.read(path)
-    can_parse = _can_parse(data, data, False) or modules.list_supplied(path, _can_parse)
-    module = modules.load(path) if can_parse else None
-    if module is None:
-        return None
-    modules.begin_script(module.index)
-    return _Reader(path, modules).read(module)
+    def __init__(self, modules: Modules) -> None:
+        self.modules = modules
+        self.can_parse = cache(lambda path: _can_parse(b"", modules.read(path), False))
+        self.find_change = cache(self._find_change)
+        self.list_given = cache(self._list_given)
+
+    def read(self, path: str) -> Parser | None:
+        """Return the parser of the program in a file, None if it parses no arguments.
+
+        It has the arguments of all files that the program imports.
+        """
+        can_parse = self.can_parse(path) or self.modules.list_supplied(path, _can_parse)
+        module = self.modules.load(path) if can_parse else None
+        if module is None:
+            return None
+        self.modules.begin_script(module.index)
+        return _Program(path, self).read(module)
+
+    def _find_change(self, path: str) -> str:
+        """Return what in a file may change the arguments or their parsing, empty for nothing."""
+        data = self.modules.read(path)
+        # a search for a fixed text is faster than the pattern
+        may_change = any(word in data for word in _CHANGES)
+        match = _CHANGING.search(data) if may_change else None
+        return match[0].decode(errors="replace").strip() if match else ""
+
+    def _list_given(self, path: str, name: str) -> frozenset[str]:
+        """Return the last names that calls in a file give a parameter."""
+        data = self.modules.read(path)
+        if name.encode() not in data:
+            return frozenset()
+        found = re.findall(rf"[(,]\s*{name}\s*=\s*(?:\w+\.)*(\w+)".encode(), data)
+        return frozenset(map(bytes.decode, found))
 
 
 def _can_parse(_: bytes, part: bytes, __: bool) -> bool:
     return any(name in part for name in _PARSING)
 
 
-class _Reader:
-    def __init__(self, path: str, modules: Modules) -> None:
+class _Program:
+    def __init__(self, path: str, reader: ParserReader) -> None:
         self._path = path
-        self._modules = modules
-        self._files = [path]
+        self._reader = reader
+        self._modules = modules = reader.modules
+        self._files = {path: None}
         self._reached: set[ast.AST] = set()
         self._arguments: list[ParserArgument] = []
         self._gaps: dict[str, None] = {}
@@ -112,21 +136,19 @@ class _Reader:
 
     def read(self, main: Module) -> Parser | None:
         """Return the parser that the program uses, None if it uses none."""
-        modules = [main]
-        for file in self._files:  # also over those that are added
+        modules, waiting = [main], [main.path]
+        for file in waiting:  # also over those that are added
             count_steps(10)
-            data = self._modules.read(file)
-            # a search for a fixed text is faster than the pattern
-            may_change = any(word in data for word in _CHANGES)
-            if may_change and (match := _CHANGING.search(data)):
-                self._gaps[f"{file} has {match[0].decode(errors='replace').strip()!r}"] = None
-            if file != main.path and _can_parse(data, data, False):
+            if change := self._reader.find_change(file):
+                self._gaps[f"{file} has {change!r}"] = None
+            if file != main.path and self._reader.can_parse(file):
                 if module := self._modules.load(file):
                     modules.append(module)
                 else:
                     self._gaps[f"{file} is not read"] = None
-            imported = self._modules.list_imported(file)
-            self._files += [each for each in imported if each not in self._files]
+            added = [each for each in self._modules.list_imported(file) if each not in self._files]
+            self._files.update(dict.fromkeys(added))
+            waiting += added
         for module in modules:
             self._name_parsers(module)
         self._reach(main.scope)
@@ -221,17 +243,19 @@ class _Reader:
         supplied = self._modules.list_supplied(path, _can_parse)
         return module.list_callable(supplied) if module is not None else ()
 
-    def _is_given(self, node: ast.expr, scope: Scope, words: Collection[str]) -> bool:
-        """Return whether a parameter has no other values than some names in all files."""
+    def _is_given(self, node: ast.expr, scope: Scope, may_give: Callable[[str], bool]) -> bool:
+        """Return whether all files give a parameter only itself and some other names."""
         name = write_source(node)
-        if not any(each.kind == "parameter" for each in _list_bindings(node, scope)):
-            return False
-        given = re.compile(rf"[(,]\s*{name}\s*=\s*(?:\w+\.)*(\w+)".encode())
-        texts = map(self._modules.read, self._files)
-        found = {
-            each.decode() for text in texts if name.encode() in text for each in given.findall(text)
-        }
-        return found <= {name, *words}
+        return any(each.kind == "parameter" for each in _list_bindings(node, scope)) and all(
+            each == name or may_give(each)
+            for file in self._files
+            for each in self._reader.list_given(file, name)
+        )
+
+    def _is_defined(self, name: str) -> bool:
+        return name == "None" or any(
+            name in self._modules.list_defined(file) for file in self._files
+        )
 
     # arguments
 
@@ -299,10 +323,13 @@ class _Reader:
             self._add_gap("there is another class of parsers", node, scope)
         elif name in _PARSING_METHODS and isinstance(node.func, ast.Attribute):
             self._read_parsing(name, node, node.func.value, scope)
-        elif any(self._is_parser(each, scope) for each in values) and name not in _BUILTINS:
-            defined = frozenset(("None",)).union(*map(self._modules.list_defined, self._files))
-            if not (self._find_entered(node, scope) or self._is_given(node.func, scope, defined)):
-                self._add_gap(f"{name}() gets the parser", node, scope)
+        elif (
+            any(self._is_parser(each, scope) for each in values)
+            and name not in _BUILTINS
+            and not self._find_entered(node, scope)
+            and not self._is_given(node.func, scope, self._is_defined)
+        ):
+            self._add_gap(f"{name}() gets the parser", node, scope)
 
     def _read_class(self, values: Sequence[ast.expr], scope: Scope, library: str) -> None:
         """Read the arguments that a library makes of a class, or of several."""
@@ -350,7 +377,7 @@ class _Reader:
         elif not self._is_made(owner, scope):
             self._add_gap("the parser is not followed", node, scope)
         elif given and not (
-            write_source(given) == "sys.argv[1:]" or self._is_given(given, scope, ["None"])
+            write_source(given) == "sys.argv[1:]" or self._is_given(given, scope, "None".__eq__)
         ):
             self._add_gap("other arguments than the program's are parsed", node, scope)
         else:
@@ -360,7 +387,7 @@ class _Reader:
         """Return whether a call is only made with a parameter that is never true."""
         module = self._modules.load(scope.file)
         return module is not None and any(
-            self._is_given(each.test, scope, ["False"])
+            self._is_given(each.test, scope, "False".__eq__)
             and any(node in list_nodes(inner) for inner in each.body)
             for each in module.index.list_of(ast.If)
             if isinstance(each.test, ast.Name)

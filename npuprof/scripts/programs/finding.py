@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from npuprof import catalog
 from npuprof.model import find_nearest_names
 from npuprof.scripts.import_resolution import open_modules
-from npuprof.scripts.programs.argparse_calls import read_parser
+from npuprof.scripts.programs.argparse_calls import ParserReader
 from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_config
 from npuprof.scripts.programs.parsers import Parser, ParserArgument
-from npuprof.scripts.python.parsing import Script
+from npuprof.scripts.python.imports import ModuleCache
 from npuprof.scripts.steps import TooManySteps, limit_steps
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import find_packages
@@ -34,14 +34,14 @@ Read = TypeVar("Read")
 class Programs:
     """The programs of the trees of ``folders``, and of other folders with ``programs``.
 
-    ``parse`` returns a parsed script, as the scan may have it.
+    ``loaded`` has the modules of the scan.
     """
 
     def __init__(
         self,
         folders: Sequence[str],
         programs: Sequence[str] = (),
-        parse: Callable[[str, bytes], Script] = Script,
+        loaded: ModuleCache | None = None,
     ) -> None:
         for path in programs:
             os.stat(path)  # a missing one would judge nothing
@@ -49,10 +49,9 @@ class Programs:
         roots = [each if os.path.isdir(each) else os.path.dirname(each) for each in self._programs]
         # not the modules of the scan, which keep other words of each file
         self._tops = [*(_find_top(each) for each in (*folders, os.curdir)), *self._programs]
-        self._modules = open_modules([*self._tops, *roots], roots=roots)
-        self._modules.parse = parse
+        self._modules = open_modules([*self._tops, *roots], roots=roots, loaded=loaded)
         #: Returns the parser of a program by its file, None if it is not read.
-        self.read_parser = cache(partial(self._read, read_parser))
+        self.read_parser = cache(partial(self._read, ParserReader(self._modules).read))
         self._list_defined = cache(self._find_defined)
         self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
 
@@ -101,11 +100,11 @@ class Programs:
 
     def read_config(self, path: str, overrides: Mapping[str, Any]) -> HydraConfig | None:
         """Return the configuration of a program of Hydra, None if it is not read."""
-        return self._read(read_hydra_config, path, overrides)
+        return self._read(read_hydra_config, path, self._modules, overrides)
 
     def _read(self, read: Callable[..., Read | None], path: str, *others: Any) -> Read | None:
         with suppress(TooManySteps, RecursionError), limit_steps():
-            return read(path, self._modules, *others)
+            return read(path, *others)
         return None
 
     def list_defined(self, path: str, is_reported: bool = False) -> dict[str, ParserArgument]:

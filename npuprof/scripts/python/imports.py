@@ -24,7 +24,7 @@ from npuprof.system import decode_safely
 
 #: The size of all cached files, in bytes: scripts that share a helper are read one after the other.
 #: Trees take forty times as much.
-_MOST_CACHED = 1_000_000
+_MOST_CACHED = 1_300_000
 #: The number of cached texts, which are much smaller.
 _MOST_TEXTS = 100
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
@@ -115,6 +115,51 @@ class ImportLine(NamedTuple):
     modules: bytes
 
 
+class ModuleCache:
+    """The last used scripts of some trees, each with its modules in these."""
+
+    def __init__(self) -> None:
+        #: by path and content, the last used at the end
+        self._kept: OrderedDict[tuple[str, bytes], tuple[Script, dict[Modules, Module]]]
+        self._kept = OrderedDict()
+        #: the modules of the current script, by tree and path
+        self.used: dict[tuple[Modules, str], Module | None] = {}
+
+    def load(self, path: str, data: bytes, tree: Modules) -> Module | None:
+        """Return the module of a script in a tree; None if it cannot be parsed."""
+        if (path, data) not in self._kept:
+            self._add(Script(path, data), data)
+        self._kept.move_to_end((path, data))
+        script, modules = self._kept[path, data]
+        if script.tree is not None and tree not in modules:
+            modules[tree] = Module(script, tree.open_home(path))
+        return modules.get(tree)
+
+    def pop_script(self, path: str, data: bytes) -> Script:
+        """Return a parsed script, with the tree that an importer loaded before, if there is one.
+
+        Its modules are dropped: an import cycle parses the file again, as functions are
+        distinguished by their nodes.
+        """
+        kept = self._kept.pop((path, data), None)
+        return kept[0] if kept is not None else Script(path, data)
+
+    def keep_script(self, script: Script, data: bytes) -> None:
+        """Keep the tree of a script for importers that load it next.
+
+        Unless the script is large or has problems.
+        """
+        if not script.problems and len(data) <= _LARGEST_CACHED:
+            self._add(script, data)
+
+    def _add(self, script: Script, data: bytes) -> None:
+        self._kept[script.path, data] = script, {}
+        size = sum(len(text) for _, text in self._kept)
+        while size > _MOST_CACHED and len(self._kept) > 1:
+            (_, text), _ = self._kept.popitem(last=False)
+            size -= len(text)
+
+
 class Modules:
     """The requested files of a tree, by default none.
 
@@ -127,18 +172,16 @@ class Modules:
         read: Read = lambda path: None,
         list_files: ListFiles = lambda path: (),
         locate_file: LocateFile | None = None,
+        loaded: ModuleCache | None = None,
     ) -> None:
         self.locate_file = locate_file
         self._locate = locate
         self._read = read
-        #: Returns a module that is not cached.
-        self.parse: Callable[[str, bytes], Script] = Script
+        self.loaded = loaded or ModuleCache()
         self._list_files = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_TEXTS)(lambda path: read(path) or b"")
-        #: by path and content, the last used at the end
-        self._loaded: OrderedDict[tuple[str, bytes], Module | None] = OrderedDict()
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
@@ -154,8 +197,6 @@ class Modules:
         #: the methods that may set something, by class and by their name
         self._methods = defaultdict[bytes, set[bytes]](set)
         self._classes = defaultdict[bytes, set[bytes]](set)
-        #: the modules of the current script
-        self._used: dict[str, Module | None] = {}
         self.requested: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
@@ -183,50 +224,17 @@ class Modules:
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
         # whether another script has it in the cache changes neither its nodes nor the steps
-        if path not in self._used:
+        used = self.loaded.used
+        if (self, path) not in used:
             data = self.read(path)
             count_steps(len(data) // 4)
-            if (path, data) not in self._loaded:
-                self._add_module(self.parse(path, data), data)
-            self._loaded.move_to_end((path, data))
-            self._used[path] = self._loaded[path, data]
-        return self._used[path]
+            used[self, path] = self.loaded.load(path, data, self)
+        return used[self, path]
 
     def begin_script(self, index: NodeIndex) -> None:
         """Start reading another script."""
         self.index = index
-        self._used.clear()
-
-    def _add_module(self, script: Script, data: bytes) -> None:
-        self._loaded[script.path, data] = (
-            Module(script, self.open_home(script.path)) if script.tree is not None else None
-        )
-        size = sum(len(text) for _, text in self._loaded)
-        while size > _MOST_CACHED and len(self._loaded) > 1:
-            (_, text), _ = self._loaded.popitem(last=False)
-            size -= len(text)
-
-    def cache_script(self, script: Script, data: bytes) -> None:
-        """Cache the tree of a script for importers that load it next.
-
-        Unless the script is large or has problems.
-        """
-        if not script.problems and len(data) <= _LARGEST_CACHED:
-            self._add_module(script, data)
-
-    def find_script(self, path: str, data: bytes) -> Script:
-        """Return a parsed script, the cached one if there is one."""
-        module = self._loaded.get((path, data))
-        return Script(path, data) if module is None else module.script
-
-    def pop_script(self, path: str, data: bytes) -> Script:
-        """Return a parsed script, with the tree that an importer loaded before, if there is one.
-
-        That module is dropped: an import cycle parses the file again, as functions are
-        distinguished by their nodes.
-        """
-        module = self._loaded.pop((path, data), None)
-        return module.script if module is not None else Script(path, data)
+        self.loaded.used.clear()
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
         """Return the files of the tree that a text imports, without parsing it.

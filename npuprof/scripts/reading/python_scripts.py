@@ -143,7 +143,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     With ``modules``, imported files of its tree are included.
     """
     modules = modules or Modules()
-    script = modules.pop_script(path, data)
+    script = modules.loaded.pop_script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     visitor = _open_visitor(script, data, modules)
@@ -167,7 +167,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     }
     settings = [setting for setting in settings if setting.scope not in foreign]
     _report_limits(script, settings, visitor.unfollowed)
-    modules.cache_script(script, data)
+    modules.loaded.keep_script(script, data)
     imported = ImportedFile(
         path,
         tuple(settings),
