@@ -22,7 +22,7 @@ from npuprof.scripts.python.expressions import (
     list_parts,
     write_source,
 )
-from npuprof.scripts.python.imports import Modules, split_words
+from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.loops import (
     follow_name,
     unroll_loop,
@@ -31,6 +31,7 @@ from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.scopes import Binding, Scope, iterate_statements, statement_blocks
 from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
 from npuprof.scripts.steps import count_steps
+from npuprof.scripts.words import split_words
 
 #: What a file or function contains that has to do with a parser.
 _PARSING = (
@@ -98,7 +99,7 @@ class ParserReader:
         """Return what in a file may change the arguments or their parsing, empty for nothing."""
         data = self.modules.read(path)
         # a search for a fixed text is faster than the pattern
-        may_change = any(word in data for word in _CHANGES)
+        may_change = any(text in data for text in _CHANGES)
         match = _CHANGING.search(data) if may_change else None
         return match[0].decode(errors="replace").strip() if match else ""
 
@@ -292,8 +293,9 @@ class _Program:
                 for block in statement_blocks(statement):
                     self._collect(block, each)
             followed = set[ast.AST]()
-            for node in _list_expressions(statement):
-                count_steps()
+            nodes = _list_expressions(statement)
+            count_steps(len(nodes))
+            for node in nodes:
                 match node:
                     case ast.Call(function, _, keywords):
                         followed.add(function)

@@ -30,6 +30,7 @@ from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.script_records import OTHER, Converted, ScriptValue
 from npuprof.scripts.shell_lexer import Word, parse_shell_commands
+from npuprof.scripts.words import join_words
 
 #: Name patterns of Ascend variables, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
@@ -105,7 +106,7 @@ def _list_longest_parts() -> frozenset[bytes]:
 def mentions_variable(data: bytes) -> bool:
     """Return whether a text names an Ascend variable."""
     known_names = _list_encoded_names()
-    parts = set(data.translate(_ONLY_CAPITALS).split())
+    parts = set(join_words(data).translate(_ONLY_CAPITALS).split())
     # a dash or digit may have followed a part
     if parts.isdisjoint(_list_longest_parts()) and not any(
         _FAMILIES.match(part + b"_") for part in parts

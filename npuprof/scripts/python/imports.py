@@ -11,7 +11,6 @@ import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
-from string import ascii_letters, digits
 from typing import NamedTuple
 
 from npuprof.scripts.python.calls import name_method
@@ -20,6 +19,7 @@ from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Resolved, Scope
 from npuprof.scripts.steps import count_steps
+from npuprof.scripts.words import ONLY_CALLS, list_words, split_words
 from npuprof.system import decode_safely
 
 #: The size of all cached files, in bytes: scripts that share a helper are read one after the other.
@@ -58,14 +58,8 @@ _IMPORT_KEYWORD = re.compile(rb"import\b")
 OPTIONS = re.compile(
     rb"\b(?:npu\w*\.global_options|global_options(?=\(\))|import\s*\(?[\w\s,]*\bglobal_options)\b"
 )
-#: Blanks for all characters outside of words: splitting is several times faster than a pattern.
-_ONLY_WORDS = bytes(
-    code if chr(code) in f"{ascii_letters}{digits}_" else ord(" ") for code in range(256)
-)
 #: An object of a module.
 _INSTANCE = re.compile(rb"^(\w+)[ \t]*=[ \t]*(\w+)\(", re.MULTILINE)
-#: The same, without brackets that begin arguments, and dots.
-_ONLY_CALLS = bytes(code if chr(code) in "(." else word for code, word in enumerate(_ONLY_WORDS))
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(?P<name>\w+)")
 #: The start of a function, class or outer compound statement.
 _HEAD = re.compile(
@@ -178,7 +172,8 @@ class Modules:
         self._locate = locate
         self._read = read
         self.loaded = loaded or ModuleCache()
-        self._list_files = list_files
+        #: Returns the Python files of a file's tree; None if there are too many.
+        self.list_tree = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_TEXTS)(lambda path: read(path) or b"")
@@ -194,8 +189,7 @@ class Modules:
         self._foreign: dict[tuple[str, bytes], bool] = {}
         self._supplied: dict[str, frozenset[bytes]] = {}
         self._setters: dict[str, set[bytes]] = {}
-        #: the methods that may set something, by class and by their name
-        self._methods = defaultdict[bytes, set[bytes]](set)
+        #: the methods that may set something, by their name
         self._classes = defaultdict[bytes, set[bytes]](set)
         self.requested: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
@@ -206,7 +200,7 @@ class Modules:
         return Modules(
             self._locate,
             lambda path: texts.get(path) or self._read(path),
-            self._list_files,
+            self.list_tree,
             self.locate_file,
         )
 
@@ -276,16 +270,12 @@ class Modules:
         modules = [f"{source}.{name}".lstrip(".") for name in _NAME.findall(decode_safely(names))]
         return [file, *(self.locate(folder, module, level) for module in modules)]
 
-    def list_tree(self, path: str) -> tuple[str, ...] | None:
-        """Return the Python files of a file's tree; None if there are too many."""
-        return self._list_files(path)
-
     def is_named_elsewhere(self, path: str, name: str) -> bool:
         """Return whether a file that may import another one contains a name.
 
         True if there are too many files.
         """
-        files = self._list_files(path)
+        files = self.list_tree(path)
         if files is None:
             return True
         stem, _ = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))
@@ -312,7 +302,7 @@ class Modules:
 
         Without parsing it. With ``by_word``, naming it is enough.
         """
-        words = frozenset(split_words(data))
+        words = list_words(data)
         files = self.list_imported(path, data)
         parts = {names for file in files if (names := self.list_supplied(file, can_set))}
         # most texts have no such word at all
@@ -412,54 +402,48 @@ class Modules:
         names, others = set(imported), []
         for path in paths:
             if self._names_options(path):
-                self._setters[path] = {b"", *split_words(self.read(path))}
+                self._setters[path] = {b"", *list_words(self.read(path))}
                 names |= self._setters[path]
             else:
                 others.append(path)
-        if not names and not any(can_set(data, data, False) for data in map(self.read, others)):
+        setting = [path for path in others if can_set(data := self.read(path), data, False)]
+        if not names and not setting:
             return names
-        callers, heirs = (
-            defaultdict[bytes, list[_Mention]](list),
-            defaultdict[bytes, set[bytes]](set),
-        )
-        texts = {path: frozenset(split_words(self.read(path))) for path in others}
-        for path in others:
-            data = self.read(path)
-            for name, cls in _INSTANCE.findall(data):
-                heirs[cls].add(name)
-            for mention in _iterate_mentions(path, data, can_set):
-                for word in mention.called:
-                    callers[word].append(mention)
-                for cls in mention.bases:
-                    heirs[cls].add(mention.owners[0])
+        words = {path: list_words(self.read(path)) for path in others}
+        for path in setting:
+            words[path] |= {b""}
+        callers = defaultdict[bytes, list[_Mention]](list)
+        heirs = defaultdict[bytes, set[bytes]](set)
         direct = {b""} - names
         names.add(b"")
-        waiting = {
-            *(names & callers.keys()),
-            *(each for cls in heirs for each in self._methods[cls] & names),
-            *(
-                each
-                for name in self._classes
-                if b"." + name in callers
-                for each in self._classes[name] & names
-            ),
-        }
-        while waiting:
-            name = waiting.pop()
-            cls, _, method = name.rpartition(b".")
-            fresh = {b"%b.%b" % (heir, method) for heir in heirs[cls]} if cls else set[bytes]()
-            if cls:
-                self._methods[cls].add(name)
-                self._classes[method].add(name)
-            for mention in callers[b"." + method if cls else method]:
-                if not cls or cls in texts[mention.path]:
-                    self._setters.setdefault(mention.path, set()).update(mention.owners)
-                    fresh.update(
-                        owner
-                        for owner in mention.owners
-                        if not self._is_foreign(mention.path, owner.partition(b".")[0])
-                    )
-            waiting |= fresh - names
+        fresh = set(names)
+        while fresh:
+            parts = {part for name in fresh for part in name.split(b".")}
+            for path in [each for each in others if not parts.isdisjoint(words[each])]:
+                others.remove(path)
+                data = self.read(path)
+                for name, cls in _INSTANCE.findall(data):
+                    heirs[cls].add(name)
+                for mention in _iterate_mentions(path, data, can_set):
+                    for word in mention.called:
+                        callers[word].append(mention)
+                    for cls in mention.bases:
+                        heirs[cls].add(mention.owners[0])
+            found = set[bytes]()
+            for name in fresh:
+                cls, _, method = name.rpartition(b".")
+                if cls:
+                    self._classes[method].add(name)
+                    found.update(b"%b.%b" % (heir, method) for heir in heirs[cls])
+                for mention in callers[b"." + method if cls else method]:
+                    if not cls or cls in words[mention.path]:
+                        self._setters.setdefault(mention.path, set()).update(mention.owners)
+                        found.update(
+                            owner
+                            for owner in mention.owners
+                            if not self._is_foreign(mention.path, owner.partition(b".")[0])
+                        )
+            fresh = found - names
             names |= fresh
         return names - direct
 
@@ -516,7 +500,7 @@ def _list_called(data: bytes, imported: frozenset[bytes]) -> set[bytes]:
     With a dot before those of methods; what is in an imported module may be a function too.
     """
     called = set[bytes]()
-    for piece in set(data.translate(_ONLY_CALLS).replace(b" as ", b"(").split(b"(")[:-1]):
+    for piece in set(data.translate(ONLY_CALLS).replace(b" as ", b"(").split(b"(")[:-1]):
         owner, dot, name = piece.rstrip().rpartition(b" ")[2].rpartition(b".")
         if dot:
             called.add(b"." + name)
@@ -528,11 +512,6 @@ def _list_called(data: bytes, imported: frozenset[bytes]) -> set[bytes]:
 def _list_import_words(data: bytes) -> frozenset[bytes]:
     """Return the words of the imports of a text."""
     return frozenset(split_words(b" ".join(map(b" ".join, _iterate_imports(data)))))
-
-
-def split_words(data: bytes) -> list[bytes]:
-    """Return the words of a text: letters, digits and underscores in ASCII."""
-    return data.translate(_ONLY_WORDS).split()
 
 
 def _iterate_imports(data: bytes) -> Iterator[ImportLine]:

@@ -14,6 +14,7 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
 from npuprof.scripts.reading.trees import Node, iterate_collections, iterate_tables
 from npuprof.scripts.script_records import ImportedFile, Site
+from npuprof.scripts.words import has_any
 
 _Path = tuple[str, ...]
 #: The minimum of known keys in a file, and in a block of a guide; those like maxSeqLen count twice.
@@ -42,7 +43,7 @@ def _list_mentions(in_guide: bool) -> list[bytes]:
 
 def mentions_config_file(data: bytes, in_guide: bool = False) -> bool:
     """Return whether a file names a table of such files; a guide any key of them."""
-    return any(name in data for name in _list_mentions(in_guide))
+    return has_any(data, _list_mentions(in_guide))
 
 
 def find_config_section(table: Node) -> str:

@@ -14,7 +14,6 @@ from npuprof.document.json_tree import find_json_fault, read_json_tree
 from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Record
 from npuprof.scripts.python import environ
-from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading import program_arguments, training_launches
 from npuprof.scripts.reading.config_files import (
     drop_doubles,
@@ -60,6 +59,7 @@ from npuprof.scripts.script_records import (
 )
 from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 from npuprof.scripts.steps import count_steps
+from npuprof.scripts.words import list_words
 
 #: A template ends before the next one begins: a search to the end of the text each time is slow.
 _VARIABLE = re.compile(
@@ -87,7 +87,7 @@ def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
     return (
         environ.mentions_variable(data)
-        or not _certain_names().isdisjoint(split_words(data))
+        or not _certain_names().isdisjoint(list_words(data))
         or program_arguments.mentions_program(data)
         or program_arguments.mentions_arguments(data)
         or mentions_config_file(data)

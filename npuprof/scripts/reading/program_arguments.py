@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -32,6 +32,7 @@ from npuprof.scripts.script_records import (
 )
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
+from npuprof.scripts.words import has_any
 from npuprof.system import group_pairs
 
 #: The reason for a word that belongs to no argument.
@@ -83,35 +84,35 @@ def _compile_mentions() -> list[tuple[bytes, re.Pattern[bytes]]]:
     pairs = (
         # a pattern that begins with its text is searched faster
         *((start, rf"{each}(?<!\w{each})\b") for start in starts for each in [re.escape(start)]),
-        # the first part of a name is the same in all its spellings
-        *((re.split("[-_]", name)[0], _match_spellings(name)) for name in tables),
+        *map(_match_spellings, tables),
     )
     return [(text.encode(), re.compile(pattern.encode())) for text, pattern in pairs]
 
 
 @cache
-def _compile_own_arguments() -> re.Pattern[bytes]:
-    """Return a pattern for the arguments of one program only."""
-    names = (_match_spellings(name) for program in load_programs() for name in program.marks)
-    return re.compile(rf"(?:{'|'.join(names)})\b".encode())
+def _compile_own_arguments() -> list[tuple[bytes, re.Pattern[bytes]]]:
+    """Return texts of which a file must have one, each with an argument of one program only."""
+    pairs = (_match_spellings(name) for program in load_programs() for name in program.marks)
+    return [(text.encode(), re.compile(rf"{name}\b".encode())) for text, name in pairs]
 
 
-def _match_spellings(name: str) -> str:
-    """Return a pattern for the spellings of an argument."""
-    return re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
+def _match_spellings(name: str) -> tuple[str, str]:
+    """Return a text that all spellings of an argument have, and a pattern for these."""
+    longest = max(re.split("[-_]", name), key=len)
+    either = re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
+    return longest[1:], either
 
 
-@lru_cache(1)  # asked by several, one file after the other
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument with a table of another section."""
-    # a search for a fixed text is faster than the pattern
-    return any(text in data and name.search(data) for text, name in _compile_mentions())
+    return any(has_any(data, [text]) and name.search(data) for text, name in _compile_mentions())
 
 
-@lru_cache(1)
 def mentions_arguments(data: bytes) -> bool:
     """Return whether a file has an argument of one program only."""
-    return _compile_own_arguments().search(data) is not None
+    return any(
+        has_any(data, [text]) and name.search(data) for text, name in _compile_own_arguments()
+    )
 
 
 def find_start(arguments: Sequence[Word]) -> tuple[Program, Sequence[Word]] | None:

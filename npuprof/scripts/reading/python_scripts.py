@@ -26,6 +26,7 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.reading import command_lists
 from npuprof.scripts.reading.program_arguments import mentions_program
 from npuprof.scripts.script_records import IdleConfig, ImportedFile, ScriptSetting
+from npuprof.scripts.words import has_any, join_words
 
 #: The Python surfaces.
 _SURFACES = (
@@ -73,29 +74,25 @@ _CALL_PART = re.compile(
 _TABLE_PART = re.compile(b"set_option")
 
 
-def _has_any(data: bytes, markers: Iterable[bytes]) -> bool:
-    return any(marker in data for marker in markers)
-
-
 @lru_cache(4)  # called for a module itself, and again for each part that importers may call
 def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
     """Return the patterns of parts that can set something in a script, without parsing it."""
     parts = []
-    if _has_any(data, _CERTAIN):
+    if has_any(data, _CERTAIN):
         parts.append(_CERTAIN_PART)
-    if _has_any(data, _CALL_MARKERS) and _CALL_PART.search(data):
+    if has_any(data, _CALL_MARKERS) and _CALL_PART.search(data):
         parts.append(_CALL_PART)
-    if _NPU.search(data):
+    if _NPU.search(join_words(data)):
         if has_options(data):
             parts.append(OPTIONS)
-        if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
+        if has_any(data, _CLASS_MARKERS):
             parts.append(_CLASS_PART)
-        if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
+        if has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
             parts.append(_TORCH_PART)
     if mentions_program(data) and _COMMAND_PART.search(data):
         parts.append(_COMMAND_PART)
-    starts_program = _has_any(data, _PROGRAMS)
-    if starts_program and _has_any(data, _ATC_MARKERS):
+    starts_program = has_any(data, _PROGRAMS)
+    if starts_program and has_any(data, _ATC_MARKERS):
         parts.append(_ATC_PART)
     if _sets_variable(data) and environ.mentions_variable(data):
         parts.append(environ.SETS)
@@ -105,8 +102,7 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
 @lru_cache(1)
 def _sets_variable(data: bytes) -> bool:
     """Return whether a script may set variables, of any software."""
-    # a search for a fixed text is faster than the pattern
-    may_set = _has_any(data, (b"env", *_PROGRAMS)) and _has_any(data, _ENVIRON_MARKERS)
+    may_set = has_any(data, (b"env", *_PROGRAMS)) and has_any(data, _ENVIRON_MARKERS)
     return may_set and environ.SETS.search(data) is not None
 
 
@@ -237,7 +233,7 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
         text = module.script.text
         data = text.encode(errors="replace")
         # another file may name torch
-        sets = _has_any(data, _TORCH_MARKERS) or _sets_variable(data)
+        sets = has_any(data, _TORCH_MARKERS) or _sets_variable(data)
         sets = sets or mentions_python_setting(data)
         modules = module.home.modules
         files = module.path, *modules.list_imported(module.path)

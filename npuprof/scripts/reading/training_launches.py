@@ -36,9 +36,9 @@ _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _VERBS = r"(?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample)\b"
 #: Scripts that train, by their names.
 _TRAINING = r"(?:train|tune)\w*\.py"
-#: Words and what follows each: patterns that begin with a fixed text are searched fast.
+#: Words, each with a pattern for it and what follows: a fixed text is searched faster.
 _MENTIONS = [
-    re.compile(rf"{re.escape(text)}(?<!\w{re.escape(text)}){rest}".encode())
+    (text.encode(), re.compile(rf"{re.escape(text)}(?<!\w{re.escape(text)}){rest}".encode()))
     for text, rest in {
         "torchrun": r"\b",
         "msrun": r"(?:_launcher\.sh)?\b",
@@ -104,8 +104,8 @@ class Start(Record):
 
 def mentions_training(data: bytes) -> bool:
     """Return whether a file may start a training program."""
-    mentions = [*_MENTIONS, _OVERRIDE_LINE] if b"\\\n" in data else _MENTIONS
-    return any(pattern.search(data) for pattern in mentions)
+    mentions = (*_MENTIONS, (b"\\\n", _OVERRIDE_LINE))
+    return any(text in data and pattern.search(data) for text, pattern in mentions)
 
 
 def read_start(
