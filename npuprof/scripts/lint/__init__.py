@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 
 from npuprof import catalog
@@ -33,7 +33,7 @@ from npuprof.scripts.lint.entries import (
     find_nameless_entries,
 )
 from npuprof.scripts.lint.run_config_faults import find_call_faults
-from npuprof.scripts.lint.single_settings import OPTION_ADVICE, find_script_faults
+from npuprof.scripts.lint.single_settings import OPTION_ADVICE, find_script_faults, share_answers
 from npuprof.scripts.python.environ import is_of_ascend_family
 from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
@@ -67,6 +67,7 @@ _CUDA = re.compile(r"nvidia|cuda\.is_available|=\s*[\"']?(?:gpu|cuda)\b", re.IGN
 #: What shows that a file starts programs on GPUs, unless it also names NPUs.
 _GPUS = re.compile(r"(?i:nvidia|\brocm)|\b(?:CUDA|NCCL)_|\bGPUs?\b|\b[ABH][1-3]00\b")
 _ASCEND = re.compile(r"ascend|hccl|(?:\b|_)npu", re.IGNORECASE)
+_find_scope_faults = share_answers(scope.find_scope_faults)
 #: How hints for presets write a variable, and name a setting to remove.
 _ASSIGNED = re.compile(r'write (\w+) = "?(?!{)([\w.:,-]*)"?')
 _UNSET = re.compile(r"\bunset (?:env|vllm|vllm_ascend|megatron|mindie|verl|torch_npu)\.")
@@ -103,10 +104,8 @@ def check_script(
             findings.append(place_fault(_build_commented_fault(setting), setting))
         if setting.reason == PLACEHOLDER:
             findings.append(place_fault(_build_placeholder_fault(setting), setting))
-    # once, as a file may have many launches
-    is_on_gpus = bool(_GPUS.search(imported.text) and not _ASCEND.search(imported.text))
     for launch in launches:
-        findings += _check_launch(imported, launch, context, team, is_on_gpus)
+        findings += _check_launch(imported, launch, context, team)
     findings += [
         *find_idle_configs(imported),
         *_check_surroundings(imported, launches),
@@ -206,7 +205,6 @@ def _check_launch(
     launch: Launch,
     requested: Context,
     team: Sequence[TeamRule],
-    is_on_gpus: bool,
 ) -> Iterator[Finding]:
     """Yield the findings about one launch: about all its settings together, and about each."""
     for view in configure_launch(imported.file, launch, requested):
@@ -216,9 +214,12 @@ def _check_launch(
         for finding in _sift_findings(view, found):
             reads = catalog.list_rule_reads().get(finding.code, ("",))
             is_of_vllm = not any(key.startswith("vllm_ascend.") for key in reads)
-            if is_of_vllm and is_on_gpus and any(key.startswith("vllm.") for key in reads):
-                continue  # vLLM-Ascend limits no GPUs
-            yield finding
+            if not (
+                is_of_vllm
+                and any(key.startswith("vllm.") for key in reads)
+                and _is_on_gpus(imported.text)  # vLLM-Ascend limits no GPUs
+            ):
+                yield finding
     by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
@@ -233,6 +234,11 @@ def _check_launch(
                 # a wrapper of atc may have its own flags
                 fault = fault._replace(**LIKELY)
             yield place_fault(fault, setting)
+
+
+@lru_cache(1)  # a file may have many launches
+def _is_on_gpus(text: str) -> bool:
+    return bool(_GPUS.search(text) and not _ASCEND.search(text))
 
 
 def _find_missing_variables(view: ScriptView) -> Iterator[Finding]:
@@ -341,7 +347,7 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
         key = format_full_key(program.section, setting.name[2:])
     return [
         fault
-        for fault in scope.find_scope_faults(view.scope, key, value)
+        for fault in _find_scope_faults(view.scope, key, value)
         if not _is_inapplicable(setting, fault)
         and not scope.is_fault_excused(view.settings, setting.key, fault)
     ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, list_file_sections
@@ -51,6 +52,17 @@ _CONVERSION = Scope(OFFLINE, (), ())
 _STOPS = "atc stops at such a value."
 
 
+def share_answers(find_faults: Callable[..., Iterable[Fault]]) -> Callable[..., list[Fault]]:
+    """Return a function that keeps the faults of plain values: launches have many in common."""
+    find_kept = lru_cache(10_000, typed=True)(lambda *given: tuple(find_faults(*given)))
+    return lambda *given: [
+        *(find_faults if isinstance(given[-1], (list, dict)) else find_kept)(*given)
+    ]
+
+
+_find_framework_faults = share_answers(find_framework_faults)
+
+
 def find_script_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     """Return the faults of one setting."""
     find_faults = _FINDERS.get(setting.surface)
@@ -62,7 +74,7 @@ def find_script_faults(setting: ScriptSetting, requested: Context) -> list[Fault
         section, name = split_section_and_name(setting.key)
         is_null = setting.reason == NULL and catalog.find_setting(section, name)
         is_known = is_null or not setting.reason
-        return find_framework_faults(section, name, setting.value) if is_known else []
+        return _find_framework_faults(section, name, setting.value) if is_known else []
     return _find_misplaced_faults(setting) or find_script_flag_faults(setting)
 
 
@@ -211,7 +223,7 @@ def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault
     section, name = split_section_and_name(setting.key)
     if program.spelling == "exact" and catalog.find_setting(section, name) is None:
         return []  # programs add arguments
-    faults = find_framework_faults(section, name, setting.value)
+    faults = _find_framework_faults(section, name, setting.value)
     # The program converts a value in Python that has an equivalent of the right type. The text of
     # an argument, which has no type, is converted already.
     return [
