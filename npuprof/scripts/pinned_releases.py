@@ -218,6 +218,9 @@ def _list_names(folder: str) -> list[str]:
 
 def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     """Return the pins of a text outside comments: of each release, the first one."""
+    known = _normalize(text)
+    if not (is_docker or "git " in text or any(name in known for name in _load_axes())):
+        return []
     pins = {}
     lines = _list_lines(text)
     folders: dict[str, str] = {}
@@ -357,7 +360,7 @@ def _load_axes() -> dict[str, str]:
 
 def _normalize(name: str) -> str:
     """Return a name as PyPI compares it."""
-    return re.sub(r"[-_.]", "-", name.lower())
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 @cache
