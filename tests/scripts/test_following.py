@@ -8,11 +8,16 @@ import pytest
 
 from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.python.visitor import Visitor
 from npuprof.scripts.reading import import_script
 from support.importing import HEAD, write
 
 if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
     from pathlib import Path
+
+    from npuprof.scripts.python.calls import Entered
 
 MAKE = """\
 import tensorflow as tf
@@ -529,3 +534,47 @@ def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_hel
         "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}',
     }
     assert read_tree(tmp_path, files | mixlists) == []
+
+
+def test_a_helper_that_sets_nothing_is_entered_once_whatever_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = """import os
+def choose():
+    os.environ["HCCL_ALGO"] = "b"
+def show(kind):
+    print(os.environ)
+    table = {}
+    table["kind"] = kind
+def prepare(kind, first=False):
+    if first:
+        show(kind)
+    else:
+        show([kind])
+"""
+    calls = 'prepare("a", first=True)\nprepare("b")\nprepare("c", first=True)\n'
+    entered = []
+    enter: Callable[..., None] = vars(Visitor)["_enter"]
+
+    def note(visitor: Visitor, call: ast.Call, target: Entered, *others: Any) -> None:
+        entered.append(target.function.name)
+        enter(visitor, call, target, *others)
+
+    monkeypatch.setattr(Visitor, "_enter", note)
+    script = f'import os\nfrom helper import prepare\n{calls}os.environ["HCCL_ALGO"] = "a"\n'
+    settings = read_tree(tmp_path, {"train.py": script, "helper.py": helper})
+    assert settings == [{"env.HCCL_ALGO": "a"}]
+    assert entered == ["prepare", "show"]
+
+
+def test_what_one_call_skips_is_read_for_another(tmp_path: Path) -> None:
+    helper = """import os
+def choose(level, is_first=False):
+    if is_first:
+        print(level)
+    else:
+        os.environ["ASCEND_GLOBAL_LOG_LEVEL"] = level
+"""
+    script = 'from helper import choose\nchoose("1", is_first=True)\nchoose("3")\n'
+    settings = read_tree(tmp_path, {"train.py": script, "helper.py": helper})
+    assert settings == [{"env.ASCEND_GLOBAL_LOG_LEVEL": "3"}]

@@ -32,13 +32,8 @@ class Entered(Record):
     @property
     def name(self) -> bytes:
         """The name of the function, with its class; of a constructor, that of the class."""
-        return name_function(self.function, self.scope)
-
-
-def name_function(function: Function, scope: Scope) -> bytes:
-    """Return the name of a function in a scope, as ``Entered`` does."""
-    cls, name = scope.node, function.name.encode()
-    return name_method(cls.name.encode(), name) if isinstance(cls, ast.ClassDef) else name
+        cls, name = self.scope.node, self.function.name.encode()
+        return name_method(cls.name.encode(), name) if isinstance(cls, ast.ClassDef) else name
 
 
 def name_method(cls: bytes, name: bytes) -> bytes:

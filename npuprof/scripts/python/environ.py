@@ -19,7 +19,11 @@ from npuprof.catalog.execution import (
 )
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.atc_flags import read_number
-from npuprof.scripts.python.expressions import format_expression, name_callee
+from npuprof.scripts.python.expressions import (
+    format_dotted_name,
+    format_expression,
+    name_callee,
+)
 from npuprof.scripts.python.loops import (
     follow_name,
     iterate_keywords,
@@ -262,7 +266,7 @@ def _is_environ(node: ast.expr, scope: Scope) -> bool:
         match node:
             case ast.Call(ast.Name("dict"), [copied, *_]) | ast.Call(ast.Attribute(copied, "copy")):
                 node = copied
-    return format_expression(node) in ("os.environ", "environ")
+    return format_dotted_name(node) in ("os.environ", "environ")
 
 
 def _report_variable(
@@ -296,4 +300,5 @@ SURFACE = Surface(
     _read_call,
     _read_assignment,
     _read_statement,
+    names=(*RUNNERS, "runtime_env", "putenv", "setdefault", "__setitem__", "update", "="),
 )

@@ -6,23 +6,28 @@ import ast
 import posixpath
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from npuprof.model import TomlTable
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.expressions import list_nodes, name_callee, write_source
+from npuprof.scripts.python.expressions import (
+    get_last_name,
+    list_nodes,
+    name_callee,
+    write_source,
+)
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.statements import Definition, find_start, list_lines
 from npuprof.scripts.script_records import HERE
-from npuprof.scripts.steps import count_steps
 from npuprof.system import decode_safely, group_pairs
 
 _get_line = attrgetter("lineno")
-_get_end = attrgetter("end_lineno", "end_col_offset")
 #: Names after "as" without a letter before it; patterns that begin with letters are faster.
 _RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")
 
@@ -72,36 +77,24 @@ class NodeIndex:
         return sorted(self.list_of(ast.Call), key=_get_line)
 
     @cached_property
-    def _calls_by_line(self) -> dict[int, list[ast.Call]]:
-        return group_by(self.calls, _get_line)
+    def _lines_by_name(self) -> dict[str, list[int]]:
+        """The lines of calls and arguments by their name, and of classes by that of a base.
 
-    @cached_property
-    def _unordered_lines(self) -> set[int]:
-        """The lines of expressions whose calls may not run, or not in the order of the text."""
-        return {
-            node.lineno
-            for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr)
-            for node in self.list_of(kind)
-        }
-
-    def list_calls(self, node: ast.expr) -> list[ast.Call] | None:
-        """Return the calls in an expression in execution order.
-
-        None if that order does not follow from the lines.
+        Those that change an item of a table, or a table as a whole, are named ``=``.
         """
-        lines = list_lines(node)
-        if self._calls_by_line.keys().isdisjoint(lines):
-            return []
-        if not self._unordered_lines.isdisjoint(lines):
-            return None
-        begin, end = find_start(node), _get_end(node)
-        near: list[ast.Call] = []
-        for line in lines:
-            near += self._calls_by_line.get(line, ())
-        count_steps(len(near))
-        inside = [call for call in near if begin <= find_start(call) and _get_end(call) <= end]
-        # a call ends after its arguments, which run before it
-        return sorted(inside, key=_get_end)
+        pairs = [(name_callee(call), call.lineno) for call in self.calls]
+        pairs += [(each.arg or "", each.lineno) for each in self.list_of(ast.keyword)]
+        pairs += [("=", change.lineno) for change in self.list_of(ast.AugAssign)]
+        for item in self.list_of(ast.Subscript):
+            if isinstance(item.ctx, ast.Store):
+                pairs.append(("=", item.lineno))
+        for cls in self.list_of(ast.ClassDef):
+            pairs += [(get_last_name(base), base.lineno) for base in cls.bases]
+        return group_pairs(pairs)
+
+    def list_lines(self, names: Iterable[str]) -> Iterable[int]:
+        """Return the lines of some names."""
+        return chain.from_iterable(self._lines_by_name.get(name, ()) for name in names)
 
     @cached_property
     def passed_on(self) -> set[str]:

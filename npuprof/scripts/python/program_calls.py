@@ -130,4 +130,6 @@ def _report_unknown(visitor: Visitor, table: _Table, node: ast.expr, reason: str
 
 
 #: Reads the arguments of programs.
-SURFACE = Surface((*_TABLES, *(f"{name}(" for name in _NAMES)), _read_call)
+SURFACE = Surface(
+    (*_TABLES, *(f"{name}(" for name in _NAMES)), _read_call, names=(*_TABLES, *_NAMES, "")
+)

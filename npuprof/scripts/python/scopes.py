@@ -72,7 +72,7 @@ class Scope:
     ``home`` resolves imports of the file. ``label`` distinguishes followed calls from other files.
     """
 
-    __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "list_rebound", "node", "outer")
+    __slots__ = ("_bindings", "bound", "home", "label", "list_rebound", "node", "outer")
 
     def __init__(
         self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None
@@ -84,7 +84,6 @@ class Scope:
         self.home: Any = outer.home if outer else None
         self.label: str = outer.label if outer else ""
         self._bindings: dict[str, list[Binding]] | None = None
-        self._kinds: dict[str, set[str]] = {}
         #: Returns the names rebound outside their scope, see ``NodeIndex``.
         self.list_rebound: Callable[[], frozenset[str]] = outer.list_rebound if outer else frozenset
 
@@ -131,9 +130,7 @@ class Scope:
 
     def list_binding_kinds(self, name: str) -> set[str]:
         """Return the kinds of all bindings of a name in this scope itself."""
-        if name not in self._kinds:
-            self._kinds[name] = {binding.kind for binding in self.list_bindings(name)}
-        return self._kinds[name]
+        return {binding.kind for binding in self.list_bindings(name)}
 
     def resolve_name(self, name: str) -> Resolved | None:
         """Return the scope that binds a name, seen from here, with its bindings.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter, name_function
+from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.expressions import (
     PLAIN,
@@ -76,6 +76,8 @@ class Condition(NamedTuple):
     test: Test
 
 
+#: A part of an expression, and its conditions there.
+_TestedNode = tuple[ast.AST, tuple[Test, ...]]
 #: All conditions of a statement, outermost first.
 Conditions = tuple[Condition, ...]
 
@@ -144,13 +146,15 @@ class Surface(Record):
     """A reader of one API: texts of which a file must contain one, and callbacks.
 
     Each callback gets the visitor, the node and the scope; for an assignment, target and value
-    instead of the node.
+    instead of the node. Without ``names``, all statements are read, else those with a line of
+    such a name.
     """
 
     markers: tuple[str, ...]
     read_call: ReadCall
     read_assignment: ReadAssignment | None = None
     read_statement: ReadStatement | None = None
+    names: Sequence[str] = ()
 
 
 class Visitor:
@@ -162,7 +166,6 @@ class Visitor:
         load_module: Returns another file of the tree.
         list_supplied: Returns the functions and classes that a file and those it imports have of
             those that are followed.
-        list_setters: Returns the functions and classes of a file that are followed.
 
     """
 
@@ -172,7 +175,6 @@ class Visitor:
         choose_surfaces: ChooseSurfaces,
         load_module: LoadModule = lambda path: None,
         list_supplied: Callable[[str], frozenset[bytes]] = lambda path: frozenset(),
-        list_setters: Callable[[str], Set[bytes]] = lambda path: frozenset(),
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
         self.settings: list[ScriptSetting] = []
@@ -204,18 +206,15 @@ class Visitor:
         self._list_flags = cache(Module.list_flags)
         self._format_test = cache(_format_test)
         self._load_module = load_module
-        self._list_setters = list_setters
-        self._list_callable = cache(self._find_callable)
-        #: the file whose functions are all looked into
-        self._whole = module if self._list_surfaces(module) else None
-        self._find_call_lines = cache(self._list_call_lines)
+        self._list_ways = cache(self._find_ways)
         self._list_supplied = list_supplied
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._unrolled_loops = 0
         #: added to the lines of conditions, which differ for calls into other files only
         self._line_offset = 0
         # of this script only: whether a call sets something depends on its arguments
-        self._without_settings: set[Function] = set()
+        self._without_settings: set[ast.stmt] = set()
+        self._tried: set[ast.stmt] = set()  #: the first of statements that were skipped
         self._pending: list[PendingFunction] = []
         #: the settings of each call of a script's function
         self._runs: dict[ast.AST, FunctionRuns] = {}
@@ -251,8 +250,6 @@ class Visitor:
         self._pending.sort(key=lambda entry: entry.function.name != "__init__")
         for entry in _sort_by_calls(self._pending, self.module.index):
             function = entry.function
-            if not self._is_followed(self.module, function, entry.scope):
-                continue
             # one that is passed on may run with other arguments than those of its calls
             if function in self._runs and function.name not in self.module.index.passed_on:
                 continue
@@ -270,10 +267,9 @@ class Visitor:
         Code after an unconditional exit never runs, after a conditional one sometimes.
         """
         dead = self.dead
-        # without surfaces, only calls matter
-        lines = None if self._list_surfaces(self.module) else self._find_call_lines(self.module)
+        _, lines = self._list_ways(self.module)
         for statement in body:
-            if lines is None or not lines.isdisjoint(list_lines(statement)):
+            if not lines.isdisjoint(list_lines(statement)):
                 self._visit_statement(statement, scope, conditions)
             if leaves_block([statement]):
                 self.dead += 1
@@ -320,34 +316,24 @@ class Visitor:
         for surface in surfaces:
             if surface.read_statement:
                 surface.read_statement(self, statement, scope)
+        _, lines = self._list_ways(self.module)
         for expression in expressions:
-            if type(expression) not in PLAIN:
-                self._read_calls(expression, statement, scope, conditions)
+            if lines.isdisjoint(list_lines(expression)):
+                continue
+            for call, tests in list_calls(expression):
+                around = conditions
+                for test in tests:
+                    around = self._add_condition(around, statement, 0, test)
+                self.conditions = around  # following the call before changed them
+                for surface in surfaces:
+                    surface.read_call(self, call, scope)
+                self._follow(call, statement, scope, around)
         self.conditions = conditions
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             for target, value in _iterate_assignments(statement):
                 for surface in surfaces:
                     if surface.read_assignment:
                         surface.read_assignment(self, target, value, scope)
-
-    def _read_calls(
-        self, expression: ast.expr, statement: ast.stmt, scope: Scope, conditions: Conditions
-    ) -> None:
-        """Let the surfaces read the calls of an expression, and follow them."""
-        surfaces = self._list_surfaces(self.module)
-        plain_calls = self.module.index.list_calls(expression)
-        if plain_calls is None:
-            calls = _iterate_calls(expression)
-        else:
-            calls = ((call, ()) for call in plain_calls)
-        for call, tests in calls:
-            around = conditions
-            for test in tests:
-                around = self._add_condition(around, statement, 0, test)
-            self.conditions = around  # following the call before changed them
-            for surface in surfaces:
-                surface.read_call(self, call, scope)
-            self._follow(call, statement, scope, around)
 
     def _visit_if(self, statement: ast.If, scope: Scope, conditions: Conditions) -> None:
         """Visit the arms of an ``if`` and its ``elif``s; arms that never run are not numbered."""
@@ -378,11 +364,28 @@ class Visitor:
     ) -> None:
         may_run_elsewhere = scope.label or self._unrolled_loops  # in another call or iteration
         if body and dead and may_run_elsewhere:
-            self.skips = True
+            self.skips = self.skips or self._may_set(body, scope)
             return
         self.dead += dead
         self._visit_block(body, scope, conditions)
         self.dead -= dead
+
+    def _may_set(self, body: list[ast.stmt], scope: Scope) -> bool:
+        """Return whether skipped statements may set something: once, they are visited for that."""
+        first = body[0]
+        if first not in self._tried:
+            self._tried.add(first)
+            state = dict(vars(self))
+            found = {
+                name: type(each)() for name, each in state.items() if type(each) in (dict, list)
+            }
+            vars(self).update(found, skips=False)
+            self._visit_frame(body, scope, ())
+            runs = (run for called in self._runs.values() for run in called.runs)
+            if not any((self.skips, self.settings, self.sites, *runs)):
+                self._without_settings.add(first)
+            vars(self).update(state)
+        return first not in self._without_settings
 
     def _visit_loop(
         self, statement: ast.For | ast.AsyncFor, scope: Scope, conditions: Conditions
@@ -416,20 +419,23 @@ class Visitor:
     ) -> None:
         """Visit the function entered by a call, if it can set something."""
         # names are compared before anything is resolved: most calls enter no function of the tree
-        if name_callee(call) not in self._list_callable(self.module):
+        names, _ = self._list_ways(self.module)
+        if name_callee(call) not in names:
             return
         entered = find_entered(call, statement, scope)
         if entered is None:
             return
-        function = entered.function
-        module = self._find_module(entered.scope)
+        function, home = entered.function, entered.scope.home
+        module: Module | None = self.module
+        if home is not self.module.home:
+            module = self._load_module(home.path) if self._list_supplied(home.path) else None
         if module is None or function in self._without_settings:
             return
-        if not self._is_followed(module, function, entered.scope):
+        _, lines = self._list_ways(module)
+        if lines.isdisjoint(list_lines(function)):
             return
-        is_recursive = function in self._stack
-        is_too_deep = len(self._stack) >= _DEEPEST
-        if is_recursive or is_too_deep or self._entered >= _MOST_ENTERED:
+        is_too_deep = function in self._stack or len(self._stack) >= _DEEPEST
+        if is_too_deep or self._entered >= _MOST_ENTERED:
             self.skips = True
         elif self._follows >= _MOST_FOLLOWED:
             # the finding cites a line of the script
@@ -439,28 +445,22 @@ class Visitor:
         else:
             self._enter(call, entered, module, scope, conditions)
 
-    def _is_followed(self, module: Module, function: Function, scope: Scope) -> bool:
-        """Return whether a function of a file may set something."""
-        setters = self._list_setters(module.path)
-        return module is self._whole or name_function(function, scope) in setters
-
-    def _find_callable(self, module: Module) -> frozenset[str]:
-        """Return the names under which a file may call functions that may set something."""
-        names = module.list_callable(self._list_supplied(module.path))
-        more = module.index.definitions if module is self._whole else ()
-        return names.union(each.name for each in more)
-
-    def _list_call_lines(self, module: Module) -> set[int]:
-        """Return the lines of a file with calls that may set something."""
-        names = self._list_callable(module)
-        return {call.lineno for call in module.index.calls if name_callee(call) in names}
-
-    def _find_module(self, scope: Scope) -> Module | None:
-        """Return the file that a scope belongs to; None if calls into it are not followed."""
-        home = scope.home
-        if home is self.module.home:
-            return self.module
-        return self._load_module(home.path) if home and self._list_supplied(home.path) else None
+    def _find_ways(self, module: Module) -> tuple[Set[str], set[int]]:
+        """Return what may set something in a file: the names of calls, and the lines."""
+        names, count = module.list_callable(self._list_supplied(module.path)), 0
+        index, lines = module.index, set[int]()
+        for surface in self._list_surfaces(module):
+            lines.update(index.list_lines(surface.names))
+            if not surface.names:
+                lines.update(range(len(module.script.lines) + 1))
+        while count < len(names):
+            count = len(names)
+            lines.update(index.list_lines(names))
+            # those of other files are found by their text
+            owners = index.definitions if module is self.main else ()
+            found = (each.name for each in owners if not lines.isdisjoint(list_lines(each)))
+            names = names.union(found)
+        return names, lines
 
     def _enter(
         self,
@@ -673,55 +673,34 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
         return None
 
 
-class _PendingNode(NamedTuple):
-    """A node to visit, its conditions, and whether its children are done.
-
-    A tuple, as there is one for each node of an expression.
-    """
-
-    node: ast.AST
-    tests: tuple[str, ...]
-    is_done: bool = False
-
-
-def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
-    """Yield the calls of an expression in execution order, with the conditions of each."""
-    waiting = [_PendingNode(expression, ())]
+def list_calls(expression: ast.expr) -> list[tuple[ast.Call, tuple[Test, ...]]]:
+    """Return the calls of an expression in execution order, with the conditions of each."""
+    calls = []
+    waiting: list[_TestedNode] = [(expression, ())]
     while waiting:
-        node, tests, is_done = waiting.pop()
-        while type(node) is ast.Attribute:  # only what comes before its names can hold a call
-            node = node.value
+        node, tests = waiting.pop()
         if type(node) is ast.Call:
-            if is_done:
-                yield node, tests
-                continue
-            waiting.append(_PendingNode(node, tests, is_done=True))
-        elif isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
-            waiting += reversed(_list_tested_parts(node, tests))
-            continue
-        for child in reversed(list_parts(node)):
-            if type(child) not in PLAIN:
-                waiting.append(_PendingNode(child, tests))
+            calls.append((node, tests))
+        if isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
+            waiting += _list_tested_parts(node, tests)
+        else:
+            waiting += [(child, tests) for child in list_parts(node) if type(child) not in PLAIN]
+    return calls[::-1]  # from the last call, and from the outside, to the first
 
 
 def _list_tested_parts(
-    node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]
-) -> list[_PendingNode]:
+    node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[Test, ...]
+) -> list[_TestedNode]:
     """Return the conditional parts of an expression, each with its conditions."""
     if isinstance(node, ast.IfExp):
-        test = format_expression(node.test)
-        return [
-            _PendingNode(node.test, tests),
-            _PendingNode(node.body, (*tests, test)),
-            _PendingNode(node.orelse, (*tests, f"not ({test})")),
-        ]
+        test = node.test
+        return [(test, tests), (node.body, (*tests, test)), (node.orelse, (*tests, (test,)))]
     if isinstance(node, ast.BoolOp):
         first, *others = node.values
-        test = format_expression(first)
-        around = (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
-        return [_PendingNode(first, tests), *(_PendingNode(value, around) for value in others)]
+        around = (*tests, first if isinstance(node.op, ast.And) else (first,))
+        return [(first, tests), *((value, around) for value in others)]
     tests = (*tests, f"{format_expression(node)} is called")
-    return [_PendingNode(child, tests) for child in list_parts(node)]
+    return [(child, tests) for child in list_parts(node)]
 
 
 def _iterate_assignments(

@@ -209,13 +209,7 @@ def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
 
     module = Module(script, modules.open_home(script.path))
     modules.begin_script(module.index)
-    visitor = Visitor(
-        module,
-        _choose_surfaces,
-        modules.load,
-        list_supplied,
-        lambda path: modules.list_setters(path, _can_set),
-    )
+    visitor = Visitor(module, _choose_surfaces, modules.load, list_supplied)
     imported = modules.list_imported(script.path, data)
     # other files may have the options too
     visitor.shares_options = any(
