@@ -591,27 +591,21 @@ class _NameIndex:
             if len(name) <= _LONGEST_NAME:
                 self.names.setdefault(name.lower(), name)
         self._bits: dict[tuple[str, int], int] = {}
-        self._marks = sorted(
-            (len(name), name, self._collect_bits(name, True)) for name in self.names
-        )
+        self._marks = [(name, self._collect_bits(name, True)) for name in self.names]
 
-    def list_candidates(self, word: str) -> list[str]:
-        """Return the names that share enough characters with a word, in any order."""
-        from bisect import bisect_left
+    def rank_candidates(self, word: str) -> list[tuple[float, str]]:
+        """Return names that share enough characters with a word, the most alike ones first.
 
-        size = len(word)
+        Before each is its ratio of ``difflib.SequenceMatcher`` if characters had no order, which
+        is never below the true one.
+        """
         word_bits = self._collect_bits(word, False)
-        # shorter and longer names cannot reach the likeness
-        shortest = int(size * _LIKENESS / (2 - _LIKENESS))
-        longest = int(size * (2 - _LIKENESS) / _LIKENESS)
-        first = bisect_left(self._marks, (shortest,))
-        end = bisect_left(self._marks, (longest + 1,))
-        # the ratio of difflib.SequenceMatcher, as if the order of characters did not matter
-        return [
-            name
-            for length, name, bits in self._marks[first:end]
-            if 2 * (bits & word_bits).bit_count() >= _LIKENESS * (length + size)
+        ranked = [
+            (ratio, name)
+            for name, bits in self._marks
+            if (ratio := 2 * (bits & word_bits).bit_count() / (len(name) + len(word))) >= _LIKENESS
         ]
+        return sorted(ranked, reverse=True)
 
     def _collect_bits(self, text: str, is_indexed: bool) -> int:
         """Return the characters of a text as bits.
@@ -640,18 +634,23 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[
 
     Letter case counts little.
     """
-    if len(word) > _LONGEST_NAME:
+    if not 0 < len(word) <= _LONGEST_NAME:
         return []
     index = _index_names(tuple(names))
-    candidates = index.names and index.list_candidates(word.lower())
+    word = word.lower()
+    candidates = index.rank_candidates(word)
     if not candidates:
         return []
-    import difflib
+    from difflib import SequenceMatcher
 
-    return [
-        index.names[match]
-        for match in difflib.get_close_matches(word.lower(), candidates, count, _LIKENESS)
-    ]
+    found = [(_LIKENESS, "")] * count
+    matcher = SequenceMatcher(b=word)
+    for highest, name in candidates:
+        if highest < found[-1][0]:
+            break
+        matcher.set_seq1(name)
+        found = sorted([*found, (matcher.ratio(), name)], reverse=True)[:count]
+    return [index.names[name] for _, name in found if name]
 
 
 def find_change_kind(before: Any, after: Any) -> str:
