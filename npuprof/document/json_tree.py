@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     rf'|(?P<value>[{{\[]|{_TEXT}"?|(?:(?!//|/\*|\#|\.\.)[^\s,:{{}}\[\]"\u2026\ufeff])++|[^\s,:\ufeff])'
 )
 _ELLIPSIS = re.compile(r"\.{2}|\u2026")
+_decode = json.JSONDecoder(strict=False).decode
 
 
 class Node:
@@ -128,7 +129,7 @@ def read_json_tree(text: str) -> Node:
             node.pairs, node.items = ([], None) if written == "{" else (None, [])
         else:
             try:
-                node.value = json.loads(written, strict=False)
+                node.value = _decode(written)
             except ValueError:
                 outer.is_open = True
                 keys.clear()
@@ -187,7 +188,7 @@ def _edit_value(text: str, node: Node, path: Path, value: Any) -> Iterator[Edit]
     elif _has_tables(value) and node.items:
         members = {at: (each, each) for at, each in enumerate(node.items)}
         items = enumerate(value)
-    elif _sort(json.loads(text[node.start : node.end], strict=False)) != _sort(value):
+    elif _sort(_decode(text[node.start : node.end])) != _sort(value):
         yield Edit(path, node.start, node.end, _format(value, _find_indent(text, node.start)[0]))
     for name, item in items:
         if name in members:
