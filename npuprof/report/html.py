@@ -5,11 +5,8 @@ Pages of a site have the same style.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from html import escape
-from importlib import resources
 
 from npuprof.report.text import Code, Markup, escape_controls
 
@@ -25,11 +22,16 @@ def escape_html(text: str) -> str:
 
 def read_template(name: str) -> str:
     """Return a file of npuprof's templates: ``page.css`` is the style of every page."""
+    from importlib import resources
+
     return resources.files("npuprof").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _hash_text(text: str) -> str:
     """Return the source of a content security policy that allows only this text."""
+    from base64 import b64encode
+    from hashlib import sha256
+
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
