@@ -13,33 +13,33 @@ from npuprof.system import count_common, lazy_pattern
 
 #: A line that sets a plain value, or has a comment only, or nothing; a table or list may be plain.
 _PLAIN = lazy_pattern(
-    rb"[ \t]*(?:(?P<key>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"
-    rb'(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*"'
-    rb"|(?P<nested>[\[{][\t -\"$-~]*[\]}]))[ \t]*)?"
-    rb"(?:#[\t -~\x80-\xff]*)?\r?"
+    r"[ \t]*(?:(?P<key>[A-Za-z0-9_-]+)[ \t]*=[ \t]*"
+    r"""(?P<value>true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*"|'[ -&(-~]*'"""
+    r"|(?P<nested>[\[{][\t -\"$-~]*[\]}]))[ \t]*)?"
+    r"(?:#[^\x00-\x08\x0a-\x1f\x7f]*)?\r?"
 )
 #: The headers below which such lines are settings.
-_SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
+_SECTIONS = {"[options]": "options", "[env]": "env", "[atc]": "atc", "[estimator]": "estimator"}
 
 #: The earlier values of edited settings by section and name, None for one that was not set.
 Edits = dict[tuple[str, str], "TomlValue"]
 
 
-def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
+def find_edits(old: str, new: str, data: TomlTable) -> Edits | None:
     """Return the edits of settings between two texts of a preset; ``data`` is that of the new one.
 
     Lines that only have other places, blanks or comments are no edits. None if anything but plain
-    values may differ, or if the old text may be invalid; whether it is UTF-8 is not checked. Raises
-    NpuprofError for a list or table of several lines.
+    values may differ, or if the old text may be invalid. Raises NpuprofError for a list or table of
+    several lines.
     """
     # a line inside a multi-line string may look like an assignment
-    if b'"""' in old or b'"""' in new or b"'''" in old or b"'''" in new:
+    if '"""' in old or '"""' in new or "'''" in old or "'''" in new:
         return None
-    olds, news = old.split(b"\n"), new.split(b"\n")
+    olds, news = old.split("\n"), new.split("\n")
     start = count_common(olds, news)
     end = count_common(olds[start:][::-1], news[start:][::-1])
-    headers = (line.strip() for line in reversed(news[:start]) if line.lstrip().startswith(b"["))
-    header = next(headers, b"")
+    headers = (line.strip() for line in reversed(news[:start]) if line.lstrip().startswith("["))
+    header = next(headers, "")
     (before, others), (after, same) = (
         _read_lines(lines[start : len(lines) - end], header) for lines in (olds, news)
     )
@@ -50,7 +50,7 @@ def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
         value = before.get(path)
         if value == after.get(path):
             continue
-        section, key = _SECTIONS[path[0]], path[1].decode()
+        section, key = _SECTIONS[path[0]], path[1]
         # the old text sets it twice, if another line sets it now
         if path not in after and data[section].get(key) is not None:
             return None
@@ -58,32 +58,29 @@ def find_edits(old: bytes, new: bytes, data: TomlTable) -> Edits | None:
     return edits
 
 
-def _read_lines(
-    lines: list[bytes], header: bytes
-) -> tuple[dict[tuple[bytes, bytes], bytes], list[bytes]]:
+def _read_lines(lines: list[str], header: str) -> tuple[dict[tuple[str, str], str], list[str]]:
     """Return the plain values below a header, by header and key, and the other lines."""
-    found: dict[tuple[bytes, bytes], bytes] = {}
+    found: dict[tuple[str, str], str] = {}
     others = []
     for line in lines:
         plain = _PLAIN.fullmatch(line)
         if plain and plain["nested"]:
             _read_value(plain["nested"])  # may go on below
-        path = header, plain["key"] if plain else b""
+        path = header, plain["key"] if plain else ""
         # overrides have headers in common
         if not plain or path in found or (plain["key"] and header not in _SECTIONS):
             others.append(line)
-            header = line.strip() if line.lstrip().startswith(b"[") else header
+            header = line.strip() if line.lstrip().startswith("[") else header
         elif plain["key"]:
             found[path] = plain["value"]
     return found, others
 
 
 @lru_cache(64)
-def _read_value(raw: bytes) -> TomlValue:
+def _read_value(text: str) -> TomlValue:
     """Return a value, which no caller changes. Raises NpuprofError."""
-    text = raw.decode()
     if text[0] in "[{":
         return parse_document("", "", f"[v]\nv = {text}").data["v"]["v"]
-    if text[0] == '"':
+    if text[0] in "\"'":
         return text[1:-1]
     return text == "true" if text in ("true", "false") else int(text)

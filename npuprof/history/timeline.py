@@ -285,11 +285,9 @@ class Timeline:
                 for profile in preset.lineage
                 if profile.name == name and not profile.document.revision
             )
-            read_content = self._snapshots.ahead.read_content
             try:
-                raw = read_content(name, old.oid)
-                edits = find_edits(raw, read_content(name, new.oid), known.data)
-                text = decode_utf8("", raw)
+                text = decode_utf8("", self._snapshots.ahead.read_content(name, old.oid))
+                edits = find_edits(text, known.text, known.data)
             except NpuprofError:  # reported when the preset is resolved
                 return None
             if edits is None:

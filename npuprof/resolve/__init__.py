@@ -158,11 +158,14 @@ class Resolver:
                 settings.pop(key, None)
             else:
                 settings[key] = map_leaves(attrgetter("value"), value)
-
-        def trace_setting(key: str) -> tuple[Any, list[Event]]:
-            return traced.get(key) or self._trace_setting(lineage, scenario, key)
-
-        return Config(config.name, self.context, lineage, settings, trace_setting, self, (), claims)
+        return config.replace_parts(
+            lineage=lineage,
+            settings=settings,
+            claims=claims,
+            memo={},
+            _tracer=partial(self._trace_setting, lineage, scenario),
+            _traced=traced,
+        )
 
     def reduce_config(self, config: Config) -> tuple[Any, ...]:
         """Return the ``__reduce__`` value of a config: a function and its arguments."""

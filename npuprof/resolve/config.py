@@ -466,11 +466,13 @@ class Config(Mapping[str, "Any"]):
 
         For presets without overrides.
         """
-        moved = object.__new__(Config)
-        moved.__dict__.update(
-            self.__dict__, context=context, resolver=self.resolver.for_context(context)
-        )
-        return moved
+        return self.replace_parts(context=context, resolver=self.resolver.for_context(context))
+
+    def replace_parts(self, **parts: Any) -> Config:
+        """Return the same config with other attributes."""
+        replaced = object.__new__(Config)
+        replaced.__dict__.update(self.__dict__, **parts)
+        return replaced
 
     def _trace_key(self, key: str) -> tuple[Any, list[Event]]:
         if key not in self._traced:

@@ -20,7 +20,7 @@ HCCL, WAIT, MODE = (("options", name) for name in ("hccl_timeout", "op_wait_time
 
 def compare_texts(old: str, new: str) -> object:
     """Return the edits between two texts, the later one valid."""
-    return find_edits(old.encode(), new.encode(), tomllib.loads(new))
+    return find_edits(old, new, tomllib.loads(new))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,7 @@ def compare_texts(old: str, new: str) -> object:
         pytest.param("= 1", "= +9", {HCCL: 1}, id="a sign"),
         pytest.param("= 1", "= true", {HCCL: 1}, id="a truth value"),
         pytest.param("= 1", '= "1"', {HCCL: 1}, id="a text"),
+        pytest.param('"all"', "'input' # \"'\"", {MODE: "all"}, id="a text in single quotes"),
         pytest.param("= 2", "= true # yes", {WAIT: 2}, id="value and comment"),
         pytest.param('"all"', '"input"', {MODE: "all"}, id="a choice"),
         pytest.param('"a"', '"b"', {("env", "hccl_timeout"): "a"}, id="a variable"),
@@ -112,10 +113,10 @@ def test_an_invalid_text_has_no_edits(old: str) -> None:
     assert compare_texts(old, "[options]\na = 1\n") is None
 
 
-@pytest.mark.parametrize("text", ["false", "-7", '"a b"', '""', "[true, {}]"])
+@pytest.mark.parametrize("text", ["false", "-7", '"a b"', "'a\\b'", '""', "[true, {}]"])
 def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> None:
     old, new = (f"[options]\nhccl_timeout = {value} # s\n" for value in (text, 5))
-    edits = find_edits(old.encode(), new.encode(), tomllib.loads(new))
+    edits = find_edits(old, new, tomllib.loads(new))
     value = tomllib.loads(old)["options"]["hccl_timeout"]
     assert edits == {HCCL: value}
     assert type(edits[HCCL]) is type(value)
