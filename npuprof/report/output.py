@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from npuprof.model import TYPE_CHECKING, Finding, Record, shorten_values
 from npuprof.report.text import escape_controls, escape_terminal_text
@@ -45,10 +46,13 @@ def write_answer(pieces: Iterable[bytes]) -> None:
     """Write an answer to standard output, piece by piece. Raises NpuprofError if that fails."""
     # text that was printed before must come before the bytes
     sys.stdout.flush()
-    for piece in pieces:
+    on_terminal = sys.stdout.isatty()
+    for piece in chain(pieces, (b"",)):
         try:
             sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+            # a terminal shows each piece at once, other readers get blocks
+            if on_terminal or not piece:
+                sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a closed stream
