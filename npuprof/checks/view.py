@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import condition, releases, values
@@ -189,6 +189,22 @@ def _build_region_scope(
     return Scope(scenario, covered, _list_families(named), surface, versions)
 
 
+@cache
+def _list_newer_axes(ranges: tuple[tuple[str, str], ...], requested: Context) -> tuple[str, ...]:
+    """Return the axes whose release is newer than all known ones."""
+    newer = [
+        axis
+        for axis, spec in ranges
+        if requested.find_value(axis) is None and releases.is_newer(spec, axis)
+    ]
+    return (*dict(requested.newer), *newer)
+
+
+@lru_cache(1024)  # presets of one kind set the same keys
+def _has_arguments(names: tuple[str, ...]) -> bool:
+    return any(map(catalog.is_argument, names))
+
+
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the families of some products; unknown products have none (NP403 reports them)."""
     from npuprof.catalog import products
@@ -275,15 +291,15 @@ class View:
                 region.scenario, region.releases, region.products, region.surface, region.versions
             )
         self.ranges = tuple(config.list_ranges().items())
-        newer = config.list_newer_axes()
-        if any(map(catalog.is_argument, self.names)):
+        newer = _list_newer_axes(self.ranges, self.requested)
+        if _has_arguments(self.names):
             newer += releases.find_uncertain_axes(newer, self.scope.versions)
         if newer:
             self.scope = self.scope._replace(newer=newer)
         if surface:
             self.scope = self.scope._replace(surface=surface)
-        if config.declared:
-            self.scope = self.scope._replace(declared=config.declared)
+        if declared := config.declared:
+            self.scope = self.scope._replace(declared=declared)
         if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (
             chip := find_chip(config.settings)
         ):

@@ -29,7 +29,7 @@ from npuprof.model import (
     raise_any,
     renew_hints,
 )
-from npuprof.resolve.claims import combine_claims
+from npuprof.resolve.claims import Claim, combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
 from npuprof.system import group_pairs, map_leaves
@@ -141,10 +141,9 @@ class Resolver:
         )
         claims = config.claims
         if with_claims:
+            edited = dict(zip(config.lineage, lineage, strict=True))
             claims = {
-                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
-                if (origin := claim.origin).profile in documents and not origin.revision
-                else claim
+                name: Claim(claim.value, edited.get(claim.profile, claim.profile), claim.path)
                 for name, claim in claims.items()
             }
         scenario = config.scenario
@@ -421,6 +420,9 @@ def apply_layers(
                 continue
             # the value is another now, so that positions of removed parts are no longer valid
             cuts.pop(step.key, None)
+            if step.op == "set" and not isinstance(value, dict):
+                settings[step.key] = value
+                continue
             if step.op == "remove" and step.key not in settings:
                 continue
             try:

@@ -367,15 +367,6 @@ class Config(Mapping[str, "Any"]):
         }
         return meant | {axis: (release,) for axis, release in self.context.versions}
 
-    def list_newer_axes(self) -> tuple[str, ...]:
-        """Return the axes whose release is newer than all known ones."""
-        newer = [
-            axis
-            for axis, spec in self.list_ranges().items()
-            if self.context.find_value(axis) is None and releases.is_newer(spec, axis)
-        ]
-        return (*dict(self.context.newer), *newer)
-
     @property
     def products(self) -> tuple[str, ...]:
         """The product families the profile is meant for."""
@@ -429,7 +420,10 @@ class Config(Mapping[str, "Any"]):
         from npuprof.resolve.lineages import list_homes
 
         declared: TeamVariables = {}
-        for member in (*list_homes(self.lineage), *self.lineage[-1:]):
+        members = list_homes(self.lineage)
+        if len(members) > 1:
+            members.append(self.lineage[-1])
+        for member in members:
             with suppress(NpuprofError):  # an invalid npuprof.toml is reported where it is read
                 policy = self.resolver.lookups.find_policy(member)
                 declared |= policy.variables if policy else {}
