@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import compress
+from operator import is_not
 
 from npuprof import catalog
 from npuprof.catalog import condition
@@ -190,9 +192,9 @@ def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     memory = view.memory
     # The last value of each setting without faults; most presets inherit that object.
     clean = memory.setdefault("clean", {})
-    for key, value in view.settings.items():
-        if clean.get(key, clean) is value:
-            continue
+    known_values = map(clean.get, view.settings)
+    is_new = map(is_not, known_values, view.settings.values())
+    for key, value in compress(view.settings.items(), is_new):
         if about is not select_all and not about(list_value_reads(key)):
             continue
         kind = type(value)

@@ -162,7 +162,9 @@ def _list_values(rule: Rule, view: View, axis: str) -> tuple[str | None, ...]:
 def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFinding]:
     rule = broken.rule
     paths = (*map(_resolve_rule_key, rule.options), *((key, ()) for key in rule.triggers))
-    present = [path for path in paths if values.find_setting_value(view.settings, *path)[0]]
+    present = [
+        path for path in dict.fromkeys(paths) if values.find_setting_value(view.settings, *path)[0]
+    ]
     key, tail = present[0]
     if view.region is not None:
         key, tail = next((path for path in present if _is_overridden(view, path[0])), (key, tail))
@@ -178,9 +180,11 @@ def describe_partners(
     others: Iterable[tuple[str, Path]],
 ) -> str:
     """Return the reason of a finding, with the places of the other settings that it is about."""
-    file, own_line = view.locate(*setting)
     texts = {}
     for other in others:
+        if other == setting:
+            continue
+        file, own_line = view.locate(*setting)
         place, line = view.locate(*other)
         if line and (place, line) != (file, own_line):
             where = f"line {line}" if place == file else f"{place}:{line}"

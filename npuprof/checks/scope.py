@@ -20,7 +20,17 @@ from npuprof.checks.restrictions import (
 from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import TYPE_CHECKING, Any, Axes, Context, Finding, Path, TomlTable, did_you_mean
+from npuprof.model import (
+    FRAMEWORK_SECTIONS,
+    TYPE_CHECKING,
+    Any,
+    Axes,
+    Context,
+    Finding,
+    Path,
+    TomlTable,
+    did_you_mean,
+)
 from npuprof.resolve.claims import VERSIONS, find_axis, narrow_value
 
 if TYPE_CHECKING:
@@ -477,7 +487,9 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
 def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield the faults of a variable, a flag or a framework setting in a scope."""
     section, name = keys.split_section_and_name(key)
-    yield from _find_framework_scope_faults(scope, section, name, value)
+    if section in FRAMEWORK_SECTIONS:
+        yield from _find_framework_scope_faults(scope, section, name, value)
+        return
     record = catalog.find_record(section, name)
     if not isinstance(record, (catalog.Variable, catalog.Flag)):
         return

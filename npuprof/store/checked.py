@@ -91,13 +91,14 @@ class CheckedStore:
         names = self.home.names()
         if self._past is not None:
             self._past.load_texts(names)
+        profiles = {}
         for name in names:
             with suppress(Exception):  # resolving the preset fails again and reports it
-                self.home.profile(name)
-        for name in names:
+                profiles[name] = self.home.profile(name)
+        for name, profile in profiles.items():
             renew_hints()
             with suppress(Exception):
-                self._resolved[name] = self.resolve_preset(name)
+                self._resolved[name] = self.workspace.resolver.resolve_profile(profile)
         return names
 
     def find_file(self, document: Document) -> str:
