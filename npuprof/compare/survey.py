@@ -95,6 +95,8 @@ def compare_store_states(
     """
     old = StoreSide(before, context, before)
     new = StoreSide(after, context, before)
+    # most values are the same in both
+    new.workspace.resolver.judged = old.workspace.resolver.judged
     changed = (old.names | new.names) - {
         name for name in old.names & new.names if new.is_same_file(name, before.files[name])
     }
