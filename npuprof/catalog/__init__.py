@@ -427,6 +427,7 @@ def list_outside_variables() -> frozenset[str]:
     return frozenset(load_built_part("rules")["outside"])
 
 
+@cache
 def find_severity(code: str) -> str:
     """Return the severity of a code's findings according to its page.
 

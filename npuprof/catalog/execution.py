@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
 #: Characters at which a shell splits, expands or evaluates a value that a script uses unquoted or
 #: in a calculation.
-_ACTIVE = frozenset("$`[;|&<>(){}*?~#'\"\\")
+_ACTIVE = frozenset(" $`[;|&<>(){}*?~#'\"\\")
 #: Parts of a pattern that match any character but a few.
 _OPEN_PART = lazy_pattern(r"\\[DSWs]|\[\^|(?<!\\)\.")
 _JSON_STRING = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
@@ -158,10 +158,9 @@ def find_active_part(text: str) -> str:
     path = text.removeprefix("~/")
     if path.startswith("-"):
         return "-"
-    for char in path:
-        if char in _ACTIVE or char.isspace() or not char.isprintable():
-            return char
-    return ""
+    if path.isprintable() and _ACTIVE.isdisjoint(path):
+        return ""
+    return next(char for char in path if char in _ACTIVE or not char.isprintable())
 
 
 def _has_form(record: Variable | None, name: str, text: str) -> bool:
@@ -206,6 +205,7 @@ def _has_plain_pairs(record: Variable, text: str) -> bool:
     return True
 
 
+@cache
 def is_unknown_variable(name: str) -> bool:
     """Return whether a valid variable name is neither npuprof's own nor in the catalogue."""
     return is_variable_name(name) and not is_own_variable(name) and not is_known_variable(name)

@@ -312,7 +312,7 @@ def _sort_unordered_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _sort_unordered_lists(item) for name, item in value.items()}
     if is_list_of((str, int), value):
-        return sorted(_join_sets([], value), key=lambda i: (str(type(i)), i))
+        return [item for _, item in sorted({(type(item).__name__, item) for item in value})]
     return value
 
 

@@ -16,10 +16,9 @@ from npuprof.checks.judging import (
     add_conditions,
     check_other_targets,
     collect_faults,
-    has_framework_settings,
     judge_view,
 )
-from npuprof.checks.view import View
+from npuprof.checks.view import View, has_framework_settings
 from npuprof.model import (
     TYPE_CHECKING,
     Context,

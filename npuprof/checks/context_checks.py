@@ -12,13 +12,12 @@ from npuprof.checks.flags import list_flag_reads
 from npuprof.checks.judging import (
     add_conditions,
     check_other_targets,
-    has_framework_settings,
     judge_value_alone,
     judge_view,
     list_value_reads,
 )
 from npuprof.checks.restrictions import OFFLINE, may_bar
-from npuprof.checks.view import Fault, View, list_chip_settings
+from npuprof.checks.view import Fault, View, has_framework_settings, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import TYPE_CHECKING, Context, Finding
 from npuprof.resolve.claims import format_claim

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import compress
 from operator import is_not
 
@@ -17,6 +17,7 @@ from npuprof.checks.view import (
     SettingFault,
     ValueFaults,
     View,
+    has_framework_settings,
     select_all,
 )
 from npuprof.model import TYPE_CHECKING, Finding, select_errors
@@ -43,14 +44,14 @@ def judge_view(view: View, notes: bool, about: KeyFilter = select_all) -> list[C
         [item for item in items if notes or item.fault.severity != "info"]
         for items in (faults.plain, faults.scoped, faults.shared)
     )
-    rejected = [item for item in scoped if _is_rejected_by_target(view, item.fault)]
+    rejected = [item for item in scoped if view.scope.surface and item.fault.code[:3] == "NP2"]
     team = view.config.policy.rules if view.config.policy else ()
     found = [_place_fault(view, item) for item in plain if not _is_excused(view, item)]
     found += judge_together(view, team, about)
     found += [
         _place_fault(view, item, rules.describe_setting_place(view, item.key))
         for item in scoped
-        if not _is_rejected_by_target(view, item.fault) and not _is_excused(view, item)
+        if item not in rejected and not _is_excused(view, item)
     ]
     if notes and view.region is None:
         found += map(ConditionalFinding, scope.check_late_options(view))
@@ -64,10 +65,6 @@ def judge_view(view: View, notes: bool, about: KeyFilter = select_all) -> list[C
         found += _add_place(view, sharing.check_list_changes(view, about))
     # What the requested target rejects cannot be accepted.
     return [*view.sift_findings(found), *(_place_fault(view, item) for item in rejected)]
-
-
-def _is_rejected_by_target(view: View, fault: Fault) -> bool:
-    return bool(view.scope.surface) and fault.code.startswith("NP2")
 
 
 def _is_excused(view: View, item: SettingFault) -> bool:
@@ -101,6 +98,8 @@ def check_other_targets(
         and restrictions.has_place(view, "atc")
     ):
         findings += _check_unrequested_conversion(view, about)
+    if not findings:
+        return []
     return view.sift_findings([*_add_place(view, findings)])
 
 
@@ -141,15 +140,6 @@ def judge_together(
         from npuprof.checks.flags import check_flags
 
         yield from _add_place(view, check_flags(view, about))
-
-
-@lru_cache(1024)  # presets of one kind set the same keys
-def has_framework_settings(names: Collection[str]) -> bool:
-    """Return whether some settings belong to a framework section."""
-    prefixes = tuple(
-        section.prefix for section in catalog.load_sections().values() if section.dotted
-    )
-    return any(name.startswith(prefixes) for name in names)
 
 
 def _check_frameworks(view: View, about: KeyFilter) -> Iterable[Finding]:

@@ -180,7 +180,7 @@ def describe_partners(
     others: Iterable[tuple[str, Path]],
 ) -> str:
     """Return the reason of a finding, with the places of the other settings that it is about."""
-    texts = {}
+    texts = []
     for other in others:
         if other == setting:
             continue
@@ -188,8 +188,8 @@ def describe_partners(
         place, line = view.locate(*other)
         if line and (place, line) != (file, own_line):
             where = f"line {line}" if place == file else f"{place}:{line}"
-            texts[other] = f"{keys.format_key_path(*other)} is set in {where}."
-    return " ".join((why, *texts.values())).strip()
+            texts.append(f"{keys.format_key_path(*other)} is set in {where}.")
+    return " ".join((why, *texts)).strip()
 
 
 def _is_overridden(view: View, key: str) -> bool:

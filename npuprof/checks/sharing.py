@@ -509,9 +509,9 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
     cuts: dict[str, values.Cut] = {}
     for step in profile.steps:
         if step.op == "set" and step.key in current:
-            repeated = _list_repeated_parts(step, current[step.key])
+            repeated = list(_check_repeated_values(view, profile, step, current[step.key]))
             if repeated and step.key not in _collect_overridden_keys(lineage):
-                yield from _build_repetitions(view, profile, step, repeated)
+                yield from repeated
         if step.op == "unset":
             take_over_spellings(current, step.key, None)
             if not apply_unset_step(current, step, cuts):
@@ -616,8 +616,7 @@ def _check_override_step(
     """Yield the findings for a step that changes nothing in the settings without overrides."""
     if step.key in plain:
         if step.op == "set":
-            repeated = _list_repeated_parts(step, plain[step.key])
-            yield from _build_repetitions(view, profile, step, repeated)
+            yield from _check_repeated_values(view, profile, step, plain[step.key])
         return
     section, name = keys.split_section_and_name(step.key)
     # Only unknown names, and variables, which run removes from the environment of the host.
@@ -625,18 +624,16 @@ def _check_override_step(
         yield _build_idle_unset(view, profile, step, plain)
 
 
-def _list_repeated_parts(step: Step, before: Any) -> list[tuple[Path, Any]]:
-    """Return the parts of a step's value that are inherited anyway, with their paths."""
+def _check_repeated_values(
+    view: View, profile: Profile, step: Step, before: Any
+) -> Iterator[Finding]:
+    """Yield the parts of a step's value that are inherited anyway."""
+    repeated = []
     if isinstance(step.value, dict):
         inherited = values.parse_structured_value(step.key, before)
-        return _collect_repeated_leaves(inherited, step.value, ())
-    return [((), step.value)] if values.is_equivalent_setting(step.key, before, step.value) else []
-
-
-def _build_repetitions(
-    view: View, profile: Profile, step: Step, repeated: Iterable[tuple[Path, Any]]
-) -> Iterator[Finding]:
-    """Yield the findings about parts of a step's value that are inherited anyway."""
+        repeated += _collect_repeated_leaves(inherited, step.value, ())
+    elif values.is_equivalent_setting(step.key, before, step.value):
+        repeated.append(((), step.value))
     for tail, value in repeated:
         what = (
             f"{keys.format_key_path(step.key, tail)} = "
@@ -650,7 +647,9 @@ def _build_repetitions(
         )
 
 
-def _collect_repeated_leaves(before: Any, value: TomlTable, tail: Path) -> list[tuple[Path, Any]]:
+def _collect_repeated_leaves(
+    before: Any, value: TomlTable, tail: tuple[str, ...]
+) -> list[tuple[tuple[str, ...], Any]]:
     """Return the leaves of a table that are the same in the inherited value, with their paths."""
     leaves = []
     for name, item in value.items():

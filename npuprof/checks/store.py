@@ -168,14 +168,12 @@ class StoreReport(Record):
     @cached_property
     def coverage(self) -> Coverage:
         """The number of known settings of all resolved presets, and the unknown ones."""
-        numbers, kinds = Counter[str](), Counter[tuple[str, ...]]()
+        numbers = Counter[str]()
         declared: set[str] = set()
         for preset in self.presets:
             if preset.config is not None:
-                kinds[tuple(preset.config.settings)] += 1
+                numbers.update(preset.config.settings.keys())
                 declared |= preset.config.declared.keys()
-        for names, number in kinds.items():
-            numbers.update(dict.fromkeys(names, number))
         unknown = []
         for key, number in numbers.items():
             name = key.removeprefix("env.")

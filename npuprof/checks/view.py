@@ -25,7 +25,7 @@ from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
     from typing import Any
 
     from npuprof.checks.accepted import Acceptance, Accepted
@@ -152,34 +152,22 @@ class Scope(Record):
         return hash((self.scenario, self.releases, self.families, self.surface, self.versions))
 
 
+def build_asked_scope(
+    asked: Context,
+    scenario: str | None = None,
+    cann: str | None = None,
+    meant: tuple[str, ...] = (),
+    versions: Versions = (),
+) -> Scope:
+    """Return the scope of a requested context, of a preset if its claims are known."""
+    covered = releases.list_covered_releases(asked.cann, cann)
+    named = (asked.product,) if asked.product else meant
+    versions = versions or tuple((name, (release,)) for name, release in asked.versions)
+    return _build_scope(scenario, covered, named, find_surface(asked.target), versions)
+
+
 @cache
 def _build_scope(
-    scenario: str | None,
-    asked_cann: str | None,
-    asked_product: str | None,
-    cann: str | None,
-    meant: tuple[str, ...],
-    target: str | None,
-    versions: Versions,
-) -> Scope:
-    families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(
-        scenario,
-        releases.list_covered_releases(asked_cann, cann),
-        families,
-        find_surface(target),
-        versions,
-    )
-
-
-def build_asked_scope(context: Context) -> Scope:
-    """Return the scope of a value when only the requested context is known."""
-    versions = tuple((name, (release,)) for name, release in context.versions)
-    return _build_scope(None, context.cann, context.product, None, (), context.target, versions)
-
-
-@cache
-def _build_region_scope(
     scenario: str | None,
     covered: tuple[str, ...],
     named: tuple[str, ...],
@@ -201,8 +189,12 @@ def _list_newer_axes(ranges: tuple[tuple[str, str], ...], requested: Context) ->
 
 
 @lru_cache(1024)  # presets of one kind set the same keys
-def _has_arguments(names: tuple[str, ...]) -> bool:
-    return any(map(catalog.is_argument, names))
+def has_framework_settings(names: Collection[str]) -> bool:
+    """Return whether some settings belong to a framework section."""
+    prefixes = tuple(
+        section.prefix for section in catalog.load_sections().values() if section.dotted
+    )
+    return any(name.startswith(prefixes) for name in names)
 
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -275,24 +267,18 @@ class View:
         self.requested = config.context
         self.region = region
         if region is None:
-            requested, versions = self.requested, tuple(config.list_covered_versions().items())
-            self.scope = _build_scope(
-                config.scenario,
-                requested.cann,
-                requested.product,
-                config.cann,
-                config.products,
-                requested.target,
-                versions,
+            versions = tuple(config.list_covered_versions().items())
+            self.scope = build_asked_scope(
+                self.requested, config.scenario, config.cann, config.products, versions
             )
         else:
             self.spans = region.spans
-            self.scope = _build_region_scope(
+            self.scope = _build_scope(
                 region.scenario, region.releases, region.products, region.surface, region.versions
             )
         self.ranges = tuple(config.list_ranges().items())
         newer = _list_newer_axes(self.ranges, self.requested)
-        if _has_arguments(self.names):
+        if has_framework_settings(self.names) and any(map(catalog.is_argument, self.names)):
             newer += releases.find_uncertain_axes(newer, self.scope.versions)
         if newer:
             self.scope = self.scope._replace(newer=newer)

@@ -549,14 +549,14 @@ class _Reader:
                     SECTIONS,
                     f"write [{op}.options]",
                 )
-            for section in SECTIONS:
-                block = values.get(section)
+            for section in filter(values.__contains__, SECTIONS):
+                block = values[section]
                 if isinstance(block, dict):
                     found += [
                         self._build_value_step(op, section, name, value, (*path, section, name))
                         for name, value in block.items()
                     ]
-                elif block is not None and path:
+                elif path:
                     self.add_problem(
                         "NP007",
                         f"{section!r} must be a table",

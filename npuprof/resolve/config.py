@@ -420,10 +420,7 @@ class Config(Mapping[str, "Any"]):
         from npuprof.resolve.lineages import list_homes
 
         declared: TeamVariables = {}
-        members = list_homes(self.lineage)
-        if len(members) > 1:
-            members.append(self.lineage[-1])
-        for member in members:
+        for member in sorted(list_homes(self.lineage), key=lambda member: member is self.profile):
             with suppress(NpuprofError):  # an invalid npuprof.toml is reported where it is read
                 policy = self.resolver.lookups.find_policy(member)
                 declared |= policy.variables if policy else {}

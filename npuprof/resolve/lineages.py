@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import repeat
-from operator import attrgetter, contains, is_
+from operator import attrgetter, contains
 
 from npuprof.catalog import releases
 from npuprof.document.profile import Lineage, Profile
 from npuprof.model import Axes, Finding, NpuprofError
 from npuprof.resolve.claims import combine_claims
-from npuprof.system import group_pairs
+from npuprof.system import count_common, group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -320,13 +320,7 @@ def _count_common(lines: list[Lineage]) -> int:
     The prefix comes first in every order.
     """
     first, *others = lines
-    shortest = min(map(len, lines)) - 1
-    for other in others:
-        same = list(
-            map(is_, first[:shortest], other)
-        )  # no loop in Python: a line may have thousands of members
-        shortest = same.index(False) if False in same else len(same)
-    return shortest
+    return min([min(map(len, lines)) - 1, *(count_common(first, other) for other in others)])
 
 
 def _list_texts(lineage: Iterable[Profile]) -> list[str]:
