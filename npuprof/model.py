@@ -276,7 +276,7 @@ class Origin(Record):
 
     def locate_below(self, *path: str | int) -> Origin:
         """Return the origin of a part of the value: at a path below it."""
-        return self._replace(path=(*self.path, *path))
+        return Origin(self.document, (*self.path, *path), self.layer)
 
     def __repr__(self) -> str:
         return f"<Origin {self}, {self.layer} of {self.profile}>"

@@ -162,7 +162,7 @@ def _build_missing_finding(home: Folder, repository: Repository, name: str, tip:
 
 
 def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
-    from npuprof.compare import text_changes
+    from npuprof.compare.text_changes import format_change_lines
 
     commit = step.commit
     who = f"{commit.date[:10]} {escape_controls(commit.author)}"
@@ -172,7 +172,7 @@ def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
     if step.kind in _SAID:
         lines.append(f"  {_SAID[step.kind]}" + (f" as {step.name}" if step.name != name else ""))
     for change in step.changes:
-        lines += text_changes.format_change_lines(change, "  ", coloured)
+        lines += format_change_lines(change, "  ", coloured)
     lines += [f"  ! {escape_controls(str(finding))}" for finding in step.findings]
     return join_lines(lines)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import compress
+from operator import is_not
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -89,8 +91,8 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
         for key in _find_differing_keys(before.settings, after.settings)
     }
     unordered = {(key,) for (key,) in pairs if values.is_unordered(key)}
-    from npuprof.catalog import risks
-    from npuprof.compare import differences
+    from npuprof.catalog.risks import find_unit_and_risk
+    from npuprof.compare.differences import compare_pairs
 
     changes = [
         Change(
@@ -101,11 +103,11 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
             key,
             difference.tail,
             difference.element,
-            *risks.find_unit_and_risk(
+            *find_unit_and_risk(
                 key, difference.tail, before.settings.get(key), after.settings.get(key)
             ),
         )
-        for (key,), difference in differences.compare_pairs(pairs, unordered)
+        for (key,), difference in compare_pairs(pairs, unordered)
     ]
     if trace:
         changes = _trace_changes(before, after, changes)
@@ -153,9 +155,9 @@ def build_setting_change(
 
     ``was`` and ``now`` are the origins.
     """
-    from npuprof.catalog import risks
+    from npuprof.catalog.risks import find_unit_and_risk
 
-    unit, risk = risks.find_unit_and_risk(key, (), before, after)
+    unit, risk = find_unit_and_risk(key, (), before, after)
     return Change(
         key,
         find_change_kind(before, after),
@@ -197,15 +199,16 @@ def find_meta_value(config: Config, name: str) -> Any:
 
 def _find_differing_keys(before: TomlTable, after: TomlTable) -> list[str]:
     """Return the keys whose values differ, in catalogue order."""
-    # None is no TOML value, but a setting may be missing on one side
-    absent = object()
-    differing = []
-    for key in {**before, **after}:
-        old = before.get(key, absent)
-        new = after.get(key, absent)
-        # inherited values are the same objects on both sides
-        if old is not new and not values.is_equivalent_setting(key, old, new):
-            differing.append(key)
+    everything = {**before, **after}
+    # inherited values are the same objects on both sides
+    others = map(is_not, map(before.get, everything), map(after.get, everything))
+    differing = [
+        key
+        for key in compress(everything, others)
+        if key not in before
+        or key not in after
+        or not values.is_equivalent_setting(key, before[key], after[key])
+    ]
     return sorted(differing, key=find_catalogue_position) if len(differing) > 1 else differing
 
 
@@ -272,8 +275,9 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
     # Several changes of one setting ask the same. The caches are by side: 0 is before, 1 is after.
     # A config as a key would be hashed by its digest, which takes long.
     sides = (before, after)
-    map_elements = cache(lambda side, *path: _map_element_origins(sides[side], *path))
-    find_last_step = cache(lambda side, *path: _find_last_step(sides[side], sides[1 - side], *path))
+    once: Callable[[Any], Any] = cache if changes[1:] else lambda find: find
+    map_elements = once(lambda side, *path: _map_element_origins(sides[side], *path))
+    find_last_step = once(lambda side, *path: _find_last_step(sides[side], sides[1 - side], *path))
     layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
 
     def find_value_origin(side: int, change: Change, value: Any) -> Origin | None:

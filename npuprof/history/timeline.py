@@ -178,7 +178,7 @@ class Timeline:
         self, preset: Config, documents: dict[str, Document], edits: dict[str, Edits]
     ) -> Config:
         edited = self._resolver.edit_config(preset, documents, edits, not self._path.key)
-        edited.memo.update((mark, preset.memo[mark]) for mark in _KEPT_MARKS if mark in preset.memo)
+        edited.memo.update({mark: preset.memo[mark] for mark in _KEPT_MARKS if mark in preset.memo})
         return edited
 
     def _load_tip_state(self, commit: str) -> StoreState:
