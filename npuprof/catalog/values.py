@@ -151,8 +151,7 @@ def change_value(key: str, op: str, old: Any, new: Any) -> Any:
     No element is appended to an unordered list that has it. Raises NotAListError.
     """
     if op == "set":
-        # tables are merged by key; any other value replaces the whole setting
-        return merge_values(key, old, new) if isinstance(new, dict) else new
+        return merge_values(key, old, new)
     if op == "remove" and old is None:
         return None
     join = _join_sets if is_unordered(key) else add

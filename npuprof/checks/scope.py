@@ -534,8 +534,7 @@ def _find_framework_scope_faults(
     scope: Scope, section: str, name: str, value: Any
 ) -> Iterator[Fault]:
     """Yield the faults of time of the settings in a framework's section."""
-    home = catalog.load_sections().get(section)
-    if home and home.launch.get("syntax") == "hydra":
+    if catalog.load_sections()[section].launch.get("syntax") == "hydra":
         from npuprof.checks import overrides
 
         prefix, name = overrides.split_prefix(name)
