@@ -14,7 +14,11 @@ from typing import Any
 import pytest
 
 from npuprof.catalog.installed_arguments import list_installed_arguments
+from npuprof.checks.frameworks import find_framework_faults
+from npuprof.checks.scope import find_scope_faults
 from npuprof.runs import adapter_files, installed_vllm
+from npuprof.scripts import lint
+from npuprof.scripts.lint import single_settings
 from npuprof.system.files import find_packages
 from support.running import Run, Store
 
@@ -231,6 +235,10 @@ def test_an_argument_that_the_vllm_beside_npuprof_reads_is_no_fault(
     (tmp_path / "serve.sh").write_text("vllm serve m --warp-speed 9 --swap-space 4 --warp-sped 1\n")
     preset = "[vllm]\nwarp-speed = 9\nswap-space = 4\nwarp-sped = 1\n"
     engine = ENGINE.replace('"--warp-speed"', '"--swap-space", "--warp-speed"')
+
+    # in a scan, the installed vLLM stays the same, and answers are kept
+    monkeypatch.setattr(single_settings, "_find_framework_faults", find_framework_faults)
+    monkeypatch.setattr(lint, "_find_scope_faults", find_scope_faults)
 
     def list_codes() -> list[tuple[str, int]]:
         list_installed_arguments.cache_clear()
