@@ -29,7 +29,7 @@ from npuprof.model import (
     raise_any,
     renew_hints,
 )
-from npuprof.resolve.claims import Claim, combine_claims
+from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
 from npuprof.system import group_pairs, map_leaves
@@ -141,9 +141,10 @@ class Resolver:
         )
         claims = config.claims
         if with_claims:
-            edited = dict(zip(config.lineage, lineage, strict=True))
             claims = {
-                name: Claim(claim.value, edited.get(claim.profile, claim.profile), claim.path)
+                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
+                if (origin := claim.origin).profile in documents and not origin.revision
+                else claim
                 for name, claim in claims.items()
             }
         scenario = config.scenario

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import Finding, Origin, Path
+from npuprof.model import Finding, Origin, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,26 +21,15 @@ if TYPE_CHECKING:
     Claims = dict[str, "Claim"]
 
 
-class Claim:
-    """One claim of a preset, by a profile at a path of its document.
+class Claim(Record):
+    """One claim of a preset with its origin.
 
     ``conflict`` names the two parents whose claims do not intersect.
     """
 
-    __slots__ = ("conflict", "path", "profile", "value")
-
-    def __init__(
-        self, value: Any, profile: Profile, path: Path, conflict: Finding | None = None
-    ) -> None:
-        self.value = value
-        self.profile = profile
-        self.path = path
-        self.conflict = conflict
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the value."""
-        return self.profile.origin(*self.path)
+    value: Any
+    origin: Origin
+    conflict: Finding | None = None
 
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
@@ -54,7 +43,7 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
             path = ("profile", *name.split("."))
             if name == releases.CANN:  # the range may be written in two tables
                 path = profile.locate_range(name)
-            combined[name] = Claim(own[name], profile, path)
+            combined[name] = Claim(own[name], profile.origin(*path))
             continue
         # own claims replace those of the parents, so that a new preset can widen them
         inherited, *others = [claims[name] for claims in parents if name in claims]
@@ -83,9 +72,8 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
         return known
     value = narrow_value(name, known.value, second.value)
     if not value:
-        conflict = _build_conflict_finding(profile, name, known, second)
-        return Claim(known.value, known.profile, known.path, conflict)
-    return known if value == known.value else Claim(value, second.profile, second.path)
+        return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
+    return known if value == known.value else Claim(value, second.origin)
 
 
 def find_axis(name: str) -> str:
