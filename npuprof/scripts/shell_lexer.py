@@ -15,7 +15,7 @@ from npuprof.scripts.steps import count_steps
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
-    |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<plain>[\w.-]+))
+    |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<plain>[\w.!@%+:-]+))
     |(?P<redirection>&>>?|<<<|<[&>]?(?!\()|>[>&|]?(?!\())
     |(?P<separator>;;&?|;&|&&|\|[|&]|[;&|()])""",
     re.VERBOSE,
@@ -53,10 +53,13 @@ _RUNS_DOCUMENT = re.compile(
     re.DOTALL,
 )
 _SEVERAL_WORDS = re.compile(r"[\s;]")
-#: The closing delimiter of an expansion or quote, and the delimiters inside it.
-_CLOSING = {"(": ")", "{": "}", "[": "]", '"': '"'}
+#: The closing delimiter of an expansion, a quote or the "in" of a case, and those inside it.
+_CLOSING = {"(": ")", "{": "}", "[": "]", '"': '"', "n": "esac"}
 _INSIDE = {
-    ")": re.compile(r"""\\.|'[^']*'?|["()]|\$\{""", re.DOTALL),
+    ")": re.compile(
+        r"""\\.|'[^']*'?|["()]|\$\{|(?<=\s)\#[^\n]*|(?<=[\s;(])case\s+\S+\s+in\b""", re.DOTALL
+    ),
+    "esac": re.compile(r"""\\.|'[^']*'?|"|\$[({]|(?<=\s)\#[^\n]*|\besac\b""", re.DOTALL),
     "}": re.compile(r"\\.|[{}]|\$\(", re.DOTALL),
     "]": re.compile(r"\\.|[\[\]]|\$[({]", re.DOTALL),
     '"': re.compile(r"""\\.|"|\$[({]""", re.DOTALL),
@@ -462,7 +465,7 @@ class _Lexer:
             at = match.end()
             if match[0] == closing[-1]:
                 closing.pop()
-            elif match[0][0] not in "\\'":
+            elif match[0][0] not in "\\'#":
                 closing.append(_CLOSING[match[0][-1]])
         return at
 

@@ -104,6 +104,8 @@ def test_a_word_that_no_program_can_mean_is_found(
         "python t.py -m a/b.pth; python t.py -m=a/b.pth\n",
         "git commit -m a/b; mkdir -m 755 a/b; docker run --device=a --device=b torchrun t.py\n",
         "torchrun t.py --lr 1 --other 2 --lr 1\n",
+        # scripts/train/tulu3/grpo_fast_8b.sh of allenai/open-instruct
+        "torchrun t.py --lr True --lr true\n",
         "accelerate launch --config_file a.yaml t.py --config_file b.yaml\n",
         "torchrun t.py --lr 1 $MORE --lr $LR --bf16 --bf16 --n -1 --n -2\n",
         "X=$(( 1 + 2 )); Y=${X:1:2}; Z=${X:Y}; V=${X:-'a'}\ntorchrun t.py --lr $X $Y $Z $V\n",
@@ -164,11 +166,35 @@ def test_what_a_shell_takes_for_something_else_is_found(
         "A() { if [ 1 ]; then { A=1; } fi }\nfor ((i = 0; i < 2; i++)); do A=1; done\n",
         "for step in start \\\n  done; do echo $step; done\n",
         "cat <<'END'\n<<<<<<< HEAD\n=======\n>>>>>>> topic\nEND\n",
+        # tools/extras/check_dependencies.sh of kaldi
+        "if [ 1 ]; then\n  X=$(\n    # a user's distribution\n    A=1\n  )\nfi\n",
+        "X=$(case a in b) A=1 ;; a) A=2 ;; esac)\n[ $X ] || A=1\n",
+        # egs/swbd/s5c/local/chain/tuning/run_tdnn_2e.sh of kaldi: notes below the last command
+        "exit 0\nb01:s5c: for l in y 2b; do grep Sum $l; done\n",
+        "if ! { A=1; }; then A=2; fi\n! if [ ]; then A=1; fi\n",
+        "for ((i = 0; i < 2; i++)) { A=1; }\nfor i in 1 2\n{\n  A=1\n}\n",
+        "cat <<! > /dev/null\nfi\n!\n",
     ],
 )
 def test_words_and_marks_in_texts_are_no_slips(text: str) -> None:
     assert slips(f"{text}{START}\n") == []
     assert run_bash(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # examples/wav2vec/unsupervised/scripts of fairseq has scripts of zsh
+        "#!/usr/bin/env zsh\nfor f (a b) { A=1 }\nrepeat 3 do A=1; done\n",
+        "#!/bin/tcsh\nif ($#argv > 0) then\n  set lr = $lr\nendif\n",
+        "#!/usr/bin/env fish\nif test 1\n  set -x lr $lr\nend\n",
+        '#!/usr/bin/env bats\n@test "a" {\n  run true\n  echo $output\n}\n',
+        "#!/bin/bash\n<% if (nodes) { %>\nA=1\n<% } %>\n",
+    ],
+    ids=["zsh", "tcsh", "fish", "bats", "template"],
+)
+def test_blocks_and_variables_of_other_shells_are_no_slips(text: str) -> None:
+    assert slips(f"{text}{START}\n") == []
 
 
 def test_a_default_that_is_none_leaves_the_variable_without_it() -> None:
@@ -226,6 +252,7 @@ def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:
         (f"data_dir=1\n{START} --data $data_dirs\n", (2, 52)),
         # scripts/msrun_launcher.sh of mindformers before 2cedbc03
         (f"WORK_PATH=/a\nexport LOG_DIR=WORK_PATH/logs\n{START} --d $WORK_PATH\n", (2, 16)),
+        (f'CMD="{START}"\neval "$CMD" --run $train_data\n', (2, 19)),
         # scripts/nq_hotpotqa/v0.2/train_grpo.sh of Search-R1 before ceee7b89
         (f"{START} --run ${{train_data}}-em\n", (1, 51)),
         # examples/pytorch/language-modeling/run_mlm_cn.sh of transformers in ModelZoo-PyTorch
@@ -253,6 +280,12 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
         f"for MODEL_ARGS in a b; do {START} $MODEL_ARGS; done\n",
         f"# $MODEL_ARGS\n{START}\n",
         f"DATA_DIR=1\n{START} --data $DATA_DIR --log $DATE_DIR\n",
+        # workspace/T32_tilelang_rescue/sglang_2step_real_wrapper.sh of zhshgmail/easyr1-npu
+        f"NET=$(docker inspect --format '{{{{range $k, $v := .Nets}}}}{{{{$k}}}}')\n{START} $NET\n",
+        f'for A in "$@"; do\n  K=${{A%%=*}}\n  export "$K"="${{A#*=}}"\ndone\n{START} $loss\n',
+        f'for a in "$@"; do eval "$a"; done\n{START} $loss\n',
+        f'eval "$(python read.py)"\n{START} $loss\n',
+        f"case $loss in a) ;; esac\n{START} $loss\n",
     ],
 )
 def test_a_variable_that_something_may_set_is_no_slip(text: str) -> None:
@@ -321,6 +354,8 @@ def test_a_variable_with_the_name_of_a_flag_that_no_command_gets_is_likely_a_sli
         ("--nnodes 1:4 --rdzv_backend c10d", False),
         ("--nnodes 2 $DISTRIBUTED", False),
         ("--nproc_per_node 8", False),
+        ("--nnodes 1:1", False),
+        ("--nnodes $PET_NNODES", False),
     ],
 )
 def test_several_nodes_without_a_rank_are_likely_a_slip(

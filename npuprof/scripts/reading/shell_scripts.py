@@ -96,6 +96,13 @@ _GONE = "it is gone with the process of its own that sets it"
 #: A program without a launcher has as many arguments if it is one to train.
 _MANY_ARGUMENTS = 5
 _LOOPS = ("for", "while", "until", "select")
+#: Other shells, templates, and braces that are no group of their own: if { TEST; }, for (( )) {.
+_OTHER_SHELL = re.compile(
+    r"\A#!(?![^\n]*\b(?:ba|da|k|a)?sh\b)|<%|\bcoproc\s"
+    r"|(?:\b(?:if|while|until|time)|!)[ \t]+(?:\{|(?:if|for|while)\b)"
+    r"|^[ \t]*for\b[^\n]*?[;)\n]\s*\{",
+    re.MULTILINE,
+)
 _CLOSING = {"fi": ("if",), "esac": ("case",), "done": _LOOPS, "}": ("{",)}
 #: Conditions that are always true.
 _ALWAYS = (":", "true")
@@ -177,7 +184,8 @@ def import_shell_script(
     if reader.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
         report(reader.too_deep, what, "Nothing after this place was read.", "flatten it")
-    if reader.unpaired and not is_part:
+    is_other = _OTHER_SHELL.search(text) is not None
+    if reader.unpaired and not (is_part or is_other):
         what = f"{reader.unpaired.text} begins or ends no whole block"
         report(reader.unpaired, what, "The shell stops there.", "look for a missing keyword")
     records = reader.other_records
@@ -185,7 +193,7 @@ def import_shell_script(
         records += list_reads(path, commands)
     if reader.unlaunched or any(isinstance(record, StartedProgram) for record in records):
         problems += find_command_slips(path, commands)
-        if not (has_unread or is_part):
+        if not (has_unread or is_part or is_other):
             unused = list_unused(path, text, commands)
             problems += find_variable_slips(path, text, commands, unused)
             records += unused
@@ -333,8 +341,7 @@ class _ShellReader:
                 break
         for block in self.blocks if not self.too_deep else ():
             begin = self.commands[block.number - 1]
-            if not begin.file:
-                self.unpaired = self.unpaired or begin[0]
+            self._record_unpaired(begin[0], begin)
         has_known = any(setting.surface == "env" and setting.key for setting in self.settings)
         for record, arguments in self.unlaunched:
             if has_known or len(arguments) >= _MANY_ARGUMENTS:
@@ -507,8 +514,8 @@ class _ShellReader:
         rest = words[1:]
         if first in _CLOSING:
             kind = self.blocks[-1].kind if self.blocks else ""
-            if kind not in _CLOSING[first] and not self.command.file:
-                self.unpaired = self.unpaired or words[0]
+            if kind not in _CLOSING[first]:
+                self._record_unpaired(words[0], self.command)
             # a slice: the closing keyword may have no open block
             for block in self.blocks[-1:] if self.command.is_forked else ():
                 for step in self.steps[block.number - 1 :]:
@@ -537,6 +544,11 @@ class _ShellReader:
         block.is_piped = self.command.is_piped
         self.blocks.append(block)
         return self._follow_blocks(rest)
+
+    def _record_unpaired(self, word: Word, command: Command) -> None:
+        # a shell reads nothing behind exit
+        if not (self.unpaired or command.file or "" in self.ended):
+            self.unpaired = word
 
     def _describe_loop(self, words: list[Word]) -> str:
         """Return the condition of a loop that may have no iterations, empty for others."""

@@ -175,7 +175,8 @@ def _is_unranked(words: Sequence[Word]) -> bool:
         is_open = following.text == following.open_part != "" and (equals or name[:1] != "-")
         if is_open or flag.startswith(("--node-rank", "--rdzv", "--standalone")):
             return False
-    return is_torchrun and nodes != "1"
+    # variables with PET_ are for the launcher, which reads the others of them itself
+    return is_torchrun and nodes not in ("1", "1:1") and "PET_" not in nodes
 
 
 def _find_broken_json(

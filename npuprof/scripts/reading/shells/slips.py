@@ -18,6 +18,13 @@ from npuprof.scripts.shell_lexer import Command, Word, join_assignment
 
 #: The minimum similarity of a variable that nothing sets and one that nothing uses.
 _ALIKE = 0.85
+#: A command that may set any name: export "$KEY=$VALUE", eval "$(FILE)". A name may be a command.
+_SETS_ANY = re.compile(
+    r"""(?<![-\w./])(?:
+        (?:export|declare|typeset|local|readonly|printf)(?:[ \t]+-\w+)*[ \t]+["']?[$`]
+    |eval[ \t]+["']?(?:`|\$(?:\{?([A-Za-z_]\w*+)(?!\}?["'\\]*=))?|export|declare))""",
+    re.VERBOSE,
+)
 #: As many unused variables are compared with each.
 _MOST_UNUSED = 100
 #: A flag, or an override of Hydra: neither is a command.
@@ -167,7 +174,7 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
             yield "NP844", word, what, why, "write = before the path", {}
         is_unknown = not is_joined and following.open_part
         has_value = name.startswith("--") and not (value.startswith("-") or is_unknown)
-        if has_value and before.setdefault(name, value) != value:
+        if has_value and before.setdefault(name, value).lower() != value.lower():
             what = f"{name} is given twice, and {before[name]} is lost"
             why = "Programs take the last value."
             yield "NP844", word, what, why, "remove one of them", LIKELY
@@ -240,25 +247,27 @@ def find_variable_slips(
     for command in commands:
         words = [each for word in command for each in (word, *word.items)]
         names = {
-            name
+            use[1]
             for word in words
             for part in word.parts
-            if not isinstance(part, str)
-            for name in _USE.findall(part[0])
+            # a quote in $( ) is not read
+            if not isinstance(part, str) and (use := _USE.match(part[0]))
         }
         # what a script tests, its caller may set
-        is_test = any(word.keyword in ("[", "[[", "test") for word in command)
+        is_test = any(word.keyword in ("[", "[[", "test", "case") for word in command)
         expanded |= set() if command.is_inner or is_test else names
         tested |= names if is_test else set()
+    expanded -= tested
+    sets_any = any(match[1] not in assigned for match in _SETS_ANY.finditer(joined))
     used = Counter(_UNSET.findall(joined))
     places = {name: place for place, name in enumerate(assigned)}
     by_letters = group_by(assigned, _sort_letters)
     for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
-        if used[name] < mentioned[name]:
+        if sets_any or used[name] < mentioned[name]:
             continue  # it is set, or has a default
         alike = get_close_matches(name, unused[:_MOST_UNUSED], _MOST_UNUSED, _ALIKE)
         alike += by_letters.get(_sort_letters(name), ())
-        is_own = name in expanded - tested and name.islower() and not name.endswith("_proxy")
+        is_own = name in expanded and name.islower() and not name.endswith("_proxy")
         if alike or is_own or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
             hint = f"set {name}, or remove it"
             if alike:
