@@ -291,7 +291,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE
     # an attribute of the arguments has underscores
-    is_respelt = flag.replace("_", "-") == nearest.replace("_", "-")
+    is_own = nearest in parser.flags
+    is_respelt = is_own and flag.replace("_", "-") == nearest.replace("_", "-")
     files = parser.files if is_whole or is_respelt else None
     is_long = flag.startswith("--")
     if not (is_whole or is_alike) or (is_long and programs.is_quoted(flag, parser.path, files)):

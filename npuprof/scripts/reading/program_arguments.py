@@ -505,7 +505,8 @@ def read_file(path: str, section: str, table: Node, scope: str = "") -> Iterator
     return (
         setting._replace(scope=scope)
         for setting in read_leaves(path, section, leaves)
-        if not setting.reason
+        # a program fills in "{prompt}" itself
+        if not (setting.reason or re.search(r"\{\w", str(setting.value)))
     )
 
 

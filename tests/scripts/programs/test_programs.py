@@ -457,6 +457,13 @@ def test_a_flag_with_the_other_dashes_is_likely_a_slip_for_a_gap(tmp_path: Path)
     assert scan(tmp_path, "train.py --num_layers 4") == []
 
 
+# create_pretraining_data.py of Roberta_Series_for_TensorFlow2.X in ModelZoo-TensorFlow
+def test_another_program_may_have_a_flag_with_the_other_dashes(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(PROGRAM)
+    (tmp_path / "train.py").write_text("flags.DEFINE_integer('num_layers', 1, '')\n")
+    assert scan(tmp_path, "train.py --num_layers=4") == []
+
+
 # examples/reasoning/train_code_agent.sh of rllm-org/rllm
 def test_a_module_that_its_package_lacks_is_likely_a_slip(tmp_path: Path) -> None:
     (tmp_path / "own/train").mkdir(parents=True)
@@ -500,6 +507,16 @@ def test_a_key_that_a_file_of_arguments_has_twice_is_found(tmp_path: Path, text:
     (tmp_path / "a.yaml").write_text(text)
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     assert [(each.code, each.line) for each in found if each.code == "NP836"] == [("NP836", 3)]
+
+
+# PFPO/conf/exp/apps/code_gen/deepseek_coder/dpo of microsoft/unilm
+def test_a_text_that_a_program_fills_in_is_no_placeholder(tmp_path: Path) -> None:
+    known = "per_device_train_batch_size: 1\nlogging_steps: 1\nwarmup_ratio: 1\n"
+    (tmp_path / "a.yaml").write_text(f'{known}template:\n  prompt: "{{prefix}}{{prompt}}"\n')
+    assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
+    (tmp_path / "a.yaml").write_text(f"{known}model: <path of the model>\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.code for each in found] == ["NP203"]
 
 
 # examples/qwen3/verl_configs/rollout/rollout.yaml of Pai-Megatron-Patch
