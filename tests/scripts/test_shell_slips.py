@@ -105,7 +105,11 @@ def test_a_word_that_no_program_can_mean_is_found(
         "git commit -m a/b; mkdir -m 755 a/b; docker run --device=a --device=b torchrun t.py\n",
         "torchrun t.py --lr 1 --other 2 --lr 1\n",
         # scripts/train/tulu3/grpo_fast_8b.sh of allenai/open-instruct
-        "torchrun t.py --lr True --lr true\n",
+        "torchrun t.py --lr True --wd 1 --lr true\n",
+        # research/deeplab/local_test.sh of tensorflow/models
+        "torchrun t.py --rate=6 --rate=12 --rate 18 --rate 24\n",
+        # run_standalone_train.sh of ibnnet in mindspore/models, and others there
+        "A=$1\nB=$2\nDEVICEID=$3\nRANK_ID=$3\nexport A=$1\necho $A $B $DEVICEID\n",
         "accelerate launch --config_file a.yaml t.py --config_file b.yaml\n",
         "torchrun t.py --lr 1 $MORE --lr $LR --bf16 --bf16 --n -1 --n -2\n",
         "X=$(( 1 + 2 )); Y=${X:1:2}; Z=${X:Y}; V=${X:-'a'}\ntorchrun t.py --lr $X $Y $Z $V\n",
@@ -332,6 +336,10 @@ def find_unused(flag: str, text: str, folder: Path) -> list[tuple[str, int]]:
         ("moe-freq", "MOE_FREQ=$((1 * 2))\n", []),
         ("moe-freq", "MOE_FREQ=1\nF=$MOE_FREQ\n", []),
         ("moe-freq", "export MOE_FREQ=1\n", []),
+        ("moe-freq", "set -a\nMOE_FREQ=1\n", []),
+        ("moe-freq", "cat > a.env <<END\nMOE_FREQ=1\nEND\n", []),
+        ("moe-freq", "python -c '\nMOE_FREQ=1\n'\n", []),
+        ("moe-freq", "for a in MOE; do\n  a=${a}_FREQ; b=${!a}\ndone\nMOE_FREQ=$b\n", []),
         ("other", "MOE_FREQ=1\n", []),
     ],
 )

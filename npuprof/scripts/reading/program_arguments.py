@@ -506,7 +506,7 @@ def read_file(path: str, section: str, table: Node, scope: str = "") -> Iterator
         setting._replace(scope=scope)
         for setting in read_leaves(path, section, leaves)
         # a program fills in "{prompt}" itself
-        if not (setting.reason or re.search(r"\{\w", str(setting.value)))
+        if not (setting.reason or re.search(r"(?<!\$)\{\w", str(setting.value)))
     )
 
 

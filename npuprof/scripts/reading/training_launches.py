@@ -65,10 +65,10 @@ _OVERRIDE_LINE = re.compile(rb"[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n")
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
 #: A flag with pairs as values, no switch of Hydra.
 _TAKES_PAIRS = re.compile(r"--(?!multirun)[\w-]+")
-#: Variables that contain any number of arguments.
+#: Variables that contain any number of arguments; $arg is the variable of a loop.
 _SEVERAL = re.compile(
-    r"(?i)\$\{?\w*(?:arg|argument|opt|option|param|flag|override)s?\}?|\$\{?[@*].*"
-    r"|\$\{\w+(?:\[[@*]|:?\+).*",
+    r"(?i)(?!\$\{?(?:arg|option)\}?\Z)\$\{?\w*(?:arg|argument|opt|option|param|flag|override)s?\}?"
+    r"|\$\{?[@*].*|\$\{\w+(?:\[[@*]|:?\+).*",
     re.DOTALL,
 )
 #: What a shell replaces outside of quotes.

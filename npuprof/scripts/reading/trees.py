@@ -154,6 +154,7 @@ def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
         node.items = [_build_node(item, scalars, nodes) for item in source.value]
     else:
         node.value, node.is_text = source.value, source.tag == "tag:yaml.org,2002:str"
+        node.is_open = source.tag.startswith("!")  # a function of the reader makes the value
         if not node.is_text:
             with suppress(Exception):  # a tag may ask for an object
                 node.value = scalars.construct_object(source)

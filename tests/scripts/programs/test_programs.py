@@ -457,6 +457,14 @@ def test_a_flag_with_the_other_dashes_is_likely_a_slip_for_a_gap(tmp_path: Path)
     assert scan(tmp_path, "train.py --num_layers 4") == []
 
 
+# run_train_single_gpu.sh of ArtTrack in mindspore/models
+def test_a_variable_of_a_loop_may_be_the_value_of_a_flag(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f'{PROGRAM}parser.add_argument("--option")\n')
+    assert scan(tmp_path, "train.py --option $ARG") == []
+    found = scan(tmp_path, "train.py --option --lr $ARG")
+    assert "--option takes a value" in [each.message for each in found]
+
+
 # create_pretraining_data.py of Roberta_Series_for_TensorFlow2.X in ModelZoo-TensorFlow
 def test_another_program_may_have_a_flag_with_the_other_dashes(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(PROGRAM)
@@ -513,6 +521,9 @@ def test_a_key_that_a_file_of_arguments_has_twice_is_found(tmp_path: Path, text:
 def test_a_text_that_a_program_fills_in_is_no_placeholder(tmp_path: Path) -> None:
     known = "per_device_train_batch_size: 1\nlogging_steps: 1\nwarmup_ratio: 1\n"
     (tmp_path / "a.yaml").write_text(f'{known}template:\n  prompt: "{{prefix}}{{prompt}}"\n')
+    assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
+    # official/audio/EcapaTDNN/hparams/prepare_train.yaml of mindspore/models
+    (tmp_path / "a.yaml").write_text(f"{known}model: !ref <folder>/save\n")
     assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
     (tmp_path / "a.yaml").write_text(f"{known}model: <path of the model>\n")
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings

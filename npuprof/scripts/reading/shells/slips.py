@@ -25,6 +25,8 @@ _SETS_ANY = re.compile(
     |eval[ \t]+["']?(?:`|\$(?:\{?([A-Za-z_]\w*+)(?!\}?["'\\]*=))?|export|declare))""",
     re.VERBOSE,
 )
+#: What passes any variable: set -a exports it, ${!NAME} has its name in another one.
+_GETS_ANY = re.compile(r"(?m)^#!.* -\w*a|\bset -\w*a|\ballexport|\bcompgen|\$\{!")
 #: As many unused variables are compared with each.
 _MOST_UNUSED = 100
 #: A flag, or an override of Hydra: neither is a command.
@@ -67,6 +69,8 @@ _COMPUTED = re.compile(r"\w+=[\"']?\$\(\(")
 _POSITIONAL = re.compile(
     r"""^(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
 )
+#: Names of one device: several programs read it, each by its own name.
+_DEVICE = re.compile(r"device(?!t)|rank|gpu")
 #: An assignment to a name that no variable can have.
 _HYPHENS = re.compile(r"[A-Za-z_]\w*(?:-\w+)+=.*")
 #: Variables with arguments, or a place for results, and those that a caller may set.
@@ -152,7 +156,7 @@ def _find_run_values(words: Sequence[Word]) -> Iterator[_Slip]:
 def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
     """Yield words that a program in Python cannot mean."""
     before: dict[str, str] = {}
-    is_option = False
+    is_option, last = False, ""
     words = [*dropwhile(lambda word: not _PYTHON.fullmatch(word.text.partition("=")[0]), words)]
     for word, following in zip_longest(words, words[1:], fillvalue=_END):
         name, is_joined, text = word.text.partition("=")
@@ -174,7 +178,9 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
             yield "NP844", word, what, why, "write = before the path", {}
         is_unknown = not is_joined and following.open_part
         has_value = name.startswith("--") and not (value.startswith("-") or is_unknown)
-        if has_value and before.setdefault(name, value).lower() != value.lower():
+        is_next = name == last  # as of a list: --rate 6 --rate 12
+        last = name if name.startswith("--") else last
+        if has_value and before.setdefault(name, value).lower() != value.lower() and not is_next:
             what = f"{name} is given twice, and {before[name]} is lost"
             why = "Programs take the last value."
             yield "NP844", word, what, why, "remove one of them", LIKELY
@@ -189,9 +195,14 @@ def list_unused(path: str, text: str, commands: Sequence[Command]) -> list[Unuse
     code, joined = _read_code(text, commands)
     about = "\n".join(_ABOUT.findall(joined))
     mentioned = Counter(_MENTION.findall(joined)) - Counter(_MENTION.findall(about))
+    if _GETS_ANY.search(text):
+        return []
+    # texts and here-documents have such lines too
+    starts = {command[0].span[0] for command in commands if not (command.file or command.is_inner)}
     places: dict[str, list[int]] = {}
     for match in _ASSIGNMENT.finditer(code):
-        places.setdefault(match[1], []).append(match.start(1))
+        if match.start(1) in starts:
+            places.setdefault(match[1], []).append(match.start(1))
     return [
         UnusedVariable(name, Place(path, *find_position(text, at[-1])))
         for name, at in places.items()
@@ -232,16 +243,19 @@ def find_variable_slips(
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
-    taken = 0
+    taken: list[str] = []
     for match in _POSITIONAL.finditer(code):
         number = int(match[2])
-        if taken > 2 and 0 < number <= taken:
+        name = match[1].replace("_", "").lower()
+        both = [name, *taken[max(number - 1, 0) :][:1]]
+        is_other = name not in taken and not all(map(_DEVICE.search, both))
+        if len(taken) > 2 and 0 < number <= len(taken) and is_other:
             what = f"${number} is the value of another variable"
-            hint = f"write ${taken + 1}, if that is meant"
+            hint = f"write ${len(taken) + 1}, if that is meant"
             found.append((match.start(1), "NP844", what, hint))
-        if number != taken + 1:
+        if number != len(taken) + 1:
             break  # only those in order count
-        taken = number
+        taken.append(name)
     expanded: set[str] = set()
     tested: set[str] = set()
     for command in commands:
