@@ -279,7 +279,7 @@ class VariableRead(LocatedRecord):
 class StartedProgram(Record):
     """A start of a Python program whose arguments are settings.
 
-    ``scope`` is that of the settings: its section, ``@``, and the line of the start. ``script`` is
+    ``scope`` is that of the settings: its section, ``@``, and the place of the start. ``script`` is
     the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
     ``lines`` are those that have only words before its arguments. ``is_unranked`` if all of
     several nodes are started as the first one.

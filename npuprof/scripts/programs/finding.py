@@ -86,9 +86,12 @@ class Programs:
         return next((each for each in found if each and not each.endswith("__init__.py")), "")
 
     def find_package(self, file: str, module: str) -> str:
-        """Return the package in the tree of a script that should have a module, empty if none."""
-        package, *rest = module.split(".")
-        found = self._modules.locate(file, package, 0) if rest else ""
+        """Return the package in the tree of a script that should have a module, empty if none.
+
+        A package that the tree lacks may be elsewhere, as ``package_dir`` of setuptools says.
+        """
+        package, _, _ = module.rpartition(".")
+        found = self._modules.locate(file, package, 0) if package else ""
         return os.path.dirname(found) if found.endswith("__init__.py") else ""
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:

@@ -90,15 +90,16 @@ def read_config_table(path: str, section: str, table: Node, place: str = "") -> 
 def drop_doubles(path: str, reader: str, root: Node) -> Iterator[Finding]:
     """Yield a finding for each key that a table has twice, and keep the last one."""
     for table in iterate_tables([root]):
-        last = {key.value: (key, value) for key, value in table.pairs or ()}
-        for key, _ in table.pairs or ():
+        # names like _comment are comments, which JSON lacks
+        table.pairs = [pair for pair in table.pairs or () if not str(pair[0].value).startswith("_")]
+        last = {key.value: (key, value) for key, value in table.pairs}
+        for key, _ in table.pairs:
             if (again := last[key.value][0]) is not key:
                 what = f"{key.value} is in this table twice, again in line {again.line}"
                 why = f"{reader} takes the last one, and ignores this one."
                 where = Place(path, *key.position)
                 yield build_finding("NP836", what, why, "remove one of them", where=where)
-        # names like _comment are comments, which JSON lacks
-        table.pairs = [pair for name, pair in last.items() if not str(name).startswith("_")]
+        table.pairs = [*last.values()]
 
 
 def find_config_parts(text: str) -> list[tuple[str, Node]]:

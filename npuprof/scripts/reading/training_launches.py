@@ -136,7 +136,8 @@ def read_start(
     if start is None:
         return None
     section = "verl" if start.module.startswith("verl.") else _find_section(start.arguments)
-    scope = f"{section}@{first.line}"
+    # a line may have several starts
+    scope = f"{section}@{first.line}.{first.column}"
     # Megatron-LM has none, verl may have less
     is_hydra = section == "verl" or len(_list_overrides(start.arguments)) >= MOST_MARKS
     read = _read_overrides if is_hydra else _read_flags

@@ -465,6 +465,15 @@ def test_a_variable_of_a_loop_may_be_the_value_of_a_flag(tmp_path: Path) -> None
     assert "--option takes a value" in [each.message for each in found]
 
 
+# FOTS/test/test_1p.sh of ModelZoo-PyTorch
+def test_each_program_of_a_line_has_its_own_arguments(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "eval.py").write_text(PROGRAM.replace("--num-layers", "--gt"))
+    assert scan(tmp_path, "train.py --num-layers=4 && torchrun eval.py --gt 4") == []
+    found = scan(tmp_path, "train.py --num-layers=4 && torchrun eval.py --num-layers 4")
+    assert [each.code for each in found] == ["NP212"]
+
+
 # create_pretraining_data.py of Roberta_Series_for_TensorFlow2.X in ModelZoo-TensorFlow
 def test_another_program_may_have_a_flag_with_the_other_dashes(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(PROGRAM)
@@ -478,11 +487,12 @@ def test_a_module_that_its_package_lacks_is_likely_a_slip(tmp_path: Path) -> Non
     for name in ("own/__init__.py", "own/train/__init__.py", "own/train/agent.py"):
         (tmp_path / name).write_text("")
     found = scan(tmp_path, "-m own.train.agents --lr 1")
-    message = f"{tmp_path}/own has no module own.train.agents"
+    message = f"{tmp_path}/own/train has no module own.train.agents"
     assert [(each.code, each.certainty, each.message) for each in found] == [
         ("NP844", "likely", message)
     ]
-    for module in ("own.train.agent", "other.train", "own"):
+    # YOLOX_Dynamic_ID4069_for_PyTorch of ModelZoo-PyTorch has yolox.tools in another folder
+    for module in ("own.train.agent", "own.tools.train", "other.train", "own"):
         assert scan(tmp_path, f"-m {module} --lr 1") == []
 
 
