@@ -178,6 +178,7 @@ def test_what_a_shell_takes_for_something_else_is_found(
         "if ! { A=1; }; then A=2; fi\n! if [ ]; then A=1; fi\n",
         "for ((i = 0; i < 2; i++)) { A=1; }\nfor i in 1 2\n{\n  A=1\n}\n",
         "cat <<! > /dev/null\nfi\n!\n",
+        "[ ] && bash -c 'if true; then'\neval '[ ] && for i in a; do :; done'\n",
     ],
 )
 def test_words_and_marks_in_texts_are_no_slips(text: str) -> None:

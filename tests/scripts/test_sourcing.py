@@ -200,3 +200,10 @@ def test_a_script_that_sources_no_settings_is_not_parsed(
     monkeypatch.setattr(shell_scripts, "parse_shell_commands", None)  # a call would fail
     path, text = str(tmp_path / "start.sh"), b". ./path.sh || exit 1\necho $1\n"
     assert not may_call_settings(path, text, open_modules([str(tmp_path)]))
+
+
+# run_mlm_cn.sh and env.sh of transformers in ModelZoo-PyTorch
+def test_a_block_without_an_end_in_a_sourced_file_is_none_of_the_script(tmp_path: Path) -> None:
+    write(tmp_path, {"env.sh": "if [ -d $A ]; then\n  export A=1\n"})
+    write(tmp_path, {"start.sh": "source ./env.sh\ntorchrun t.py --lr 1\n"})
+    assert read(tmp_path, "start.sh").problems == ()

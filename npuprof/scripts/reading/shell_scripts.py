@@ -546,9 +546,10 @@ class _ShellReader:
         return self._follow_blocks(rest)
 
     def _record_unpaired(self, word: Word, command: Command) -> None:
-        # a shell reads nothing behind exit
-        if not (self.unpaired or command.file or "" in self.ended):
-            self.unpaired = word
+        # a file in the place of its source, and a text, have braces that nobody wrote
+        is_own = not command.file and self.text.startswith(word.text, word.span[0])
+        if is_own and "" not in self.ended:  # a shell reads nothing behind exit
+            self.unpaired = self.unpaired or word
 
     def _describe_loop(self, words: list[Word]) -> str:
         """Return the condition of a loop that may have no iterations, empty for others."""
