@@ -247,12 +247,11 @@ def find_variable_slips(
     for match in _POSITIONAL.finditer(code):
         number = int(match[2])
         name = match[1].replace("_", "").lower()
-        both = [name, *taken[max(number - 1, 0) :][:1]]
-        is_other = name not in taken and not all(map(_DEVICE.search, both))
-        if len(taken) > 2 and 0 < number <= len(taken) and is_other:
+        if len(taken) > 2 and 0 < number <= len(taken) and name not in taken:
             what = f"${number} is the value of another variable"
             hint = f"write ${len(taken) + 1}, if that is meant"
-            found.append((match.start(1), "NP844", what, hint))
+            if not all(map(_DEVICE.search, (name, taken[number - 1]))):
+                found.append((match.start(1), "NP844", what, hint))
         if number != len(taken) + 1:
             break  # only those in order count
         taken.append(name)
