@@ -337,6 +337,8 @@ def find_unused(flag: str, text: str, folder: Path) -> list[tuple[str, int]]:
         ("moe-freq", "MOE_FREQ=$((1 * 2))\n", []),
         ("moe-freq", "MOE_FREQ=1\nF=$MOE_FREQ\n", []),
         ("moe-freq", "export MOE_FREQ=1\n", []),
+        # run_llama_bf16.sh of Megatron-DeepSpeed
+        ("master_addr", "MASTER_ADDR=localhost\n", []),
         ("moe-freq", "set -a\nMOE_FREQ=1\n", []),
         ("moe-freq", "cat > a.env <<END\nMOE_FREQ=1\nEND\n", []),
         ("moe-freq", "python -c '\nMOE_FREQ=1\n'\n", []),

@@ -63,8 +63,10 @@ _ASSIGNMENT = re.compile(
     r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])",
     re.MULTILINE,
 )
-#: A number of processes, which scripts compute and torchrun sets itself.
-_COMPUTED = re.compile(r"\w+=[\"']?\$\(\(")
+#: A number of processes, which scripts compute, and what launchers have without a flag.
+_COMPUTED = re.compile(
+    r"\w+=[\"']?\$\(\(|(?i:MASTER_(?:ADDR|PORT)|NNODES|(?:\w+_)?RANK|WORLD_SIZE)="
+)
 #: An argument of a script in a variable, at the top of the script.
 _POSITIONAL = re.compile(
     r"""^(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
