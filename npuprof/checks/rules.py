@@ -112,7 +112,7 @@ def _find_once(
     compared_values = [view.settings[key] for key in compared]
     cache_key = (*cache_key, *map(type, compared_values), *compared_values)
     try:
-        known: Result | None = view.memory.get(cache_key)
+        known = view.memory.get(cache_key)
     except TypeError:  # a rule that reads lists or tables
         return find()
     if known is None:

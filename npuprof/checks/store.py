@@ -264,7 +264,7 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
 
     If it cannot be resolved, why, with the findings about its values.
     """
-    config: Config | None = None
+    config = None
     verdict = Verdict([], [])
     faults: list[Finding] = []
     try:

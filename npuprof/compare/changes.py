@@ -275,7 +275,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
     # Several changes of one setting ask the same. The caches are by side: 0 is before, 1 is after.
     # A config as a key would be hashed by its digest, which takes long.
     sides = (before, after)
-    once: Callable[[Any], Any] = cache if changes[1:] else lambda find: find
+    once = cache if changes[1:] else lambda find: find
     map_elements = once(lambda side, *path: _map_element_origins(sides[side], *path))
     find_last_step = once(lambda side, *path: _find_last_step(sides[side], sides[1 - side], *path))
     layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}

@@ -45,7 +45,7 @@ def find_edits(old: str, new: str, data: TomlTable) -> Edits | None:
     )
     if others != same:
         return None
-    edits: Edits = {}
+    edits = {}
     for path in {**before, **after}:
         value = before.get(path)
         if value == after.get(path):
@@ -60,7 +60,7 @@ def find_edits(old: str, new: str, data: TomlTable) -> Edits | None:
 
 def _read_lines(lines: list[str], header: str) -> tuple[dict[tuple[str, str], str], list[str]]:
     """Return the plain values below a header, by header and key, and the other lines."""
-    found: dict[tuple[str, str], str] = {}
+    found = {}
     others = []
     for line in lines:
         plain = _PLAIN.fullmatch(line)

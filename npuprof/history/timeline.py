@@ -144,7 +144,7 @@ class Timeline:
             return self._load_tip_state(self._tip).preset
 
     def _walk_states(self) -> Iterator[HistoryStep]:
-        states: dict[str, StoreState] | None = None
+        states = None
         for commit in self._snapshots.ahead.walk(
             walk_commits(
                 self._repository,

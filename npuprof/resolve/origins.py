@@ -94,7 +94,7 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
 
 def list_states(key: str, steps: list[Step]) -> list[Any]:
     """Return the value of a setting before each step, and after the last one."""
-    states: list[Any] = [None]
+    states = [None]
     for step in steps:
         states.append(
             values.remove_path(key, states[-1], step.tail)

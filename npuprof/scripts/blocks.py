@@ -94,7 +94,7 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
         return []
     lines = [line + b"\n" for line in data.split(b"\n")]
     marked = []
-    begin: re.Match[bytes] | None = None  # the open block's first marker, in line ``first``
+    begin = None  # the open block's first marker, in line ``first``
     first = 0
     faults = []
 

@@ -68,7 +68,7 @@ def read_hydra_config(
     ]
     if len(calls) != 1:
         return None
-    options: dict[str, Any] = {}
+    options = {}
     for keyword in calls[0].keywords:
         with suppress(Unknown):
             options[f"--{keyword.arg}".replace("_", "-")] = fold_expression(

@@ -161,5 +161,5 @@ def _read_rest(text: str, arguments: list[Word]) -> Word:
     if len(arguments) == 2:
         return arguments[1]
     rest = text[arguments[0].span[1] :].strip()
-    parts: tuple[Part, ...] = ((rest,),) if _SPECIAL & set(rest) else (rest,)
+    parts = ((rest,),) if _SPECIAL & set(rest) else (rest,)
     return arguments[0].with_parts(*parts)

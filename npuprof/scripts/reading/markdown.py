@@ -50,7 +50,7 @@ def mentions_guide(data: bytes) -> bool:
 
 def import_markdown(path: str, text: str) -> ImportedFile:
     """Return the content of a Markdown file's shell blocks, each as a separate script."""
-    parts: list[ImportedFile] = []
+    parts = []
     for match in _BLOCK.finditer(text):
         # blanks keep the columns
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]

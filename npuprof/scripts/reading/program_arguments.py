@@ -287,7 +287,7 @@ def _build_argument(
     count_steps(SETTING_STEPS)
     texts = values if name else [*values, argument]
     open_part = next((text.open_part for text in texts if text.open_part), "")
-    value: Any = None
+    value = None
     if open_part:
         reason = f"depends on {open_part}"
     elif name in program.secret:

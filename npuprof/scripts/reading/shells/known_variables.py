@@ -104,7 +104,7 @@ def fill_word(word: Word, known: Mapping[str, str]) -> Word:
     """Return a word with known variables and the script's folder expanded."""
     if not word.open_part:
         return word
-    parts: list[Part] = []
+    parts = []
     for part in word.parts:
         value = None if isinstance(part, str) else find_expansion(part[0], known)
         parts.append(part if value is None else value)

@@ -82,7 +82,7 @@ class Sourcing:
         return "" if any(known.issuperset(_READ.findall(word)) for word in words) else joined
 
     def _iterate_expanded(self, commands: list[Command]) -> Iterator[Command]:
-        known: dict[str, str] | None = None
+        known = None
         has_moved = False
         for command in commands:
             start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
