@@ -28,49 +28,14 @@ from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.system import group_pairs
 
 if TYPE_CHECKING:
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, TypeVar
 
     from npuprof.catalog.records import TeamVariables
     from npuprof.document.policy import Policy
+    from npuprof.resolve import Resolver
     from npuprof.resolve.claims import Claims
-    from npuprof.resolve.lineages import Lineages, Lookups
 
     Result = TypeVar("Result")
-
-    class Resolving(Protocol):
-        """The resolver interface that a config uses.
-
-        It folds parts of a lineage, and resolves in other contexts.
-        """
-
-        judged: dict[Any, dict[Any, Any]]
-        in_python: bool
-        lineages: Lineages
-        lookups: Lookups
-
-        def fold_lineage(self, lineage: Lineage, scenario: str | None) -> TomlTable:
-            """Return the settings after the steps of a lineage, or of its lowest part."""
-
-        def find_last_origin(
-            self, lineage: Lineage, first: int, scenario: str | None, key: str
-        ) -> Origin | None:
-            """Return the last origin of a setting among the members from ``first`` on."""
-
-        def for_context(self, context: Context, form: int = 0) -> Resolving:
-            """Return the resolver of the same profiles for another context, and an older form."""
-
-        def reduce_config(self, config: Config) -> tuple[Any, ...]:
-            """Return the ``__reduce__`` value of a config: a function and its arguments."""
-
-        def resolve_members(
-            self,
-            lineage: Lineage,
-            name: str,
-            claims: Claims,
-            changes: tuple[Step, ...] = (),
-        ) -> Config:
-            """Return a lineage resolved, followed by changes. Raises NpuprofError."""
-
 
 #: The public attributes of a Config; all others are internal to checks and renderers.
 _FOR_USERS = frozenset(
@@ -155,7 +120,7 @@ class Config(Mapping[str, "Any"]):
     context: Context
     lineage: Lineage
     settings: TomlTable
-    resolver: Resolving
+    resolver: Resolver
     changes: tuple[Step, ...]
     claims: Claims
     memo: TomlTable
@@ -167,7 +132,7 @@ class Config(Mapping[str, "Any"]):
         lineage: Lineage,
         settings: TomlTable,
         tracer: Callable[[str], tuple[Any, list[Event]]],
-        resolver: Resolving,
+        resolver: Resolver,
         changes: tuple[Step, ...] = (),
         claims: Claims | None = None,
     ) -> None:
@@ -509,7 +474,7 @@ class Config(Mapping[str, "Any"]):
         if not is_known and suggest_config_key(self, full):
             raise MissingSettingError(key, self)
         return [
-            _find_inner_origin(event, full, tail)
+            _find_inner_origin(event, tail)
             for event in reversed(self.history(full))
             if event.step.op != "unset" and values.find_value(full, event.step.value, tail)[0]
         ]
@@ -522,7 +487,7 @@ class Config(Mapping[str, "Any"]):
         return f"Config({self.name!r}, {format_count(len(self), 'setting')})"
 
 
-def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
+def _find_inner_origin(event: Event, tail: Path) -> Origin:
     value = event.step.value
     path = event.origin.path
     for part in tail:
