@@ -19,6 +19,7 @@ from npuprof.document import Document, build_command_line_document
 from npuprof.document.keys import format_full_key
 from npuprof.document.profile import FORM, Lineage, Override, Profile
 from npuprof.model import (
+    TYPE_CHECKING,
     Context,
     Event,
     NpuprofError,
@@ -34,7 +35,6 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
 from npuprof.system import group_pairs, map_leaves
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

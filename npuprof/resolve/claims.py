@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import Finding, Origin, Record
+from npuprof.model import TYPE_CHECKING, Finding, Origin, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -21,14 +21,22 @@ from operator import and_, or_
 
 from npuprof.catalog import products, releases, targets
 from npuprof.document.profile import MATCH_KEYS, Override
-from npuprof.model import SCENARIOS, Axes, Context, Finding, NpuprofError, Origin, Record
+from npuprof.model import (
+    SCENARIOS,
+    TYPE_CHECKING,
+    Axes,
+    Context,
+    Finding,
+    NpuprofError,
+    Origin,
+    Record,
+)
 from npuprof.resolve import is_match_met, is_override_active
 from npuprof.resolve.claims import Claim, find_axis, narrow_value
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.system import group_pairs, join_boxes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 

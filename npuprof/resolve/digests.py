@@ -16,11 +16,7 @@ from npuprof.catalog import values
 from npuprof.document.profile import FORM as FORM
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.document.profile import OLDER_FORM as OLDER_FORM
-from npuprof.model import LIST_OPS, Step, TomlTable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from npuprof.model import LIST_OPS, Any, Step, TomlTable
 
 #: The forms whose preset digests are compared, newest first.
 COMPARED_FORMS = (FORM, OLDER_FORM)

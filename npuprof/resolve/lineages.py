@@ -13,11 +13,10 @@ from operator import attrgetter, contains
 
 from npuprof.catalog import releases
 from npuprof.document.profile import Lineage, Profile
-from npuprof.model import Axes, Finding, NpuprofError
+from npuprof.model import TYPE_CHECKING, Axes, Finding, NpuprofError
 from npuprof.resolve.claims import combine_claims
 from npuprof.system import count_common, group_pairs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from npuprof.catalog import values
-from npuprof.model import LIST_OPS, Fields, Origin, Path, Step
+from npuprof.model import LIST_OPS, Any, Fields, Origin, Path, Step
 from npuprof.resolve.config import Config
 from npuprof.system import list_items, map_leaves
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def find_overridden(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
