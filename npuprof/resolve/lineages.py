@@ -18,16 +18,10 @@ from npuprof.resolve.claims import combine_claims
 from npuprof.system import count_common, group_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Protocol
 
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
-
-    #: Returns the profile for a reference in another profile (None: on the command line).
-    Lookup = Callable[[str, "Profile | None", int], Profile]
-    #: Returns the axes declared where a profile was read; None if unknown.
-    FindAxes = Callable[[Profile], Axes | None]
 
     class Lookups(Protocol):
         """What resolving looks up: parents, and the team's policies."""
@@ -61,14 +55,13 @@ _get_yanked = attrgetter("yanked")
 
 
 class Lineages:
-    """The lineages of profiles by one lookup.
+    """The lineages of profiles, by the lookups of their parents.
 
     They are cached for all contexts: a context never changes ancestors.
     """
 
-    def __init__(self, lookup: Lookup, find_axes: FindAxes) -> None:
-        self._lookup = lookup
-        self._find_axes = find_axes
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
         self._lineages: dict[str, Lineage] = {}
         #: errors of profiles whose ancestors cannot be ordered
         self._errors: dict[str, NpuprofError] = {}
@@ -99,7 +92,7 @@ class Lineages:
         if profile.key not in self._unknown:
             from npuprof.resolve.faults import find_unknown_names
 
-            declared = self._find_axes(profile)
+            declared = self._lookups.find_axes(profile)
             self._unknown[profile.key] = (
                 [*find_unknown_names(profile, declared)] if declared is not None else []
             )
@@ -184,7 +177,7 @@ class Lineages:
         repeated = defaultdict(list)
         for index, reference in enumerate(profile.extends):
             try:
-                parent = self._lookup(reference, profile, index)
+                parent = self._lookups.find_parent(reference, profile, index)
             except NpuprofError as error:
                 problems += error.findings
                 continue

@@ -368,9 +368,7 @@ class Lookups:
 
         Raises NpuprofError.
         """
-        return compute_preset_digest(
-            Lineages(self.find_parent, self.find_axes).find_lineage(profile)
-        )
+        return compute_preset_digest(Lineages(self).find_lineage(profile))
 
     def find_kept_release(self, home: ProfileSource, reference: str) -> KeptRelease | None:
         """Return a store's vendored release for a reference, cached; None if there is none.
