@@ -72,7 +72,7 @@ class Resolver:
             in_python  #: whether messages name Python arguments instead of command line options
         )
         self.judged: dict[Any, dict[Any, Any]] = {}  #: cache of check results, by checked context
-        self.lineages = lineages or Lineages(lookups.find_parent, lookups.find_axes)
+        self.lineages = lineages or Lineages(lookups)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._traces: dict[tuple[Any, ...], tuple[list[Profile], tuple[Any, list[Event]]]] = {}
         self._folds: dict[tuple[str | None, ...], TomlTable] = {}
@@ -165,18 +165,6 @@ class Resolver:
             memo={},
             _tracer=partial(self._trace_setting, lineage, scenario),
             _traced=traced,
-        )
-
-    def reduce_config(self, config: Config) -> tuple[Any, ...]:
-        """Return the ``__reduce__`` value of a config: a function and its arguments."""
-        return rebuild_config, (
-            config.name,
-            config.context,
-            config.lineage,
-            config.claims,
-            config.changes,
-            config.policy,
-            self.in_python,
         )
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
@@ -337,8 +325,8 @@ def rebuild_config(
     lineage: Lineage,
     claims: Claims,
     changes: tuple[Step, ...],
-    policy: Policy | None = None,
-    in_python: bool = False,
+    policy: Policy | None,
+    in_python: bool,
 ) -> Config:
     """Return an unpickled config: resolved again from its profiles, without a store."""
     return Resolver(FixedPolicy(policy, lineage[-1]), context, in_python=in_python).resolve_members(

@@ -197,7 +197,17 @@ class Config(Mapping[str, "Any"]):
         return hash(self._identity)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self.resolver.reduce_config(self)
+        from npuprof.resolve import rebuild_config
+
+        return rebuild_config, (
+            self.name,
+            self.context,
+            self.lineage,
+            self.claims,
+            self.changes,
+            self.policy,
+            self.resolver.in_python,
+        )
 
     def remember(self, mark: str, compute: Callable[[], Result]) -> Result:
         """Return a derived value, computed on first use."""
