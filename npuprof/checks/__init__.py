@@ -62,7 +62,7 @@ def judge_config(config: Config, notes: bool | None = True, everywhere: bool = T
     renew_hints()
     view = View(config)
     if notes is None:
-        notes = view.find_acceptance() is not None
+        notes = view.acceptance is not None
     claims = view.sift_plain_findings(scope.check_profile_claims(view))
     if lineages.has_overrides(config.lineage):
         from npuprof.checks import context_checks
@@ -157,7 +157,7 @@ def find_clean_contexts(
     of the preset in its own context.
     """
     view = View(config)
-    if view.requested != Context() or view.find_acceptance() is not None:
+    if view.requested != Context() or view.acceptance is not None:
         return (None,) * len(requested)
     claimed = scope.list_claimed_values(config)
     states = scope.compare_contexts(view.scope, view.ranges, claimed, requested)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import condition, releases, values
@@ -256,8 +256,6 @@ class View:
     spans: Spans = {}
     #: The families that a preset or a user names besides the conversion's chip.
     named: tuple[str, ...] = ()
-    _has_looked = False
-    acceptance: Acceptance | None = None
 
     def __init__(self, config: Config, region: Region | None = None, surface: str = "") -> None:
         self.config = config
@@ -303,17 +301,16 @@ class View:
             (self.scope, *self.spans.items(), *self.ranges), {}
         )
 
-    def find_acceptance(self) -> Acceptance | None:
-        """Return the accepted findings of the preset, None if there are none."""
-        if not self._has_looked:
-            self._has_looked = True
-            # A store has one policy for all its presets.
-            has_policy = any(map(self._has_policy, lineages.list_homes(self.config.lineage)))
-            if has_policy or lineages.is_set_anywhere(self.config.lineage, "ignore"):
-                from npuprof.checks.accepted import Acceptance
+    @cached_property
+    def acceptance(self) -> Acceptance | None:
+        """The accepted findings of the preset, None if there are none."""
+        # A store has one policy for all its presets.
+        has_policy = any(map(self._has_policy, lineages.list_homes(self.config.lineage)))
+        if not (has_policy or lineages.is_set_anywhere(self.config.lineage, "ignore")):
+            return None
+        from npuprof.checks.accepted import Acceptance
 
-                self.acceptance = Acceptance(self.config) or None
-        return self.acceptance
+        return Acceptance(self.config) or None
 
     def _has_policy(self, member: Profile) -> bool:
         """Return whether the store of a profile has a policy.
@@ -328,15 +325,14 @@ class View:
     def view_region(self, region: Region) -> View:
         """Return the view of the same preset in a region."""
         view = View(region.config, region)
-        view.acceptance = self.find_acceptance()
+        view.acceptance = self.acceptance
         view.accepted = self.accepted
-        view._has_looked = True
         return view
 
     def view_surface(self, surface: str) -> View:
         """Return the view of the same preset on another surface, without accepted findings."""
         view = View(self.config, self.region, surface)
-        view._has_looked = True
+        view.acceptance = None
         return view
 
     def sift_findings(self, conditional: list[ConditionalFinding]) -> list[ConditionalFinding]:
@@ -348,10 +344,9 @@ class View:
         return [finding for finding in findings if not self._accept(finding)]
 
     def _accept(self, finding: Finding) -> bool:
-        acceptance = self.find_acceptance()
-        if acceptance is None:
+        if self.acceptance is None:
             return False
-        accepted = acceptance.accept_finding(self.config, finding)
+        accepted = self.acceptance.accept_finding(self.config, finding)
         if accepted is None:
             return False
         self.accepted.append(accepted)
