@@ -320,7 +320,7 @@ def requires_signatures(repository: Repository) -> bool:
 
 def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
     """Return the fault of a tag's signature, None if it is good; runs the signature program."""
-    tag = f"{version.name}/v{version.number_text}"
+    tag = version.tag_name
     result = repository.git.writing().try_command("verify-tag", version.tag)
     if not result.code:
         return None
