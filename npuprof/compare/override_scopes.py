@@ -10,31 +10,25 @@ from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
 
-def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> list[Change]:
+def compare_with_scopes(
+    before: Config,
+    after: Config,
+    key: str = "",
+    compare: Callable[[Config, Config], list[Change]] = compare_configs,
+) -> list[Change]:
     """Return the changes between two configs, with those that only an override causes.
 
     Compares at one product, release and target for each that an override of either side matches.
-    Configs that were resolved for a context have no other scopes.
+    With ``key``, only overrides that touch it count. Configs that were resolved for a context have
+    no other scopes.
     """
-    changes = compare_configs(before, after, trace)
-
-    def compare(old: Config, new: Config) -> list[Change]:
-        return compare_configs(old, new, trace)
-
-    return add_scoped_changes(changes, compare_scopes(before, after, "", compare))
-
-
-def compare_scopes(
-    before: Config, after: Config, key: str, compare: Callable[[Config, Config], list[Change]]
-) -> Iterator[tuple[str, list[Change]]]:
-    """Yield the changes in each context that an override of a key matches, with its name.
-
-    Overrides of either side count.
-    """
+    changes = compare(before, after)
+    scopes = []
     for context, scope in list_override_scopes((after, before), key).items():
         old, new = (contexts.resolve_elsewhere(config, context) for config in (before, after))
         if old and new:
-            yield scope, compare(old, new)
+            scopes.append((scope, compare(old, new)))
+    return add_scoped_changes(changes, scopes)
 
 
 def resolve_scopes(config: Config, key: str) -> Iterator[tuple[Config, str]]:

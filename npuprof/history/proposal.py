@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from npuprof.catalog import products
 from npuprof.catalog.releases import is_range_within
-from npuprof.compare.changes import Change
+from npuprof.compare.changes import Change, compare_configs
 from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.override_scopes import compare_with_scopes
 from npuprof.compare.preset_states import Pair, build_preset_pair
@@ -137,10 +138,11 @@ def explain_changes(before: Config, after: Config) -> list[Reason]:
     reasons = []
     if not is_same_text or before.form != after.form:
         reasons = [*_explain_purpose(before, after)]
+        compare = partial(compare_configs, trace=False)
         # in context order; those common to all contexts once
         reasons += [
             _explain_change(change)
-            for change in compare_with_scopes(before, after, trace=False)
+            for change in compare_with_scopes(before, after, compare=compare)
             if not change.setting.startswith("profile.")
         ]
     if reasons or is_same_text:

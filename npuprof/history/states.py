@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from npuprof.catalog import values
 from npuprof.compare.changes import (
@@ -100,18 +100,12 @@ def compare_states(
     then: Config, now: Config, path: SettingPath, trace: bool = True
 ) -> list[Change]:
     """Return the changes between two states: all, or those at or around a path."""
+    compare = partial(_compare_requested_settings, path=path, trace=trace)
     if not path.everywhere or not has_overrides((*then.lineage, *now.lineage)):
-        return _compare_requested_settings(then, now, path, trace)
-    from npuprof.compare import override_scopes
+        return compare(then, now)
+    from npuprof.compare.override_scopes import compare_with_scopes
 
-    if not path.key:
-        return override_scopes.compare_with_scopes(then, now, trace)
-
-    def compare(old: Config, new: Config) -> list[Change]:
-        return _compare_requested_settings(old, new, path, trace)
-
-    scoped = override_scopes.compare_scopes(then, now, path.key, compare)
-    return override_scopes.add_scoped_changes(compare(then, now), scoped)
+    return compare_with_scopes(then, now, path.key, compare)
 
 
 def _compare_requested_settings(
