@@ -60,7 +60,14 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     if not view.requested.target:
         found += _judge_unrequested_targets(view, here, (*parts, frozenset()), chips, everywhere)
     if not everywhere:  # without a selected product
-        found = [item._replace(conditions=_omit_unrequested(item.conditions)) for item in found]
+        found = [
+            item._replace(
+                conditions=tuple(
+                    text for text in item.conditions if not text.startswith(UNREQUESTED)
+                )
+            )
+            for item in found
+        ]
     findings = [*_merge_contexts(found), *here.problems]
     if everywhere:
         idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
@@ -68,10 +75,6 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
         if notes and here.declared and here.count > MOST_CONTEXTS:
             findings += view.sift_plain_findings([_build_many_finding(view, here)])
     return findings
-
-
-def _omit_unrequested(conditions: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(text for text in conditions if not text.startswith(UNREQUESTED))
 
 
 def _find_unfitting_overrides(view: View) -> Iterator[int]:

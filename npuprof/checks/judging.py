@@ -109,7 +109,9 @@ def _check_unrequested_conversion(view: View, about: KeyFilter) -> Iterator[Find
     ATC has its own rules for values and combinations of flags, so everything is checked as ATC
     reads it.
     """
-    conversion = judge_view(view.view_surface("atc"), False, about)
+    converted = View(view.config, view.region, "atc")
+    converted.acceptance = None  # nothing is accepted there
+    conversion = judge_view(converted, False, about)
     errors = select_errors(item.finding for item in conversion)
     if not errors:
         return

@@ -329,12 +329,6 @@ class View:
         view.accepted = self.accepted
         return view
 
-    def view_surface(self, surface: str) -> View:
-        """Return the view of the same preset on another surface, without accepted findings."""
-        view = View(self.config, self.region, surface)
-        view.acceptance = None
-        return view
-
     def sift_findings(self, conditional: list[ConditionalFinding]) -> list[ConditionalFinding]:
         """Return the findings that are not accepted, moving the others to ``accepted``."""
         return [item for item in conditional if not self._accept(item.finding)]

@@ -427,13 +427,6 @@ class Config(Mapping[str, "Any"]):
             for name, value in named.items()
         }
 
-    def move_to(self, context: Context) -> Config:
-        """Return the same settings, with all cached values, for another context.
-
-        For presets without overrides.
-        """
-        return self.replace_parts(context=context, resolver=self.resolver.for_context(context))
-
     def replace_parts(self, **parts: Any) -> Config:
         """Return the same config with other attributes."""
         replaced = object.__new__(Config)

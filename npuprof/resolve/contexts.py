@@ -50,7 +50,7 @@ def resolve_elsewhere(config: Config, context: Context) -> Config | None:
     """Return a config resolved again in another context, None if that fails."""
     if not has_overrides(config.lineage):
         # without overrides, the values are the same everywhere: all caches stay
-        return config.move_to(context)
+        return config.replace_parts(context=context, resolver=config.resolver.for_context(context))
     try:
         return config.resolver.for_context(context).resolve_members(
             config.lineage, config.name, config.claims, config.changes

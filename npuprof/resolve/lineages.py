@@ -214,7 +214,8 @@ class Lineages:
         for member in lineage:
             known = member
             if is_of_source(member):
-                known = first.setdefault(identify_preset(member), member)
+                # all versions of a source's preset have the key prefix
+                known = first.setdefault(member.key.rpartition("#")[0], member)
             member_lineage = self._lineages.get(member.key, ())
             # a preset may extend its own older release
             if known is member or member is profile or known in member_lineage:
@@ -328,11 +329,6 @@ def is_of_source(profile: Profile) -> bool:
 def is_personal(profile: Profile) -> bool:
     """Return whether a profile is a user's personal layer over a shared preset."""
     return profile.key.startswith(PERSONAL)
-
-
-def identify_preset(profile: Profile) -> str:
-    """Return the key prefix that all versions of a source's preset share."""
-    return profile.key.rpartition("#")[0]
 
 
 # -- predicates over all members: without a function call per member, as a chain of a thousand
