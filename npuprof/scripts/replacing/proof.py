@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from npuprof import catalog
 from npuprof.model import Record
-from npuprof.scripts.script_records import UNSET, ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import UNSET, ImportedFile, ScriptSetting, Site
 
 _LINE = re.compile(r"@\d+(?::\d+)?")
 _LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*")
@@ -18,26 +18,15 @@ _LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*")
 _EXPORT_NOTE = "NP828"
 
 
-class _Operation(Record):
-    """One assignment of a key, without its line: equal ones have the same effect."""
-
-    name: str
-    field: str | None
-    kind: str
-    value: str
-    reason: str
-    condition: str
-    dead: bool
-    unused: str
-    class_name: str
-
-
 class _Configuration(Record):
-    """A configuration of a file: the operations on each key, in order."""
+    """A configuration of a file: the operations on each key, in order.
+
+    An operation is what one assignment of the key does, without its line: equal ones do the same.
+    """
 
     surface: str
     name: str
-    operations: dict[str, list[_Operation]]
+    operations: dict[str, list[tuple[object, ...]]]
 
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
@@ -66,22 +55,21 @@ def _list_configurations(imported: ImportedFile) -> list[_Configuration]:
     Values that a later line always replaces are omitted; values that depend on the run keep their
     conditions and reasons.
     """
-    by_scope = {
-        site.scope: _Configuration(site.surface, _LINE.sub("", site.scope), {})
-        for site in imported.sites
-    }
-    for setting in imported.settings:
-        if setting.commented or _is_default(setting):
-            continue
-        scope = setting.scope
-        if scope not in by_scope:
-            by_scope[scope] = _Configuration(setting.surface, _LINE.sub("", scope), {})
-        operations = by_scope[scope].operations.setdefault(setting.key, [])
+    settings = [
+        setting for setting in imported.settings if not (setting.commented or _is_default(setting))
+    ]
+    parts: list[Site | ScriptSetting] = [*imported.sites, *settings]
+    by_scope: dict[str, _Configuration] = {}
+    for part in parts:
+        name = _LINE.sub("", part.scope)
+        by_scope.setdefault(part.scope, _Configuration(part.surface, name, {}))
+    for setting in settings:
+        operations = by_scope[setting.scope].operations.setdefault(setting.key, [])
         is_conditional = setting.condition or setting.reason or setting.dead or setting.unused
         if setting.key and not is_conditional:
             operations.clear()
         operations.append(
-            _Operation(
+            (
                 setting.name,
                 setting.field,
                 type(setting.value).__name__,
