@@ -45,18 +45,6 @@ class Misfit(Record):
 class Script:
     """A Python text and its tree; ``tree`` is None if it cannot be parsed."""
 
-    __slots__ = (
-        "_bytes",
-        "_line",
-        "_lines",
-        "_passed",
-        "is_python2",
-        "path",
-        "problems",
-        "text",
-        "tree",
-    )
-
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.problems: list[Finding] = []
