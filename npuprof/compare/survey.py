@@ -130,9 +130,7 @@ def compare_store_states(
     return Survey(*labels, tuple(pairs))
 
 
-def compare_lock_states(
-    before: spec.Workspace, after: spec.Workspace, labels: tuple[str, str]
-) -> Survey:
+def compare_lock_states(before: spec.Workspace, after: spec.Workspace) -> Survey:
     """Return the differences of a folder's presets between two states of their sources.
 
     Both are of the same folder, each with the sources of its state; a preset without sources is
@@ -149,7 +147,7 @@ def compare_lock_states(
             pairs.append(Pair(name, "unchanged"))
         else:
             pairs.append(build_resolved_pair(old, new, name, name, stores))
-    return Survey(*labels, tuple(pairs))
+    return Survey("npuprof.lock", "the update", tuple(pairs))
 
 
 def _have_equal_texts(old: object, new: object) -> bool:

@@ -106,7 +106,7 @@ class _Step:
             workspace = Workspace(opened=side)
             workspace.lookups.use_sources(side, Sources(project, lock, open_copy=opener))
             sides.append(workspace)
-        return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"))
+        return compare_lock_states(sides[0], sides[1])
 
     def _restore_source(self, known: LockedSource) -> Source:
         """Return a source as of the time when it was locked, to be read from its mirror."""
