@@ -73,7 +73,7 @@ _COMMENT = lazy_pattern(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
 _SUM = lazy_pattern(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {
     **dict.fromkeys(("us", "µs"), 1e-6),
-    **dict.fromkeys(("ms",), 1e-3),
+    "ms": 1e-3,
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),

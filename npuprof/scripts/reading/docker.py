@@ -19,7 +19,7 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
     find_position,
 )
-from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
+from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 
 #: One instruction with its continuation lines and the comments between them.
 _INSTRUCTION = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 
 from npuprof.scripts.script_records import HERE, VariableRead, find_position
-from npuprof.scripts.shell_lexer import Command, Part, Word
+from npuprof.scripts.shell_lexer import Command, Word
 from npuprof.scripts.steps import count_steps
 
 ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\+?=")
