@@ -25,6 +25,7 @@ from npuprof.model import (
     NpuprofError,
     Origin,
     Path,
+    Record,
     Step,
     TomlTable,
     raise_any,
@@ -334,11 +335,11 @@ def rebuild_config(
     )
 
 
-class FixedPolicy:
+class FixedPolicy(Record):
     """The lookups of one preset whose lineage is known, and its policy."""
 
-    def __init__(self, policy: Policy | None, profile: Profile) -> None:
-        self._policy, self._profile = policy, profile
+    policy: Policy | None
+    profile: Profile
 
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Raise AssertionError: there are no parents."""
@@ -346,7 +347,7 @@ class FixedPolicy:
 
     def find_policy(self, profile: Profile) -> Policy | None:
         """Return the policy of the preset; None for its ancestors."""
-        return self._policy if profile is self._profile else None
+        return self.policy if profile is self.profile else None
 
     def find_axes(self, profile: Profile) -> None:
         """Return None: the profiles were judged with their store."""

@@ -393,18 +393,17 @@ class PartLine(Record):
     start: int = 0
 
 
-class PartLocations:
+class PartLocations(Record):
     """The lines of a text, with their sources."""
 
-    def __init__(self, lines: list[PartLine], text: str) -> None:
-        self._lines = lines
-        self.text = text
+    lines: list[PartLine]
+    text: str
 
     def find_location(self, line: int, column: int) -> ScriptLocation:
         """Return the location in the file of a line and column of the text."""
-        if not 0 < line <= len(self._lines):
+        if not 0 < line <= len(self.lines):
             return ScriptLocation("", line, column)
-        part = self._lines[line - 1]
+        part = self.lines[line - 1]
         # as Jupyter writes it
         # before the column, the JSON string has a quote and the escapes of the text
         before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)

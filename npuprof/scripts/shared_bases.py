@@ -333,15 +333,14 @@ def _format_facts(
     )
 
 
-class _Drafts:
+class _Drafts(Record):
     """The lookups of drafts: each other, and no policy."""
 
-    def __init__(self, profiles: Mapping[str, Profile]) -> None:
-        self._profiles = profiles
+    profiles: Mapping[str, Profile]
 
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the draft with a name."""
-        return self._profiles[reference]
+        return self.profiles[reference]
 
     def find_policy(self, profile: Profile) -> None:
         """Return None."""
