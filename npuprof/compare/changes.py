@@ -245,14 +245,11 @@ def _pair_entries(old: TomlTable, new: TomlTable) -> dict[Path, tuple[Any, Any]]
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
-
     changes = []
     for name in order_claims(before.claims, after.claims):
-        old = find_meta_value(before, name)
-        new = find_meta_value(after, name)
         # an empty list of products means the same as none
-        old = None if old == [] else old
-        new = None if new == [] else new
+        old = find_meta_value(before, name) or None
+        new = find_meta_value(after, name) or None
         if old == new:
             continue
         key = f"profile.{name}"

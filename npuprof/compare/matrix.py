@@ -73,9 +73,9 @@ def build_matrix_table(
             [
                 Code(row.key),
                 *(
-                    Code(keys.format_toml_value(row.cells[column]))
-                    if column in row.cells
-                    else Code(absent)
+                    Code(
+                        keys.format_toml_value(row.cells[column]) if column in row.cells else absent
+                    )
                     for column in range(len(configs))
                 ),
             ]
