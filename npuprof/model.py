@@ -629,10 +629,12 @@ def _index_names(names: tuple[str, ...]) -> _NameIndex:
     return _NameIndex(names)
 
 
-def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[str]:
+def find_nearest_names(
+    word: str, names: Iterable[str], count: int = 3, likeness: float = _LIKENESS
+) -> list[str]:
     """Return up to ``count`` of ``names`` that resemble ``word``, best match first.
 
-    Letter case counts little.
+    ``likeness`` is the lowest ratio, at least the usual one. Letter case counts little.
     """
     if not 0 < len(word) <= _LONGEST_NAME:
         return []
@@ -643,7 +645,7 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3) -> list[
         return []
     from difflib import SequenceMatcher
 
-    found = [(_LIKENESS, "")] * count
+    found = [(likeness, "")] * count
     matcher = SequenceMatcher(b=word)
     for highest, name in candidates:
         if highest < found[-1][0]:

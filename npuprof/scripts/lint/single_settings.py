@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from npuprof import catalog
@@ -119,8 +118,7 @@ def _may_be_right_field(setting: ScriptSetting, option: Option, requested: Conte
 def _build_unknown_fault(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
     known = _list_read_options()
-    similar = find_nearest_names(name, known, 1)
-    if similar and SequenceMatcher(None, name.lower(), similar[0].lower()).ratio() >= _ALIKE:
+    if find_nearest_names(name, known, 1, _ALIKE):
         return Fault("NP201", f"unknown option {name!r}", why, did_you_mean(name, known))
     return Fault(
         "NP201",
