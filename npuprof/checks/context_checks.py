@@ -110,11 +110,7 @@ def _visit_parts(
             return here.touched.intersection(reads) in together
 
         settings = together[0] | always
-        if target:
-            regions = here.find_target_regions(settings, target)
-        else:
-            regions = here.find_regions(settings)
-        for region in regions:
+        for region in here.find_regions(settings, target):
             yield region, is_about
 
 

@@ -221,33 +221,21 @@ class ContextMap:
         self._regions: dict[tuple[tuple[int, ...], str | None, bool], list[Region]] = {}
         self._configs: dict[tuple[int, str | None], Config | None] = {}
 
-    def find_regions(self, settings: Collection[str]) -> list[Region]:
+    def find_regions(self, settings: Collection[str], target: str = "") -> list[Region]:
         """Return the regions in which some settings have different values.
 
-        Together they cover every context that the preset supports.
+        Together they cover every context that the preset supports. With ``target``, those for a
+        target that was not requested, without ``surface`` and ``words``. A target that no override
+        matches has the values of an unspecified target.
         """
-        return self._find_regions_of(settings, _OPEN, unasked=False)
-
-    def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
-        """Return the regions in which some settings differ for a target that was not requested.
-
-        The regions have no ``surface`` and no ``words``.
-
-        A target that no override matches has the values of an unspecified target.
-        """
+        kinds, unasked = self.find_kinds(settings), bool(target)
         # one region for all targets that no override names
         there = target if target in self.named_targets else _OPEN
-        return self._find_regions_of(settings, there, unasked=True)
-
-    def _find_regions_of(
-        self, settings: Collection[str], target: str | None, unasked: bool
-    ) -> list[Region]:
-        kinds = self.find_kinds(settings)
-        key = kinds, target, unasked
+        key = kinds, there, unasked
         if key not in self._regions:
             pairs = zip(kinds, self._points, strict=True)
             by_kind = group_pairs(
-                (kind, point) for kind, point in pairs if not unasked or point.target == target
+                (kind, point) for kind, point in pairs if not unasked or point.target == there
             )
             self._regions[key] = [
                 region
