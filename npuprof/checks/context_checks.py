@@ -50,7 +50,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     chips = touched.intersection(list_chip_settings())
     found = judge_view(view, notes, (lambda reads: False) if chips else touched.isdisjoint)
     read_together = (
-        *((key,) for key in sharing.list_locked_keys(view.config)),
+        *sharing.list_locked_keys(view.config),
         *_list_team_reads(view),
     )
     parts = (*_list_parts(touched, read_together), *([frozenset[str]()] if chips else []))

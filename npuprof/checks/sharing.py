@@ -249,10 +249,10 @@ def check_lost_protections(view: View) -> Iterator[Finding]:
         yield view.build_finding(fault, key, lost.profile.origin(*lost.step.path))
 
 
-def list_locked_keys(config: Config) -> list[str]:
-    """Return the settings that some profile locks."""
+def list_locked_keys(config: Config) -> list[tuple[str]]:
+    """Return the settings that some profile locks, each as the only one that a check reads."""
     return [
-        keys.split_key(name)[0]
+        keys.split_key(name)[:1]
         for profile in config.lineage
         if "locked" in profile.table
         for name in profile.locked
