@@ -174,7 +174,14 @@ def _build_scope(
     surface: str,
     versions: Versions,
 ) -> Scope:
-    return Scope(scenario, covered, _list_families(named), surface, versions)
+    from npuprof.catalog import products
+
+    families = dict.fromkeys(
+        products.find_product_family(known)
+        for name in named
+        if (known := products.find_product(name))  # NP403 reports unknown ones
+    )
+    return Scope(scenario, covered, tuple(families), surface, versions)
 
 
 @cache
@@ -195,19 +202,6 @@ def has_framework_settings(names: Collection[str]) -> bool:
         section.prefix for section in catalog.load_sections().values() if section.dotted
     )
     return any(name.startswith(prefixes) for name in names)
-
-
-def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the families of some products; unknown products have none (NP403 reports them)."""
-    from npuprof.catalog import products
-
-    return tuple(
-        dict.fromkeys(
-            products.find_product_family(known)
-            for name in names
-            if (known := products.find_product(name))
-        )
-    )
 
 
 @cache
