@@ -40,6 +40,7 @@ from npuprof.scripts.script_records import (
     ImportedFile,
     ScriptSetting,
 )
+from npuprof.system import count_common
 
 _MIXIN = "a mix-in preset, composed over this one with --with"
 
@@ -178,7 +179,8 @@ def build_draft(
     draft = Draft(file, launch.surface)
     draft.labels = launch.labels
     outer = _find_common_branches(launch) if outer is None else outer
-    condition = " and ".join(branch.test for branch in outer)
+    outer_tests = [branch.test for branch in outer]
+    condition = " and ".join(outer_tests)
     draft.sources = [Source(file, launch.line, launch.function, condition)]
     for setting in launch.settings:
         # None leaves an option unset, so there is nothing to carry over or to list
@@ -187,7 +189,9 @@ def build_draft(
         if take_defaults and setting.reason and setting.assigned.default is not None:
             draft.assumed.append(Note(setting, setting.reason, value=setting.assigned.default))
             setting = setting.with_value(reason="", value=setting.assigned.default)
-        own_branches = _find_own_branches(setting.branches, outer)
+        # without the conditions that its object has too
+        tests = [branch.test for branch in setting.branches]
+        own_branches = setting.branches[count_common(tests, outer_tests) :]
         # a line that never runs takes nothing back
         if setting.reason and not setting.dead and not setting.unused:
             _take_back(draft, setting, is_conditional=bool(own_branches))
@@ -206,14 +210,6 @@ def build_draft(
         else:
             _carry_over(draft, setting, value)
     return draft
-
-
-def _find_own_branches(branches: Branches, outer: Branches) -> Branches:
-    """Return the conditions of a setting after those that its object has too."""
-    for index, branch in enumerate(branches):
-        if index >= len(outer) or branch.test != outer[index].test:
-            return branches[index:]
-    return ()
 
 
 def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
