@@ -401,7 +401,12 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
     """Yield findings about options exported as variables, and about reads of misspelt names."""
-    yield from _check_exported_options(imported)
+    for setting in imported.other_variables:
+        option = catalog.find_option(setting.name)
+        has_other_uses = option is not None and option.common_name
+        if not setting.unused and not has_other_uses:
+            for fault in find_option_faults(setting.name, OPTION_ADVICE):
+                yield place_fault(fault, setting)
     for variable in imported.list_own_records(VariableRead):
         for fault in find_misspelt_faults(variable.name):
             read = fault._replace(why=ONLY_READ, **LIKELY)
@@ -442,16 +447,6 @@ def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
             names.add(own_name)  # one note for each name
             what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
             yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)
-
-
-def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield findings about options exported as variables."""
-    for setting in imported.other_variables:
-        option = catalog.find_option(setting.name)
-        has_other_uses = option is not None and option.common_name
-        if not setting.unused and not has_other_uses:
-            for fault in find_option_faults(setting.name, OPTION_ADVICE):
-                yield place_fault(fault, setting)
 
 
 def _find_overwritten(
