@@ -175,19 +175,17 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
     return tuple(list_team_reads(rule) for rule in policy.rules)
 
 
-def _merge_contexts(found: Iterable[ConditionalFinding]) -> list[Finding]:
-    """Return findings with equal ones merged; the message names the contexts."""
+def _merge_contexts(found: Iterable[ConditionalFinding]) -> Iterator[Finding]:
+    """Yield findings with equal ones merged; the message names the contexts."""
     merged = defaultdict(list)
     for item in found:
         finding, origin = item.finding, item.finding.origin
         place = (id(origin.document), origin.path) if origin else None
         merged[finding.code, finding.key, finding.message, place].append(item)
-    findings = []
     for items in merged.values():
         contexts = [item.conditions for item in items]
         finding = add_conditions(items[0].finding, contexts)
-        findings.append(_excuse_unrequested(finding, contexts))
-    return findings
+        yield _excuse_unrequested(finding, contexts)
 
 
 def _excuse_unrequested(finding: Finding, contexts: list[tuple[str, ...]]) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import compress
 from operator import is_not
@@ -114,9 +114,8 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     return [*_compare_profile_tables(before, after), *changes]
 
 
-def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
-    """Return the differences between two files as written, without inheritance."""
-    changes = []
+def compare_documents(before: Document | None, after: Document | None) -> Iterator[Change]:
+    """Yield the differences between two files as written, without inheritance."""
     from npuprof.catalog import risks
     from npuprof.compare import differences
 
@@ -132,20 +131,17 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
             unit, risk = risks.find_unit_and_risk(setting, path[2:])
         was = Origin(before, path) if before and kind != "added" else None
         now = Origin(after, path) if after and kind != "removed" else None
-        changes.append(
-            Change(
-                keys.format_path(path),
-                kind,
-                difference.before,
-                difference.after,
-                setting=setting,
-                tail=path,
-                unit=unit,
-                risk=risk,
-                origins=(was, now),
-            )
+        yield Change(
+            keys.format_path(path),
+            kind,
+            difference.before,
+            difference.after,
+            setting=setting,
+            tail=path,
+            unit=unit,
+            risk=risk,
+            origins=(was, now),
         )
-    return changes
 
 
 def build_setting_change(
@@ -244,8 +240,7 @@ def _pair_entries(old: TomlTable, new: TomlTable) -> dict[Path, tuple[Any, Any]]
     }
 
 
-def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
-    changes = []
+def _compare_profile_tables(before: Config, after: Config) -> Iterator[Change]:
     for name in order_claims(before.claims, after.claims):
         # an empty list of products means the same as none
         old = find_meta_value(before, name) or None
@@ -253,18 +248,15 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
         if old == new:
             continue
         key = f"profile.{name}"
-        changes.append(
-            Change(
-                key,
-                find_change_kind(old, new),
-                old,
-                new,
-                setting=key,
-                risk=("compatibility",),
-                origins=(before.find_profile_origin(name), after.find_profile_origin(name)),
-            )
+        yield Change(
+            key,
+            find_change_kind(old, new),
+            old,
+            new,
+            setting=key,
+            risk=("compatibility",),
+            origins=(before.find_profile_origin(name), after.find_profile_origin(name)),
         )
-    return changes
 
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:

@@ -5,7 +5,7 @@ It has names, order and version numbers.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.preset_states import Pair
@@ -172,8 +172,8 @@ def require_no_errors(errors: Sequence[Finding]) -> None:
         )
 
 
-def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
-    """Return names in groups, each after the groups of its parents.
+def sort_parents_first(extends: dict[str, list[str]]) -> Iterator[list[str]]:
+    """Yield names in groups, each after the groups of its parents.
 
     Cycles of versions are sorted by name.
     """
@@ -181,17 +181,15 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
         name: {parent for parent in parents if parent in extends and parent != name}
         for name, parents in extends.items()
     }
-    groups = []
     while waiting_for:
         ready = sorted(name for name, parents in waiting_for.items() if not parents)
         if not ready:
             ready = [min(waiting_for)]  # a cycle: its first name breaks it
-        groups.append(ready)
+        yield ready
         for name in ready:
             del waiting_for[name]
         for waiting in waiting_for.values():
             waiting.difference_update(ready)
-    return groups
 
 
 class _Planner:

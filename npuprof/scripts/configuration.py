@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, product
 from types import SimpleNamespace
@@ -261,8 +261,8 @@ def place_fault(fault: Fault, record: ScriptSetting | LocatedRecord) -> Finding:
     return fault.place(key=key, where=Place(record.file, *position))
 
 
-def configure_launch(name: str, launch: Launch, requested: Context) -> list[ScriptView]:
-    """Return a configuration for each path through the branches around a launch.
+def configure_launch(name: str, launch: Launch, requested: Context) -> Iterator[ScriptView]:
+    """Yield a configuration for each path through the branches around a launch.
 
     ``name`` is the file of the launch. There are at most ``_MOST_PATHS``. Settings that may be lost
     are in none.
@@ -290,7 +290,6 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
     is_apart = launch.surface == "env"
     ends = {setting.command: at for at, setting in enumerate(usable) if is_apart}
     ends[""] = len(usable)
-    views = []
     # the most general paths are the ones that count if there are more than the limit
     ways = product(sorted(paths, key=lambda path: (len(path), str(path))), ends.items())
     for path, (command, end) in islice(ways, _MOST_PATHS):
@@ -318,10 +317,7 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> list[Scri
                 is_known = program.config and format_full_key(program.section, program.config)
                 if not launch.sets_unknown_keys and is_known not in {**certain, **possible}:
                     complete = (program.section, *program.tables.values())
-            views.append(
-                ScriptView(name, certain, possible, requested, launch.surface, closed, complete)
-            )
-    return views
+            yield ScriptView(name, certain, possible, requested, launch.surface, closed, complete)
 
 
 class _Conditions:

@@ -64,7 +64,7 @@ def plan(run: Run, *arguments: str) -> dict[str, list[str]]:
 def test_parents_come_first_and_circles_end(
     extends: dict[str, list[str]], order: list[list[str]]
 ) -> None:
-    assert sort_parents_first(extends) == order
+    assert list(sort_parents_first(extends)) == order
 
 
 RULE = (

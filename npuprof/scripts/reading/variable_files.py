@@ -228,9 +228,8 @@ def _find_equivalents(settings: Iterable[ScriptSetting]) -> set[int]:
     return equivalents
 
 
-def _describe_exports(identities: list[ScriptSetting]) -> list[Finding]:
-    """Return a note for each export of a preset in a file."""
-    notes = []
+def _describe_exports(identities: list[ScriptSetting]) -> Iterator[Finding]:
+    """Yield a note for each export of a preset in a file."""
     for setting in identities:
         preset = setting.assigned.written
         if setting.name == "NPUPROF_PROFILE" and preset:
@@ -238,8 +237,7 @@ def _describe_exports(identities: list[ScriptSetting]) -> list[Finding]:
             why = "npuprof env wrote it; the preset itself says where each value comes from."
             hint = f"npuprof show {preset}, if it is in your store"
             where = Place(setting.file, setting.line, setting.column)
-            notes.append(build_finding("NP828", what, why, hint, where=where))
-    return notes
+            yield build_finding("NP828", what, why, hint, where=where)
 
 
 def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
