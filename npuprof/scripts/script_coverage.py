@@ -19,6 +19,7 @@ from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.reading.file_kinds import detect_script_kind
 from npuprof.scripts.reading.program_arguments import mentions_arguments, mentions_program
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram, UnreadLines
+from npuprof.scripts.words import list_words
 from npuprof.system import decode_safely
 
 #: The start of a line with arguments of a program, or of an assignment that may contain some.
@@ -26,14 +27,20 @@ _LINE = re.compile(
     rb"\s*(?:['\"]?--[\w-]++(?![\w|-]*\))|\w+\+?=|"
     rb"[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
 )
-#: A variable that is set, a flag, and a field of several words.
-_SETTING = re.compile(
-    r"(?<![\w$])(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]+)[\"']?(?:\s*[]:=]|,?\s*$|[,}])"
-    r"|(?:(?<![\w-])--|^[\s-]*[\"']?(?=[a-z]+[-_A-Z][\w-]*[\"']?:))(?P<name>[a-z][\w-]*)"
-)
+_COMMENT = re.compile("#.*")
+#: A variable that is set, a flag, and a field of several words. Apart, as patterns that begin with
+#: a text are searched faster.
+_SETTINGS = [
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"([A-Z](?<![\w$].)[A-Z0-9]*_[A-Z0-9_]+)[\"']?(?:[^\S\n]*(?:[]:=]|$)|,[^\S\n]*$|[,}])",
+        r"--(?<![\w-]--)([a-z][\w-]*)",
+        r"\n(?:[^\S\n]|-)*[\"']?([a-z]+[-_A-Z][\w-]*)[\"']?:",
+    )
+]
 #: The section of programs whose arguments are read, but not judged.
 _UNJUDGED = "args"
-_DEEPSPEED = re.compile(rb"(?:zero_optimization|train_micro_batch_size_per_gpu)\b")
+_DEEPSPEED = (b"zero_optimization", b"train_micro_batch_size_per_gpu")
 _KEY = re.compile(rb"^[ \t{-]*+[\"']?([\w.-]++)[\"']?:", re.MULTILINE)
 
 
@@ -52,15 +59,13 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     for record in imported.list_records(UnreadLines) if imported.settings else ():
         unread |= record.lines
     if kind not in ("", "markdown") and (mentions_program(data) or mentions_arguments(data)):
-        unread.update(
-            number
-            for number, line in enumerate(decode_safely(data).split("\n"), 1)
-            if number not in judged
-            and any(
-                _is_setting(match["variable"], match["name"])
-                for match in _SETTING.finditer(line.partition("#")[0])
-            )
-        )
+        text = _COMMENT.sub("", f"\n{decode_safely(data)}")
+        for pattern in _SETTINGS:
+            number, end = 0, 0
+            for match in pattern.finditer(text):
+                number, end = number + text.count("\n", end, match.start(1)), match.start(1)
+                if _is_setting(match[1]):
+                    unread.add(number)
     places = tuple(f"{imported.file}:{line}" for line in sorted(unread - judged))
     yield Unjudged("other arguments and variables", len(places), places=places)
     if options := sum(setting.surface == "config" for setting in imported.settings):
@@ -73,16 +78,16 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         )
         yield Unjudged("program arguments", lines)
     elif not imported.settings and kind in ("yaml", "json"):
-        surface = "DeepSpeed configs" if _DEEPSPEED.search(data) else "YAML"
+        surface = "YAML" if list_words(data).isdisjoint(_DEEPSPEED) else "DeepSpeed configs"
         if kind == "yaml" or surface != "YAML":
             yield Unjudged(surface, len(_KEY.findall(data)))
 
 
 @cache
-def _is_setting(variable: str | None, name: str) -> bool:
+def _is_setting(name: str) -> bool:
     """Return whether a variable is known, or else a program has an argument of that name."""
-    if variable:
-        return is_known_variable(variable) or is_ascend_variable(variable)
+    if name.isupper():
+        return is_known_variable(name) or is_ascend_variable(name)
     return any(f"--{program.spell_field(name)}" in program.flags for program in load_programs())
 
 

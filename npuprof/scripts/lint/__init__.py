@@ -437,13 +437,14 @@ def _list_counterparts() -> dict[str, str]:
 def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
     """Yield a note for each variable of CUDA in a file that certainly runs on NPUs only."""
     names = {setting.name for setting in imported.settings}
-    is_for_npus = any(map(is_of_ascend_family, names)) or _NPUS.search(imported.text)
-    if not is_for_npus or _CUDA.search(imported.text):
+    others = [each for each in imported.other_variables if each.name in _list_counterparts()]
+    is_of_npus = others and (any(map(is_of_ascend_family, names)) or _NPUS.search(imported.text))
+    if not is_of_npus or _CUDA.search(imported.text):
         return
-    for setting in imported.other_variables:
-        own_name = _list_counterparts().get(setting.name)
+    for setting in others:
+        own_name = _list_counterparts()[setting.name]
         is_certain = not (setting.branches or setting.dead or setting.function)
-        if own_name and is_certain and own_name not in names:
+        if is_certain and own_name not in names:
             names.add(own_name)  # one note for each name
             what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
             yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)

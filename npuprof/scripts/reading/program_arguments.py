@@ -73,45 +73,48 @@ def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
 
 
 @cache
-def _compile_mentions() -> list[tuple[bytes, re.Pattern[bytes]]]:
-    """Return texts of which a file must have one, each with a pattern for a program or table."""
+def _compile_mentions() -> list[tuple[list[bytes], re.Pattern[bytes]]]:
+    """Return texts of which a file must have one, with a pattern for a program or table."""
     starts = {
         start.removeprefix("-m ").partition(" ")[0].rstrip(".")
         for program in load_programs()
         for start in program.starts
     }
     tables = [name for program in load_programs() for name in program.tables]
-    pairs = (
+    return [
         # a pattern that begins with its text is searched faster
-        *((start, rf"{each}(?<!\w{each})\b") for start in starts for each in [re.escape(start)]),
+        *(
+            ([start.encode()], re.compile(rf"{each}(?<!\w{each})\b".encode()))
+            for start in starts
+            for each in [re.escape(start)]
+        ),
         *map(_match_spellings, tables),
-    )
-    return [(text.encode(), re.compile(pattern.encode())) for text, pattern in pairs]
+    ]
 
 
 @cache
-def _compile_own_arguments() -> list[tuple[bytes, re.Pattern[bytes]]]:
-    """Return texts of which a file must have one, each with an argument of one program only."""
-    pairs = (_match_spellings(name) for program in load_programs() for name in program.marks)
-    return [(text.encode(), re.compile(rf"{name}\b".encode())) for text, name in pairs]
+def _compile_own_arguments() -> list[tuple[list[bytes], re.Pattern[bytes]]]:
+    """Return texts of which a file must have one, with an argument of one program only."""
+    return [_match_spellings(name, r"\b") for program in load_programs() for name in program.marks]
 
 
-def _match_spellings(name: str) -> tuple[str, str]:
-    """Return a text that all spellings of an argument have, and a pattern for these."""
-    longest = max(re.split("[-_]", name), key=len)
+def _match_spellings(name: str, end: str = "") -> tuple[list[bytes], re.Pattern[bytes]]:
+    """Return the beginnings of all spellings of an argument, and a pattern for these."""
+    first, second, *_ = (*re.split("[-_]", name), "")
+    begins = (f"{first}-{second}", f"{first}_{second}", first + second.capitalize())
     either = re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
-    return longest[1:], either
+    return [text.encode() for text in begins], re.compile(f"{either}{end}".encode())
 
 
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument with a table of another section."""
-    return any(has_any(data, [text]) and name.search(data) for text, name in _compile_mentions())
+    return any(has_any(data, texts) and name.search(data) for texts, name in _compile_mentions())
 
 
 def mentions_arguments(data: bytes) -> bool:
     """Return whether a file has an argument of one program only."""
     return any(
-        has_any(data, [text]) and name.search(data) for text, name in _compile_own_arguments()
+        has_any(data, texts) and name.search(data) for texts, name in _compile_own_arguments()
     )
 
 

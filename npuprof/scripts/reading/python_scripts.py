@@ -59,7 +59,7 @@ _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunCon
 _CALL_MARKERS = _encode(program_calls.SURFACE.markers)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _NPU = re.compile(rb"npu(?<![Ii]npu)")  # no input
-_TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
+_TORCH_NPU = re.compile(rb"npu(?:(?<=torch_npu)|(?<!\wnpu)\b)")
 #: What each part has that sets something, by the kind of setting.
 _COMMAND_PART = _compile(_encode(command_lists.MARKERS))
 _CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))

@@ -28,6 +28,7 @@ from npuprof.scripts.script_records import (
 )
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
+from npuprof.scripts.words import has_any
 
 #: A script of MindFormers that starts a quoted command.
 _QUOTED_COMMAND = "msrun_launcher.sh"
@@ -104,8 +105,9 @@ class Start(Record):
 
 def mentions_training(data: bytes) -> bool:
     """Return whether a file may start a training program."""
-    mentions = (*_MENTIONS, (b"\\\n", _OVERRIDE_LINE))
-    return any(text in data and pattern.search(data) for text, pattern in mentions)
+    return any(has_any(data, [text]) and pattern.search(data) for text, pattern in _MENTIONS) or (
+        b"\\\n" in data and _OVERRIDE_LINE.search(data) is not None
+    )
 
 
 def read_start(
