@@ -25,8 +25,8 @@ from npuprof.system import decode_safely
 #: The size of all cached files, in bytes: scripts that share a helper are read one after the other.
 #: Trees take forty times as much.
 _MOST_CACHED = 1_300_000
-#: The number of cached texts, which are much smaller.
-_MOST_TEXTS = 100
+#: The number of cached texts, which are much smaller: an import cycle reads its files in turn.
+_MOST_TEXTS = 600
 #: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
 _LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
@@ -110,9 +110,11 @@ class ImportLine(NamedTuple):
 
 
 class ModuleCache:
-    """The last used scripts of some trees, each with its modules in these."""
+    """The last used texts and scripts of some trees, each script with its modules in these."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Read) -> None:
+        #: Returns the bytes of a module, empty if it cannot be read.
+        self.read = lru_cache(_MOST_TEXTS)(lambda path: read(path) or b"")
         #: by path and content, the last used at the end
         self._kept: OrderedDict[tuple[str, bytes], tuple[Script, dict[Modules, Module]]]
         self._kept = OrderedDict()
@@ -171,12 +173,11 @@ class Modules:
         self.locate_file = locate_file
         self._locate = locate
         self._read = read
-        self.loaded = loaded or ModuleCache()
+        self.loaded = loaded or ModuleCache(read)
         #: Returns the Python files of a file's tree; None if there are too many.
         self.list_tree = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
-        #: Returns the bytes of a module, empty if it cannot be read.
-        self.read = lru_cache(_MOST_TEXTS)(lambda path: read(path) or b"")
+        self.read = self.loaded.read
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
@@ -289,8 +290,7 @@ class Modules:
         importers = defaultdict(list)
         for path in files:
             names = set[bytes]()
-            # not through the cache, which would lose its modules to all these files
-            for line in _iterate_imports(self._read(path) or b""):
+            for line in _iterate_imports(self.read(path)):
                 for text in (line.source, line.names, line.modules):
                     names.update(split_words(text))
             for name in names:
@@ -399,19 +399,18 @@ class Modules:
         self, paths: list[str], can_set: CanSet, imported: frozenset[bytes]
     ) -> set[bytes]:
         """Return the names that modules of a cycle supply, given those from outside the cycle."""
-        names, others = set(imported), []
+        names = set(imported)
+        words: dict[str, frozenset[bytes]] = {}
         for path in paths:
+            data = self.read(path)
             if self._names_options(path):
-                self._setters[path] = {b"", *list_words(self.read(path))}
+                self._setters[path] = {b"", *list_words(data)}
                 names |= self._setters[path]
             else:
-                others.append(path)
-        setting = [path for path in others if can_set(data := self.read(path), data, False)]
-        if not names and not setting:
-            return names
-        words = {path: list_words(self.read(path)) for path in others}
-        for path in setting:
-            words[path] |= {b""}
+                words[path] = list_words(data)
+                if can_set(data, data, False):
+                    words[path] |= {b""}
+        others = list(words)
         callers = defaultdict[bytes, list[_Mention]](list)
         heirs = defaultdict[bytes, set[bytes]](set)
         direct = {b""} - names
@@ -424,7 +423,7 @@ class Modules:
                 data = self.read(path)
                 for name, cls in _INSTANCE.findall(data):
                     heirs[cls].add(name)
-                for mention in _iterate_mentions(path, data, can_set):
+                for mention in _iterate_mentions(path, data, can_set, b"" in words[path]):
                     for word in mention.called:
                         callers[word].append(mention)
                     for cls in mention.bases:
@@ -460,9 +459,9 @@ class _Mention(NamedTuple):
     bases: list[bytes]
 
 
-def _iterate_mentions(path: str, data: bytes, can_set: CanSet) -> Iterator[_Mention]:
-    """Yield the mentions in a text."""
-    sets, imported = can_set(data, data, False), _list_import_words(data)
+def _iterate_mentions(path: str, data: bytes, can_set: CanSet, sets: bool) -> Iterator[_Mention]:
+    """Yield the mentions in a text; ``sets`` is whether it can set something."""
+    imported = _list_import_words(data)
     heads = [*_HEAD.finditer(b"\n" + data)]  # their start is that of the line in the text
     indents = [len(head["blank"] or b"") for head in heads]
     starts = [*(head.start() for head in heads), len(data)]
