@@ -157,7 +157,8 @@ def list_nodes(root: ast.AST) -> list[ast.AST]:
     """
     nodes = [root]
     for node in nodes:  # also over those that are added
-        nodes += list_parts(node)
+        if type(node) not in PLAIN:
+            nodes += list_parts(node)
     return nodes
 
 

@@ -583,10 +583,11 @@ class Home:
         # the script may assign the name in that module
         if modules.index is not None and name in modules.index.stored:
             return None
-        data = modules.read(path)
         # parsing is the expensive part: the bytes tell that most modules do not define the name
-        if name.encode() not in data and b"import *" not in data:
-            return None
+        if (modules, path) not in modules.loaded.used:
+            data = modules.read(path)
+            if name.encode() not in data and b"import *" not in data:
+                return None
         module = modules.load(path)
         if module is None or (starred and not _is_public(module, name)):
             return None

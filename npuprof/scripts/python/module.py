@@ -178,7 +178,8 @@ class Module:
         self.surfaces: tuple[Any, ...] | None = None  #: those of the visitor
         # once for the file, since it is asked at each call
         self.names_npu = "npu" in script.text
-        self.index = index = NodeIndex(self.tree)
+        # once for the trees of a scan and of its programs
+        self.index = index = script.index = script.index or NodeIndex(self.tree)
         self.scope = Scope(self.tree)
         self.scope.home = home
         self.scope.list_rebound = lambda: index.rebound

@@ -9,6 +9,7 @@ import tokenize
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from npuprof.model import Finding, Place, Record
 from npuprof.system import decode_safely
@@ -49,6 +50,7 @@ class Script:
         self.path = path
         self.problems: list[Finding] = []
         self.tree: ast.Module | None = None
+        self.index: Any = None  #: the ``NodeIndex`` of its tree
         self.text = ""
         self.is_python2 = False
         self._lines: list[str] = []

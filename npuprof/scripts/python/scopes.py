@@ -8,7 +8,6 @@ from copy import copy
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
 
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.expressions import format_expression
@@ -59,9 +58,8 @@ class TargetPart(NamedTuple):
 
 #: The scope that binds a name, and all its bindings there.
 Resolved = tuple["Scope", list[Binding]]
-#: The bindings of each scope by its node, for the lifetime of its tree: a function is entered by
-#: several calls.
-_BINDINGS: WeakKeyDictionary[ast.AST, dict[str, list[Binding]]] = WeakKeyDictionary()
+#: The most frequent statements without blocks.
+_SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.Raise, ast.AugAssign)
 #: Names with more bindings are treated as unknown.
 MOST_BINDINGS = 12
 
@@ -72,7 +70,7 @@ class Scope:
     ``home`` resolves imports of the file. ``label`` distinguishes followed calls from other files.
     """
 
-    __slots__ = ("_bindings", "bound", "home", "label", "list_rebound", "node", "outer")
+    __slots__ = ("bound", "home", "label", "list_rebound", "node", "outer")
 
     def __init__(
         self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None
@@ -83,7 +81,6 @@ class Scope:
         #: the ``Home`` of its file in ``imports``, None if imports are not followed
         self.home: Any = outer.home if outer else None
         self.label: str = outer.label if outer else ""
-        self._bindings: dict[str, list[Binding]] | None = None
         #: Returns the names rebound outside their scope, see ``NodeIndex``.
         self.list_rebound: Callable[[], frozenset[str]] = outer.list_rebound if outer else frozenset
 
@@ -122,11 +119,11 @@ class Scope:
 
         For ``=name``, its aliases, through which a list may be changed.
         """
-        if self._bindings is None:
-            self._bindings = _BINDINGS.get(self.node)
-        if self._bindings is None:
-            self._bindings = _BINDINGS[self.node] = _collect_bindings(self.node)
-        return self._bindings.get(name, [])
+        # in the node itself, for the lifetime of its tree: a function is entered by several calls
+        kept = vars(self.node)
+        if "bindings" not in kept:
+            kept["bindings"] = _collect_bindings(self.node)
+        return kept["bindings"].get(name, [])  # type: ignore[no-any-return]
 
     def list_binding_kinds(self, name: str) -> set[str]:
         """Return the kinds of all bindings of a name in this scope itself."""
@@ -312,6 +309,8 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def statement_blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
+    if type(statement) in _SIMPLE:
+        return []
     fields = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
     blocks = [block for block in fields if block]
     arms = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
