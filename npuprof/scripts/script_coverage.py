@@ -28,8 +28,7 @@ _LINE = re.compile(
     rb"[^#]*(?:\.py|torchrun|python3?|deepspeed|accelerate)\b)"
 )
 _COMMENT = re.compile("#.*")
-#: A variable that is set, a flag, and a field of several words. Apart, as patterns that begin with
-#: a text are searched faster.
+#: A variable that is set, a flag, and a field of several words; one pattern for all is slower.
 _SETTINGS = [
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -78,8 +77,9 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
         )
         yield Unjudged("program arguments", lines)
     elif not imported.settings and kind in ("yaml", "json"):
-        surface = "YAML" if list_words(data).isdisjoint(_DEEPSPEED) else "DeepSpeed configs"
-        if kind == "yaml" or surface != "YAML":
+        is_deepspeed = not list_words(data).isdisjoint(_DEEPSPEED)
+        if kind == "yaml" or is_deepspeed:
+            surface = "DeepSpeed configs" if is_deepspeed else "YAML"
             yield Unjudged(surface, len(_KEY.findall(data)))
 
 

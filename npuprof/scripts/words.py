@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from string import ascii_letters, digits
@@ -12,6 +13,9 @@ _ONLY_WORDS = bytes(
 )
 #: The same, without brackets that begin arguments, and dots.
 ONLY_CALLS = bytes(code if chr(code) in "(." else word for code, word in enumerate(_ONLY_WORDS))
+
+#: A pattern, and texts of which each of its matches has one.
+Search = tuple[list[bytes], re.Pattern[bytes]]
 
 
 def split_words(data: bytes) -> list[bytes]:
@@ -37,6 +41,18 @@ def has_any(data: bytes, texts: Iterable[bytes]) -> bool:
     return any(_find_longest_word(text) in words and text in data for text in texts)
 
 
+def build_search(text: str, rest: str = r"\b") -> Search:
+    """Return a search for a word, or for a text that begins with one, and what follows."""
+    start = re.escape(text)
+    # a pattern that begins with its text is searched faster
+    return [text.encode()], re.compile(rf"{start}(?<!\w{start}){rest}".encode())
+
+
+def finds_any(data: bytes, searches: Iterable[Search]) -> bool:
+    """Return whether any of some searches finds something in a text."""
+    return any(has_any(data, texts) and pattern.search(data) for texts, pattern in searches)
+
+
 @cache
 def _find_longest_word(text: bytes) -> bytes:
-    return max(split_words(text), key=len)
+    return max(split_words(text), key=len, default=b"")

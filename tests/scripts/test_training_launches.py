@@ -659,6 +659,21 @@ def test_a_file_of_arguments_is_judged_by_the_parser_of_its_program(tmp_path: Pa
     assert "use_v1_kernels" in found[1].hint
 
 
+@pytest.mark.parametrize("between", [" | ", " && ", "; "])
+def test_each_program_of_a_line_has_its_own_arguments(tmp_path: Path, between: str) -> None:
+    for name, flag in (("first.py", "--rate"), ("second.py", "--size")):
+        text = (
+            f"import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument({flag!r})\n"
+        )
+        (tmp_path / name).write_text(f"{text}parser.parse_args()\n")
+    script = tmp_path / "train.sh"
+    line = f"python first.py --rate 1{between}python second.py --size 2 --seize 3"
+    script.write_text(f"export HCCL_BUFFSIZE=200\n{line}\n")
+    imported = import_script(str(script), script.read_bytes())
+    found = judge_programs(imported, [], Programs([str(tmp_path)]))
+    assert [(each.code, each.key) for each in found] == [("NP212", "args.seize")]
+
+
 def test_arguments_without_a_parser_are_neither_checked_nor_found_wrong() -> None:
     text = "export HCCL_BUFFSIZE=200\ntorchrun t.py \\\n  --tenser-parallel 1 \\\n  --x two\n"
     imported = read(text)

@@ -437,14 +437,15 @@ def _list_counterparts() -> dict[str, str]:
 def _find_cuda_names(imported: ImportedFile) -> Iterator[Finding]:
     """Yield a note for each variable of CUDA in a file that certainly runs on NPUs only."""
     names = {setting.name for setting in imported.settings}
-    others = [each for each in imported.other_variables if each.name in _list_counterparts()]
+    others = [
+        each
+        for each in imported.other_variables
+        if each.name in _list_counterparts() and not (each.branches or each.dead or each.function)
+    ]
     is_of_npus = others and (any(map(is_of_ascend_family, names)) or _NPUS.search(imported.text))
-    if not is_of_npus or _CUDA.search(imported.text):
-        return
-    for setting in others:
+    for setting in others if is_of_npus and not _CUDA.search(imported.text) else ():
         own_name = _list_counterparts()[setting.name]
-        is_certain = not (setting.branches or setting.dead or setting.function)
-        if is_certain and own_name not in names:
+        if own_name not in names:
             names.add(own_name)  # one note for each name
             what, hint = f"torch_npu does not read {setting.name}", f"its name is {own_name}"
             yield place_fault(Fault("NP842", what, "", hint, severity="info"), setting)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import partial
+from itertools import chain
 from math import inf
 from operator import attrgetter
 from typing import Any
@@ -37,6 +39,7 @@ from npuprof.model import (
 )
 from npuprof.resolve.config import Config
 from npuprof.scripts.configuration import place_fault
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
 from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
@@ -72,23 +75,25 @@ def judge_programs(
     imported: ImportedFile, findings: list[Finding], programs: Programs
 ) -> list[Finding]:
     """Return findings about a script; those about arguments are by the parsers of its programs."""
-    for started in imported.list_records(StartedProgram):
+    by_scope = group_by(filter(attrgetter("key"), imported.settings), attrgetter("scope"))
+    by_place = defaultdict(list, group_by(findings, _locate))
+    added: list[Finding] = []
+    # a function may start a program several times
+    for started in dict.fromkeys(imported.list_records(StartedProgram)):
         if started.is_unranked:
             what = "--nnodes without --node_rank: each node is started as node 0"
             why = "torchrun waits for the other nodes, until it stops."
             hint = "write --node_rank $NODE_RANK, or --rdzv_endpoint HOST:PORT"
-            findings.append(_build_start_finding(started, what, why, hint))
-        given = [each for each in imported.settings if each.scope == started.scope and each.key]
-        if given:
+            added.append(_build_start_finding(started, what, why, hint))
+        if given := by_scope.get(started.scope):
             path = programs.find(imported.file, started.script, started.module)
-            package = "" if path else programs.find_package(imported.file, started.module)
-            if package:
+            if not path and (package := programs.find_package(imported.file, started.module)):
                 what = f"{package} has no module {started.module}"
                 why, hint = "Python stops.", "look for another file of its name"
-                findings.append(_build_start_finding(started, what, why, hint))
-            findings = _judge_program(given, findings, path, programs, started.module)
-            findings += _find_unused_flags(imported, path, given[0].surface, programs)
-    return findings
+                added.append(_build_start_finding(started, what, why, hint))
+            _judge_program(given, by_place, path, programs, started.module)
+            added += _find_unused_flags(imported, path, given[0].surface, programs)
+    return [*chain(*by_place.values()), *added]
 
 
 def _build_start_finding(started: StartedProgram, what: str, why: str, hint: str) -> Finding:
@@ -130,15 +135,15 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
 
 def _judge_program(
     given: list[ScriptSetting],
-    findings: list[Finding],
+    by_place: dict[Any, list[Finding]],
     path: str,
     programs: Programs,
     module: str,
-) -> list[Finding]:
+) -> None:
+    """Replace findings about the settings given to a program by those of its parser."""
     program = find_program(given[0].surface)
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
-    reported = set(map(_locate, findings))
     is_own = False
     config = programs.read_config(path, values) if path else None
     if config or (program and program.syntax == "hydra"):
@@ -166,25 +171,21 @@ def _judge_program(
                 faults = [fault._replace(**LIKELY) for fault in faults]
             is_defined = flag in parser.flags or (
                 # the files of the tree are searched only for what is reported
-                _locate(each) in reported and flag in programs.list_defined(path, is_reported=True)
+                by_place.get(_locate(each)) and flag in programs.list_defined(path, True)
             )
             if faults or parser.complete or is_defined:
                 judged[each] = faults
     else:
         judged = {each: faults for each in given if (faults := _find_slips(each, programs))}
-    places = set(map(_locate, judged))
-    kept = [
-        finding
-        for finding in findings
-        if _locate(finding) not in places
-        or not (finding.code in _BY_CATALOGUE or (is_own and finding.code.startswith(_RULES)))
-    ]
-    return kept + [
-        place_fault(fault, setting)
-        for setting, faults in judged.items()
-        if not (setting.dead or setting.commented)
-        for fault in faults
-    ]
+    for place in map(_locate, judged):
+        by_place[place] = [
+            finding
+            for finding in by_place[place]
+            if not (finding.code in _BY_CATALOGUE or (is_own and finding.code.startswith(_RULES)))
+        ]
+    for setting, faults in judged.items():
+        if not (setting.dead or setting.commented):
+            by_place[_locate(setting)] += [place_fault(fault, setting) for fault in faults]
 
 
 def judge_presets(checked: CheckedStore, report: StoreReport, paths: Sequence[str]) -> StoreReport:

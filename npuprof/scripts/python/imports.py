@@ -172,7 +172,6 @@ class Modules:
     ) -> None:
         self.locate_file = locate_file
         self._locate = locate
-        self._read = read
         self.loaded = loaded or ModuleCache(read)
         #: Returns the Python files of a file's tree; None if there are too many.
         self.list_tree = list_files
@@ -200,7 +199,7 @@ class Modules:
         """Return the same files, some of them with other content."""
         return Modules(
             self._locate,
-            lambda path: texts.get(path) or self._read(path),
+            lambda path: texts.get(path) or self.read(path),
             self.list_tree,
             self.locate_file,
         )
@@ -289,11 +288,7 @@ class Modules:
         """Return the files that import modules, by each name in their imports."""
         importers = defaultdict(list)
         for path in files:
-            names = set[bytes]()
-            for line in _iterate_imports(self.read(path)):
-                for text in (line.source, line.names, line.modules):
-                    names.update(split_words(text))
-            for name in names:
+            for name in _list_import_words(self.read(path)):
                 importers[decode_safely(name)].append(path)
         return importers
 

@@ -58,8 +58,6 @@ class TargetPart(NamedTuple):
 
 #: The scope that binds a name, and all its bindings there.
 Resolved = tuple["Scope", list[Binding]]
-#: The most frequent statements without blocks.
-_SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.Raise, ast.AugAssign)
 #: Names with more bindings are treated as unknown.
 MOST_BINDINGS = 12
 
@@ -309,9 +307,6 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def statement_blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
-    if type(statement) in _SIMPLE:
-        return []
-    fields = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
-    blocks = [block for block in fields if block]
-    arms = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
-    return blocks + [arm.body for arm in arms]
+    fields = vars(statement)
+    blocks = [fields[name] for name in ("body", "orelse", "finalbody") if fields.get(name)]
+    return blocks + [arm.body for name in ("handlers", "cases") for arm in fields.get(name, ())]

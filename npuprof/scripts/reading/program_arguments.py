@@ -32,7 +32,7 @@ from npuprof.scripts.script_records import (
 )
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
-from npuprof.scripts.words import has_any
+from npuprof.scripts.words import Search, build_search, finds_any
 from npuprof.system import group_pairs
 
 #: The reason for a word that belongs to no argument.
@@ -73,49 +73,39 @@ def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
 
 
 @cache
-def _compile_mentions() -> list[tuple[list[bytes], re.Pattern[bytes]]]:
-    """Return texts of which a file must have one, with a pattern for a program or table."""
+def _list_mentions() -> list[Search]:
+    """Return the searches for programs, and for arguments with a table of another section."""
     starts = {
         start.removeprefix("-m ").partition(" ")[0].rstrip(".")
         for program in load_programs()
         for start in program.starts
     }
     tables = [name for program in load_programs() for name in program.tables]
-    return [
-        # a pattern that begins with its text is searched faster
-        *(
-            ([start.encode()], re.compile(rf"{each}(?<!\w{each})\b".encode()))
-            for start in starts
-            for each in [re.escape(start)]
-        ),
-        *map(_match_spellings, tables),
-    ]
+    return [*map(build_search, starts), *map(_match_spellings, tables)]
 
 
 @cache
-def _compile_own_arguments() -> list[tuple[list[bytes], re.Pattern[bytes]]]:
-    """Return texts of which a file must have one, with an argument of one program only."""
-    return [_match_spellings(name, r"\b") for program in load_programs() for name in program.marks]
+def _list_own_arguments() -> list[Search]:
+    """Return the searches for arguments of one program only."""
+    return [_match_spellings(name) for program in load_programs() for name in program.marks]
 
 
-def _match_spellings(name: str, end: str = "") -> tuple[list[bytes], re.Pattern[bytes]]:
-    """Return the beginnings of all spellings of an argument, and a pattern for these."""
+def _match_spellings(name: str) -> Search:
+    """Return the search for all spellings of an argument."""
     first, second, *_ = (*re.split("[-_]", name), "")
     begins = (f"{first}-{second}", f"{first}_{second}", first + second.capitalize())
     either = re.sub("[-_](.)", lambda match: f"(?:[-_]{match[1]}|{match[1].upper()})", name)
-    return [text.encode() for text in begins], re.compile(f"{either}{end}".encode())
+    return [text.encode() for text in begins], re.compile(rf"{either}\b".encode())
 
 
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument with a table of another section."""
-    return any(has_any(data, texts) and name.search(data) for texts, name in _compile_mentions())
+    return finds_any(data, _list_mentions())
 
 
 def mentions_arguments(data: bytes) -> bool:
     """Return whether a file has an argument of one program only."""
-    return any(
-        has_any(data, texts) and name.search(data) for texts, name in _compile_own_arguments()
-    )
+    return finds_any(data, _list_own_arguments())
 
 
 def find_start(arguments: Sequence[Word]) -> tuple[Program, Sequence[Word]] | None:

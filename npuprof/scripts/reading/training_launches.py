@@ -28,7 +28,7 @@ from npuprof.scripts.script_records import (
 )
 from npuprof.scripts.shell_lexer import Word
 from npuprof.scripts.steps import SETTING_STEPS, count_steps
-from npuprof.scripts.words import has_any
+from npuprof.scripts.words import build_search, finds_any
 
 #: A script of MindFormers that starts a quoted command.
 _QUOTED_COMMAND = "msrun_launcher.sh"
@@ -37,31 +37,33 @@ _NO_PROGRAM = re.compile(r"-h|--help|--no[-_]python|-c")
 _VERBS = r"(?:sft|pt|rlhf|infer|deploy|export|eval|rollout|sample)\b"
 #: Scripts that train, by their names.
 _TRAINING = r"(?:train|tune)\w*\.py"
-#: Words, each with a pattern for it and what follows: a fixed text is searched faster.
+#: What starts a training program, or is an argument of one.
 _MENTIONS = [
-    (text.encode(), re.compile(rf"{re.escape(text)}(?<!\w{re.escape(text)}){rest}".encode()))
-    for text, rest in {
-        "torchrun": r"\b",
-        "msrun": r"(?:_launcher\.sh)?\b",
-        "deepspeed": r"\b",
-        "torch.distributed.": r"(?:launch|run)\b",
-        "accelerate launch": r"\b",
-        "uv run": r"\b",
-        "ray job submit": r"\b",
-        "llamafactory-cli": r"\b",
-        "swift ": _VERBS,
-        "megatron ": _VERBS,
-        "python": rf"[\d.]*[ \t]+(?:-\w+[ \t]+)*\S*{_TRAINING}\b",
-        "-m verl.": "",
-        "--tensor-model-parallel-size": r"\b",
-        "finetuning_type": r"\b",
-        "cutoff_len": r"\b",
-        "per_device_train_batch_size": r"\b",
-        "actor_rollout_ref": r"\b",
-    }.items()
+    *map(
+        build_search,
+        (
+            "torchrun",
+            "deepspeed",
+            "accelerate launch",
+            "uv run",
+            "ray job submit",
+            "llamafactory-cli",
+            "--tensor-model-parallel-size",
+            "finetuning_type",
+            "cutoff_len",
+            "per_device_train_batch_size",
+            "actor_rollout_ref",
+        ),
+    ),
+    build_search("msrun", r"(?:_launcher\.sh)?\b"),
+    build_search("torch.distributed.", r"(?:launch|run)\b"),
+    build_search("swift ", _VERBS),
+    build_search("megatron ", _VERBS),
+    build_search("python", rf"[\d.]*[ \t]+(?:-\w+[ \t]+)*\S*{_TRAINING}\b"),
+    build_search("-m verl.", ""),
+    # an override of Hydra, on a line that continues
+    ([b"\\\n"], re.compile(rb"[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n")),
 ]
-#: An override of Hydra, on a line that continues.
-_OVERRIDE_LINE = re.compile(rb"[ \t][+~]{0,2}[a-z]\w*\.[\w.]+=\S+[ \t]*\\\n")
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
 #: A flag with pairs as values, no switch of Hydra.
@@ -105,9 +107,7 @@ class Start(Record):
 
 def mentions_training(data: bytes) -> bool:
     """Return whether a file may start a training program."""
-    return any(has_any(data, [text]) and pattern.search(data) for text, pattern in _MENTIONS) or (
-        b"\\\n" in data and _OVERRIDE_LINE.search(data) is not None
-    )
+    return finds_any(data, _MENTIONS)
 
 
 def read_start(
