@@ -225,7 +225,8 @@ def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     lines = _list_lines(text)
     folders: dict[str, str] = {}
     for line, content in _list_last_stage(lines) if is_docker else lines:
-        for written in (*_list_versions(content), *_list_revisions(content, folders)):
+        revisions = _list_revisions(content, folders) if "git" in text else ()
+        for written in (*_list_versions(content), *revisions):
             release, is_newer = _find_release(written)
             if release and (written.axis, release) not in pins:
                 at = line + content.count("\n", 0, written.start)

@@ -50,6 +50,7 @@ def _compile(markers: Iterable[bytes]) -> re.Pattern[bytes]:
     return re.compile(b"|".join(rb"\b" + each if each.endswith(b"(") else each for each in texts))
 
 
+_COMMAND_MARKERS = _encode(command_lists.MARKERS)
 _CLASS_MARKERS = _encode(run_config_calls.SURFACE.markers)
 _ENVIRON_MARKERS = _encode(environ.SURFACE.markers)
 _ATC_MARKERS = _encode(command_lists.ATC_MARKERS)
@@ -61,7 +62,7 @@ _PROGRAMS = (b"subprocess", b"system", b"popen")
 _NPU = re.compile(rb"npu(?<![Ii]npu)")  # no input
 _TORCH_NPU = re.compile(rb"npu(?:(?<=torch_npu)|(?<!\wnpu)\b)")
 #: What each part has that sets something, by the kind of setting.
-_COMMAND_PART = _compile(_encode(command_lists.MARKERS))
+_COMMAND_PART = _compile(_COMMAND_MARKERS)
 _CERTAIN_PART = _compile((*_encode(parameter_map.SURFACE.markers), *_CERTAIN))
 _CLASS_PART, _ATC_PART, _TORCH_PART = map(_compile, (_CLASS_MARKERS, _ATC_MARKERS, _TORCH_MARKERS))
 #: A table is an argument: its name comes before an equals sign or a quote.
@@ -89,7 +90,7 @@ def _list_parts(data: bytes) -> list[re.Pattern[bytes]]:
             parts.append(_CLASS_PART)
         if has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
             parts.append(_TORCH_PART)
-    if mentions_program(data) and _COMMAND_PART.search(data):
+    if mentions_program(data) and has_any(data, _COMMAND_MARKERS):
         parts.append(_COMMAND_PART)
     starts_program = has_any(data, _PROGRAMS)
     if starts_program and has_any(data, _ATC_MARKERS):
@@ -224,8 +225,7 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     The options of TensorFlow 2 too if an imported module has them.
     """
     if module.surfaces is None:
-        text = module.script.text
-        data = text.encode(errors="replace")
+        data = module.script.text.encode(errors="replace")
         # another file may name torch
         sets = has_any(data, _TORCH_MARKERS) or _sets_variable(data)
         sets = sets or mentions_python_setting(data)
@@ -235,6 +235,6 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
         module.surfaces = tuple(
             surface
             for surface in _SURFACES
-            if surface is shared or (sets and any(marker in text for marker in surface.markers))
+            if surface is shared or (sets and has_any(data, map(str.encode, surface.markers)))
         )
     return module.surfaces
