@@ -219,14 +219,19 @@ def _list_names(folder: str) -> list[str]:
 def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     """Return the pins of a text outside comments: of each release, the first one."""
     known = _normalize(text)
-    if not (is_docker or "git " in text or any(name in known for name in _load_axes())):
+    # the arguments of a Dockerfile may be parts of a name
+    names = [name for name in _load_axes() if is_docker or name in known]
+    if not (names or "git " in text):
         return []
     pins = {}
     lines = _list_lines(text)
     folders: dict[str, str] = {}
     for line, content in _list_last_stage(lines) if is_docker else lines:
+        # a search for a fixed text is faster than the patterns
+        normal = _normalize(content)
+        versions = _list_versions(content) if any(name in normal for name in names) else ()
         revisions = _list_revisions(content, folders) if "git" in text else ()
-        for written in (*_list_versions(content), *revisions):
+        for written in (*versions, *revisions):
             release, is_newer = _find_release(written)
             if release and (written.axis, release) not in pins:
                 at = line + content.count("\n", 0, written.start)

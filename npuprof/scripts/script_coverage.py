@@ -60,7 +60,7 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     if kind not in ("", "markdown") and (mentions_program(data) or mentions_arguments(data)):
         text = _COMMENT.sub("", f"\n{decode_safely(data)}")
         for pattern in _SETTINGS:
-            number, end = 0, 0
+            number = end = 0
             for match in pattern.finditer(text):
                 number, end = number + text.count("\n", end, match.start(1)), match.start(1)
                 if _is_setting(match[1]):
@@ -79,8 +79,7 @@ def list_unjudged(imported: ImportedFile, data: bytes) -> Iterator[Unjudged]:
     elif not imported.settings and kind in ("yaml", "json"):
         is_deepspeed = not list_words(data).isdisjoint(_DEEPSPEED)
         if kind == "yaml" or is_deepspeed:
-            surface = "DeepSpeed configs" if is_deepspeed else "YAML"
-            yield Unjudged(surface, len(_KEY.findall(data)))
+            yield Unjudged("DeepSpeed configs" if is_deepspeed else "YAML", len(_KEY.findall(data)))
 
 
 @cache

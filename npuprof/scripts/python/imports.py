@@ -321,7 +321,7 @@ class Modules:
             return self._foreign[path, cls]
         self._foreign[path, cls] = False  # for import cycles
         data = self.read(path)
-        if found := re.search(rb"^class[ \t]+%b[ \t]*\(([^()]*)\)" % cls, data, re.MULTILINE):
+        if found := re.search(rb"(?m)^class[ \t]+%b[ \t]*\(([^()]*)\)" % cls, data):
             is_foreign = any(
                 self._is_foreign(path, base)
                 for base in map(bytes.strip, found[1].split(b","))
