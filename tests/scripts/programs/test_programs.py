@@ -548,3 +548,18 @@ def test_a_file_with_few_names_of_vllm_is_not_its_file(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"{known}max_num_sekvs: 1\n")
     found = scan_scripts([str(tmp_path)], Context(), None, None).findings
     assert [each.code for each in found] == ["NP212"]
+
+
+def test_findings_of_parsers_and_of_slips_are_in_the_order_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "run.sh").write_text(
+        "export TASK_QUEUE_ENABLE=on\nTRAIN_ITERS=1\n"
+        "torchrun train.py --bf17 --hidden-size $width\n"
+    )
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [(each.code, each.line) for each in found] == [
+        ("NP203", 1),
+        ("NP843", 2),
+        ("NP212", 3),
+        ("NP845", 3),
+    ]
