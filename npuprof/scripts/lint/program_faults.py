@@ -82,14 +82,14 @@ def judge_programs(
     for started in dict.fromkeys(imported.list_records(StartedProgram)):
         if started.is_unranked:
             what = "--nnodes without --node_rank: each node is started as node 0"
-            why = "torchrun waits for the other nodes, until it stops."
+            why = "torchrun waits for other nodes until it gives up."
             hint = "write --node_rank $NODE_RANK, or --rdzv_endpoint HOST:PORT"
             added.append(_build_start_finding(started, what, why, hint))
         if given := by_scope.get(started.scope):
             path = programs.find(imported.file, started.script, started.module)
             if not path and (package := programs.find_package(imported.file, started.module)):
                 what = f"{package} has no module {started.module}"
-                why, hint = "Python stops.", "look for another file of its name"
+                why, hint = "Python stops.", "correct the name of the module"
                 added.append(_build_start_finding(started, what, why, hint))
             _judge_program(given, by_place, path, programs, started.module)
             added += _find_unused_flags(imported, path, given[0].surface, programs)

@@ -284,8 +284,8 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
         and imported.settings
         and 0 < data.count(b"\n") == data.count(b"\r\n")
     ):
-        what = "lines end with a carriage return, which a shell takes for a part of the last word"
-        why, hint = "Commands and values with it are others.", "convert the file, as with dos2unix"
+        what = "lines end with a carriage return, and a shell reads it as part of the last word"
+        why, hint = "Names of commands and values are wrong.", "convert the file, as with dos2unix"
         where = Place(path, 1)
         problems.append(build_finding("NP844", what, why, hint, where=where, **LIKELY))
     if imported.part_locations is not None:  # then line numbers of the file are meaningless

@@ -186,8 +186,8 @@ def import_shell_script(
         report(reader.too_deep, what, "Nothing after this place was read.", "flatten it")
     is_other = _OTHER_SHELL.search(text) is not None
     if reader.unpaired and not (is_part or is_other):
-        what = f"{reader.unpaired.text} begins or ends no whole block"
-        report(reader.unpaired, what, "The shell stops there.", "look for a missing keyword")
+        what = f"{reader.unpaired.text} has no matching keyword"
+        report(reader.unpaired, what, "The shell stops there.", "add the missing keyword")
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
@@ -309,7 +309,7 @@ class _ShellReader:
         self.test = ""
         #: where a file has ended; the script itself has an empty name
         self.ended: dict[str, str] = {}
-        self.unpaired: Word | None = None  #: the first word that begins or ends no whole block
+        self.unpaired: Word | None = None  #: the first word of a block without its other end
         self.left: set[tuple[int, int]] = set()  #: numbers and arms of the blocks that exit
         #: settings that count as soon as their variable is exported
         self.pending: dict[str, list[ScriptSetting]] = {}

@@ -142,7 +142,10 @@ def _find_run_values(words: Sequence[Word]) -> Iterator[_Slip]:
         _NOTHING,
         _NOTHING,
     )
-    what, why = f"the shell runs the value of {first.text} as a command", "That is no test."
+    what, why = (
+        f"the shell runs the value of {first.text} as a command",
+        "An if runs a command, and a test needs [ ].",
+    )
     is_test = first is not words[0] and second.keyword in ("=", "==", "!=")
     if is_test and first.open_part == first.text:
         yield "NP844", first, what, why, f"write [ {first.text} {second.text} ... ]", LIKELY
@@ -151,7 +154,7 @@ def _find_run_values(words: Sequence[Word]) -> Iterator[_Slip]:
         what, why = f"the shell runs {second.text} as a command", "It computes in $(( )) only."
         yield "NP844", second, what, why, f"write {first.text}$((...))", LIKELY
     if first.text == "accelerate" and second.text.endswith(".py"):
-        what, why = f"accelerate has no command {second.text}", "It stops at it."
+        what, why = f"accelerate has no command {second.text}", "accelerate stops at it."
         yield "NP844", second, what, why, f"write accelerate launch {second.text}", {}
 
 
@@ -250,7 +253,7 @@ def find_variable_slips(
         number = int(match[2])
         name = match[1].replace("_", "").lower()
         if len(taken) > 2 and 0 < number <= len(taken) and name not in taken:
-            what = f"${number} is the value of another variable"
+            what = f"${number} is already the value of another variable"
             hint = f"write ${len(taken) + 1}, if that is meant"
             if not all(map(_DEVICE.search, (name, taken[number - 1]))):
                 found.append((match.start(1), "NP844", what, hint))
