@@ -338,10 +338,8 @@ def _sift_page(page: _Scan, is_only_called: bool) -> tuple[list[Finding], int]:
 
     ``is_only_called`` if the file was not requested, but is called by a requested script.
     """
-    if is_only_called:  # several callers may have added findings
-        page.findings.sort(key=attrgetter("line", "column", "code"))
-    # those of parsers and of slips are behind the others
-    page.findings.sort(key=lambda finding: (finding.line or 0, finding.column or 0))
+    # callers, parsers and slips added theirs behind the others
+    page.findings.sort(key=attrgetter("line", "column", "code"))
     # reversed: of equal findings, the first one is kept, in the position of the last
     unique = {
         (finding.code, finding.where, finding.key, finding.message): finding
