@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.shapes import ValueFault
@@ -20,17 +20,24 @@ def _index_names(kind: str) -> dict[str, str]:
     return {name.lower(): name for name in names[kind]}
 
 
-def find_name_caveats(kind: str, names: Any, path: Path = ()) -> Iterator[ValueFault]:
+def find_name_caveats(
+    kind: str, names: Any, path: Path = (), prefix: str = ""
+) -> Iterator[ValueFault]:
     """Yield the names in a list or table that are known in another letter case only.
 
-    ``kind`` is a list of ``names.toml``.
+    ``kind`` is a list of ``names.toml``. With ``prefix``, only entries with it are names.
     """
     keys = range(len(names)) if isinstance(names, list) else names
-    for key, name in zip(keys, names, strict=True):
-        right = _index_names(kind).get(str(name).lower(), name)
-        if right != name:
+    for key, entry in zip(keys, names, strict=True):
+        start, colons, name = str(entry).rpartition("::")
+        right = _index_names(kind).get(name.lower(), name)
+        if right != name and start.lower() == prefix.lower():
             what = f"{name!r}: {_REASONS[kind].format(right=right)}"
-            yield ValueFault((*path, key), what, f"write {right}")
+            yield ValueFault((*path, key), what, f"write {prefix}{colons}{right}")
+
+
+#: Yields each ``OpType::Name`` in a list or table whose name is in another letter case.
+find_typed_caveats = partial(find_name_caveats, "operators", prefix="OpType")
 
 
 def find_mixlist_caveats(value: TomlTable) -> Iterator[ValueFault]:
@@ -56,17 +63,6 @@ def find_mixlist_caveats(value: TomlTable) -> Iterator[ValueFault]:
 def find_mode_caveats(value: TomlTable) -> Iterator[ValueFault]:
     """Yield the doubtful operators of a table of modes."""
     yield from find_name_caveats("operators", value.get("ByOpType", {}), ("ByOpType",))
-
-
-def find_typed_caveats(names: Any, path: Path = ()) -> Iterator[ValueFault]:
-    """Yield each ``OpType::Name`` in a list or table whose names are in another letter case."""
-    keys = range(len(names)) if isinstance(names, list) else names
-    for key, entry in zip(keys, names, strict=True):
-        prefix, colons, name = str(entry).partition("::")
-        if colons and prefix.lower() == "optype":
-            for caveat in find_name_caveats("operators", [name]):
-                hint = caveat.hint.replace("write ", "write OpType::")
-                yield ValueFault((*path, key), caveat.what, hint)
 
 
 def find_switch_caveats(value: TomlTable) -> Iterator[ValueFault]:
