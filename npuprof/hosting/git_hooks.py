@@ -9,7 +9,7 @@ import os
 import shlex
 
 from npuprof.hosting.git_drivers import find_command
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.store.gitstore.objects import Git, read_path, require_no_links_out
 from npuprof.system import expand_home, find_real_folder, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
@@ -22,21 +22,15 @@ HOOKS = ("post-merge", "post-rewrite")
 SERVER_HOOK = "pre-receive"
 
 
-class _Call(Record):
-    """How a hook calls npuprof: the arguments, and the comment line before the call."""
-
-    arguments: str
-    comment: str
-
-
-_AFTER = "# npuprof git install --hook: what joining two sides breaks is told"
+#: How each hook calls npuprof, and the comment line before the call.
 _CALLS = {
-    "post-merge": _Call('git after merge -- "$@" || :', _AFTER),
-    "post-rewrite": _Call('git after rewrite -- "$@" || :', _AFTER),
-    SERVER_HOOK: _Call(
-        "git receive || exit 1",
-        "# npuprof git install --server: a push of presets with errors is not taken",
-    ),
+    "post-merge": 'git after merge -- "$@" || :',
+    "post-rewrite": 'git after rewrite -- "$@" || :',
+    SERVER_HOOK: "git receive || exit 1",
+}
+_COMMENTS = {
+    **dict.fromkeys(HOOKS, "# npuprof git install --hook: what joining two sides breaks is told"),
+    SERVER_HOOK: "# npuprof git install --server: a push of presets with errors is not taken",
 }
 #: Passes the input of a foreign hook first to npuprof, which reads all of it, and then to the rest
 #: of that hook.
@@ -48,7 +42,7 @@ _OWN_CALLS = (" git after ", " git receive")
 
 def format_call(name: str) -> str:
     """Return the hook line that calls npuprof."""
-    return f"{find_command()} {_CALLS[name].arguments}"
+    return f"{find_command()} {_CALLS[name]}"
 
 
 def find_hook(git: Git, name: str) -> str:
@@ -149,7 +143,7 @@ def judge_hook(path: str, name: str) -> str:
         return "missing"
     if format_call(name) in text.splitlines():
         return "set" if os.access(path, os.X_OK) else "not executable"
-    return "by another npuprof" if _CALLS[name].comment in text else "somebody else's"
+    return "by another npuprof" if _COMMENTS[name] in text else "somebody else's"
 
 
 def write_hook(path: str, name: str) -> None:
@@ -164,7 +158,7 @@ def write_hook(path: str, name: str) -> None:
 def _write_locked_hook(path: str, name: str) -> None:
     known = writing.read_known_file(path)
     old = _read_hook(path)
-    comment = _CALLS[name].comment
+    comment = _COMMENTS[name]
     call = format_call(name)
     if old is None:
         lines = ["#!/bin/sh", comment, call]
@@ -190,7 +184,7 @@ def remove_hook(path: str, name: str) -> bool:
     """
     with lock_files(path):
         known = writing.read_known_file(path)
-        comment = _CALLS[name].comment
+        comment = _COMMENTS[name]
         lines = (_read_hook(path) or "").splitlines()
         if comment not in lines:
             return False

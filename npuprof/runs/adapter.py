@@ -199,13 +199,11 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
         for package in adapter.packages:
             packages.setdefault(package.name, package)
     with_keys = next((adapter for adapter in adapters if adapter.keys is not None), Adapter())
-    return Adapter(
-        tuple(packages.values()),
-        with_keys.libraries,
-        with_keys.keys,
-        with_keys.short_kept,
-        next((adapter.attributes for adapter in adapters if adapter.attributes is not None), None),
-        tuple(fault for adapter in adapters for fault in adapter.unread),
+    attributes = (each.attributes for each in adapters if each.attributes is not None)
+    return with_keys._replace(
+        packages=tuple(packages.values()),
+        attributes=next(attributes, None),
+        unread=tuple(fault for adapter in adapters for fault in adapter.unread),
     )
 
 
