@@ -149,7 +149,7 @@ def _read_piece(file: IO[bytes], size: int) -> bytes:
 
 def _open_without_waiting(path: str, flags: int) -> int:
     """Open a file that may have become a pipe, without blocking."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_standard_input() -> bytes:

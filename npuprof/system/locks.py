@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import time
@@ -12,11 +13,6 @@ from npuprof.model import NpuprofError
 from npuprof.system import find_real_folder
 from npuprof.system.files import build_write_error, show_note
 from npuprof.system.tree import Tree, is_under_way
-
-try:
-    import fcntl
-except ImportError:  # no locks on this platform: files are still compared before they are replaced
-    fcntl = None  # type: ignore[assignment]
 
 #: The maximum number of locks of one run; files beyond it are only compared.
 MOST_LOCKS = 100
@@ -77,8 +73,6 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
 
     Return its handle and its identity, or None if it cannot be locked or already is.
     """
-    if fcntl is None:
-        return None
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -146,6 +140,5 @@ def _remove_leftovers(folder: str) -> None:
 
 def hold_file(handle: int) -> None:
     """Mark a file as belonging to a living process."""
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
