@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.model import build_error
-from npuprof.store.gitstore.objects import Git, require_no_links_out
+from npuprof.store.gitstore.objects import Git, find_first_error, require_no_links_out
 from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.sources.transport import UPLOAD, build_program_variables
 from npuprof.system import decode_safely
@@ -76,16 +76,9 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
             if _has_both(folder, base, head):
                 return ""
             deeper = []  # the checkout is complete now: git rejects the flag
-        complaint = complaint or _find_first_error(decode_safely(result.complaint))
-    reason = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
-    return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may contain its token
-
-
-def _find_first_error(text: str) -> str:
-    """Return git's first line with an error, else its last line."""
-    lines = text.strip().splitlines()
-    errors = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    return next(iter(errors or lines[-1:]), "")
+        complaint = complaint or find_first_error(decode_safely(result.complaint))
+    # a job's remote may contain its token
+    return re.sub(r"://[^/@\s]*@", "://", complaint.rstrip("."))
 
 
 def _shorten(name: str) -> str:

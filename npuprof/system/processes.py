@@ -176,20 +176,23 @@ def start_git(
     folder: str,
     environment: Mapping[str, str],
     git_folder: str = "",
-    is_asked: bool = False,
+    stdin: IO[bytes] | int = DEVNULL,
     profile: GitProfile = READ,
+    more: Sequence[str] = (),
+    is_apart: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start git in a folder, with pipes for output and, if ``is_asked``, for input.
+    """Start git in a folder, with pipes for output, and in its own session if it ``is_apart``.
 
-    Raises OSError.
+    ``more`` are further settings. Raises OSError.
     """
     process = _start(
-        profile.build_command(arguments, git_folder),
+        profile.build_command(arguments, git_folder, more),
         cwd=folder,
         env={**environment},
-        stdin=PIPE if is_asked else DEVNULL,
+        stdin=stdin,
         stdout=PIPE,
         stderr=PIPE,
+        start_new_session=is_apart,
     )
     if profile is READ:
         _limit_memory(process.pid)
@@ -379,7 +382,7 @@ def ask_program(name: str, *arguments: str) -> bytes:
     return output
 
 
-# -- remotes, and writing by GitPython ------------------------------------------------------------
+# -- writing by GitPython -------------------------------------------------------------------------
 
 
 def open_git_writer(top: str) -> git.Git:
@@ -392,26 +395,6 @@ def open_git_writer(top: str) -> git.Git:
     commands.set_persistent_git_options(c=list(WRITE.settings))
     commands.update_environment(**WRITE.variables)
     return commands
-
-
-def start_git_talk(
-    arguments: Sequence[str],
-    folder: str,
-    environment: Mapping[str, str],
-    more: Sequence[str],
-    stdin: IO[bytes] | None,
-    git_folder: str,
-) -> subprocess.Popen[bytes]:
-    """Start git for a remote in a folder, in a separate session. Raises OSError."""
-    return _start(
-        NETWORK.build_command(arguments, git_folder, more),
-        cwd=folder,
-        env={**environment},
-        stdin=stdin or DEVNULL,
-        stdout=PIPE,
-        stderr=PIPE,
-        start_new_session=True,
-    )
 
 
 @contextmanager

@@ -331,9 +331,8 @@ class Git:
             self._has_checked_files = True
             require_plain_files(self.bare or self.top, "" if self.bare else self.folder)
         try:
-            return processes.start_git(
-                arguments, folder, environ, self.bare, is_asked, self.profile
-            )
+            stdin = processes.PIPE if is_asked else processes.DEVNULL
+            return processes.start_git(arguments, folder, environ, self.bare, stdin, self.profile)
         except FileNotFoundError:
             # Python raises the same error for a missing working directory
             if not os.path.isdir(folder):
@@ -705,17 +704,14 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     # git 2.45 reports that lazy fetching is off; older versions, that the transport is not allowed
     if any(phrase in text for phrase in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
-    cause = _find_first_error(text) or "it said nothing"
+    cause = find_first_error(text) or "it said nothing"
     return Finding("NP022", f"git failed: {cause}", "", "run git in the same folder to see more")
 
 
-def _find_first_error(text: str) -> str:
+def find_first_error(text: str) -> str:
     """Return git's first line with an error, else its first line, without the prefix."""
-    first = text.partition("\n")[0]
-    for line in text.splitlines():
-        if line.startswith(("fatal:", "error:")):
-            first = line
-            break
+    lines = text.splitlines() or [""]
+    first = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
     return first.removeprefix("fatal:").removeprefix("error:").strip()
 
 

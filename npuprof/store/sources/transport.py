@@ -8,7 +8,6 @@ import selectors
 import shlex
 import signal
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -144,8 +143,15 @@ class Line(Record):
         git_folder = "" if self.top else self.mirror
 
         def start() -> subprocess.Popen[bytes]:
-            return processes.start_git_talk(
-                arguments, self.top or self.mirror, environ, slow, stdin, git_folder
+            return processes.start_git(
+                arguments,
+                self.top or self.mirror,
+                environ,
+                git_folder,
+                stdin or processes.DEVNULL,
+                processes.NETWORK,
+                slow,
+                is_apart=True,
             )
 
         with (
@@ -202,12 +208,11 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
         # GIT_SSH is a path, GIT_SSH_COMMAND a shell command
         or (program and shlex.quote(program))
     )
-    variables = {"GIT_SSH_COMMAND": ssh} if ssh else _build_ssh_variables(max(1, round(timeout)))
-    return variables | build_config_variables(reset)
-
-
-def _build_ssh_variables(seconds: int) -> dict[str, str]:
-    return {
+    variables = build_config_variables(reset)
+    if ssh:
+        return variables | {"GIT_SSH_COMMAND": ssh}
+    seconds = max(1, round(timeout))
+    return variables | {
         "GIT_SSH_COMMAND": (
             f"ssh -o BatchMode=yes -o ConnectTimeout={seconds} -o "
             f"ServerAliveInterval={seconds} -o ServerAliveCountMax=1"
@@ -222,8 +227,8 @@ def _listen(process: subprocess.Popen[bytes], line: Line, show: ShowProgress) ->
 
     Raises HangingError if output and files grow too slowly for too long.
     """
-    assert process.stdout is not None, "start_git_talk opens a pipe"
-    assert process.stderr is not None, "start_git_talk opens a pipe"
+    assert process.stdout is not None, "start_git opens a pipe"
+    assert process.stderr is not None, "start_git opens a pipe"
     messages, answer = _Messages(show), bytearray()
     consumers = {
         process.stderr.fileno(): messages.add,
@@ -313,26 +318,23 @@ def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subpr
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
-    replaced = []
-    if threading.current_thread() is threading.main_thread():  # others cannot set handlers
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            # handlers of a Python caller stay; by default, the process would end without the block
-            # below
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, end)
-                replaced.append(number)
+    # handlers of a Python caller stay; by default, the process would end without the block below
+    numbers = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_DFL
+    ]
     process = None
-    try:
-        with processes.hold_signals():
-            process = start()
-        yield process
-    finally:
-        if process is not None:
-            _kill_group(process)
-            for pipe in filter(None, (process.stdout, process.stderr)):
-                pipe.close()
-        for number in replaced:
-            signal.signal(number, signal.SIG_DFL)
+    with processes.handle_signals(end, numbers):
+        try:
+            with processes.hold_signals():
+                process = start()
+            yield process
+        finally:
+            if process is not None:
+                _kill_group(process)
+                for pipe in filter(None, (process.stdout, process.stderr)):
+                    pipe.close()
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
