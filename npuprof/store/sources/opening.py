@@ -40,9 +40,9 @@ def read_sources(home: ProfileSource) -> Sources:
     """Return the sources of a store. Raises NpuprofError if npuprof.toml or the lock is invalid."""
     if isinstance(home, SourceStore):
         home.require_fit()
-        cited = {name: home.cite_beside(name) for name in (FILE, LOCK_FILE)}
-        raw = {name: home.read_file(name) for name in (FILE, LOCK_FILE)}
-        sources = parse_sources(cited, raw, None, f"{home.source}/", home.copy)
+        sources = parse_sources(
+            home.read_file, home.cite_beside, None, f"{home.source}/", home.copy
+        )
         sources.which = home.which
         return sources
     if isinstance(home, Revision):
@@ -65,11 +65,10 @@ def read_sources_at(
 
     Raises NpuprofError.
     """
-    paths = list_project_paths(prefix)
-    files = repository.git.read_files([f"{commit}:{path}" for path in paths])
-    cited = dict(zip((FILE, LOCK_FILE), paths, strict=True))
-    raw = dict(zip((FILE, LOCK_FILE), files, strict=True))
-    sources = parse_sources(cited, raw, shown)
+    paths = dict(zip((FILE, LOCK_FILE), list_project_paths(prefix), strict=True))
+    texts = repository.git.read_files([f"{commit}:{path}" for path in paths.values()])
+    files = dict(zip(paths, texts, strict=True))
+    sources = parse_sources(files.__getitem__, paths.__getitem__, shown)
     sources.which = f"--rev {shown[:12]}" if shown else ""
     base = posixpath.dirname(prefix.rstrip("/"))
     sources.open_copy = lambda folder: VendoredCopy(
@@ -243,19 +242,19 @@ def open_locked(name: str, locked: LockedSource) -> SourceStore:
 
 
 def parse_sources(
-    cited: dict[str, str],
-    raw: dict[str, bytes | None],
+    read: Callable[[str], bytes | None],
+    cite: Callable[[str], str],
     revision: str | None,
     label: str = "",
     copy: CopyPlace | None = None,
 ) -> Sources:
-    """Return npuprof.toml and npuprof.lock parsed, given by name; ``cited`` are the paths to cite.
+    """Return npuprof.toml and npuprof.lock parsed, as ``read`` and cited by name.
 
     Raises NpuprofError.
     """
     project, lock = Project(), Lock()
-    if (text := raw[FILE]) is not None:
-        project = projects.parse_project(cited[FILE], text, revision)
-    if (text := raw[LOCK_FILE]) is not None:
-        lock = locks.parse_lock(cited[LOCK_FILE], text, revision)
+    if (text := read(FILE)) is not None:
+        project = projects.parse_project(cite(FILE), text, revision)
+    if (text := read(LOCK_FILE)) is not None:
+        lock = locks.parse_lock(cite(LOCK_FILE), text, revision)
     return Sources(project, lock, label, copy=copy)
