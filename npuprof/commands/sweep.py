@@ -338,7 +338,7 @@ class Sweep(PrintingVerb, ContextVerb):
         files = {os.path.relpath(path, folder): text for path, text in array.files.items()}
         write_texts(journal.tree, files)
         journal.tree.make_folder("results")
-        return Answer(array.script, early_notes=tuple(sorted(array.notes)))
+        return Answer(array.text, early_notes=tuple(sorted(array.notes)))
 
 
 def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Answer:

@@ -13,7 +13,6 @@ import errno
 import json
 import os
 import re
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -35,7 +34,7 @@ from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.stores import SourceStore
 from npuprof.system import drop_empty, find_repository_top
 from npuprof.system.files import build_write_error, describe_os_error, make_folder
-from npuprof.system.tree import Tree
+from npuprof.system.tree import Tree, name_under_way
 
 #: Errors of a full or failing disk: the command runs anyway.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
@@ -78,14 +77,8 @@ class Recorder:
         self.fields |= more
         if not self.path:
             return
-        tree = Tree(self.folder)
         try:
-            temporary = self._write_beside(tree)
-            try:
-                tree.rename(temporary, os.path.basename(self.path))
-            except OSError:
-                tree.remove_file(temporary)
-                raise
+            self._write(Tree(self.folder), os.path.basename(self.path))
         except OSError as error:
             output.print_note(
                 f"{self.path} does not say how the run ended: {describe_os_error(error, self.path)}"
@@ -97,7 +90,8 @@ class Recorder:
         rank = self.fields["process"]["rank"]
         stem = f"{name_file(self.fields['preset']['name'])}.{rank if rank is not None else 0}"
         tree = Tree(self.folder)
-        temporary = self._write_beside(tree)
+        temporary = name_under_way("")
+        self._write(tree, temporary)
         try:
             for number in range(1, _MOST):
                 name = f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
@@ -118,25 +112,9 @@ class Recorder:
             with suppress(OSError):
                 tree.remove_file(temporary)
 
-    def _write_beside(self, tree: Tree) -> str:
-        """Return the name of a temporary file with the record. Raises OSError."""
-        text = json.dumps(self.fields, ensure_ascii=True, indent=2, default=str) + "\n"
-        # hosts may share the folder, and have equal process numbers
-        name = f".{os.uname().nodename[:60]}-{os.getpid()}.new"
-        # a killed process may have left a file of this name
-        handle = tree.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                # the rename may reach the disk before the content, and a crash would leave an empty
-                # record
-                os.fsync(handle)
-        except OSError:
-            with suppress(OSError):
-                tree.remove_file(name)
-            raise
-        return name
+    def _write(self, tree: Tree, name: str) -> None:
+        text = json.dumps(self.fields, ensure_ascii=True, indent=2, default=str)
+        tree.write_file(name, f"{text}\n".encode(), durable=True)
 
 
 def name_file(preset: str) -> str:
@@ -284,15 +262,6 @@ def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
         hidden.append(key)
         return shown
     return encode_value(value)
-
-
-def name_signal(number: int) -> str | None:
-    """Return the name of a signal, None for no signal."""
-    try:
-        return signal.Signals(number).name if number else None
-    # Python names only the first and the last real-time signal
-    except ValueError:
-        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
 
 
 def require_folder(path: str) -> None:

@@ -13,6 +13,7 @@ from npuprof.runs import recording, supervisor
 from npuprof.runs.proving import require_options
 from npuprof.runs.run_log import RunLog
 from npuprof.system import find_user_folder
+from npuprof.system.processes import name_signal
 
 
 class WatchedCommand(Record):
@@ -39,9 +40,24 @@ class WatchedCommand(Record):
         Raises NpuprofError if nothing was started.
         """
         environment = {**self.environment, **self.variables}
-        log = self._open_log(environment, folder) if proving else None
-        environment |= log.variables if log else {}
-        recorder = self._start_record(environment, folder) if folder is not None else None
+        log = recorder = None
+        if proving:
+            require_options(self.config)
+            # next to the record, or in the user's state folder
+            place = find_user_folder("state") if folder is None else folder
+            log = RunLog(self.config, environment, os.path.join(place, "logs"))
+            environment |= log.variables
+        if folder is not None:
+            fields = recording.build_fields(
+                self.config,
+                self.request,
+                self.command,
+                self.variables,
+                environment,
+                self.with_arguments,
+            )
+            recorder = recording.Recorder(folder, fields)
+            recorder.start()
         started = recorder.record_start if recorder else lambda pid: None
         ending = supervisor.run_command(
             self.command, environment, started, log.errors if log else None
@@ -56,7 +72,7 @@ class WatchedCommand(Record):
             if log:
                 log.close(started=False)
             return answer
-        name = recording.name_signal(ending.signal)
+        name = name_signal(ending.signal) if ending.signal else None
         if recorder:
             recorder.finish(
                 state="ended", exit={"code": None if name else ending.code, "signal": name}, end=end
@@ -72,25 +88,3 @@ class WatchedCommand(Record):
             supervisor.die_of(ending.signal)
             return Answer(code=128 + ending.signal)
         return Answer(code=ending.code or proof)
-
-    def _open_log(self, environment: dict[str, str], folder: str | None) -> RunLog:
-        """Enable the log: next to the record, or in the user's state folder."""
-        require_options(self.config)
-        return RunLog(
-            self.config,
-            environment,
-            os.path.join(find_user_folder("state") if folder is None else folder, "logs"),
-        )
-
-    def _start_record(self, environment: dict[str, str], folder: str) -> recording.Recorder:
-        fields = recording.build_fields(
-            self.config,
-            self.request,
-            self.command,
-            self.variables,
-            environment,
-            self.with_arguments,
-        )
-        recorder = recording.Recorder(folder, fields)
-        recorder.start()
-        return recorder

@@ -436,6 +436,15 @@ def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[b
     return _start(list(command), **how)
 
 
+def name_signal(number: int) -> str:
+    """Return the name of a signal."""
+    try:
+        return signal.Signals(number).name
+    # Python names only the first and the last real-time signal
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+
+
 @contextmanager
 def handle_signals(
     handler: Callable[[int, FrameType | None], Any] | signal.Handlers, numbers: Iterable[int]

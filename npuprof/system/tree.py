@@ -209,13 +209,20 @@ class Tree:
         """
         return self.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
 
-    def write_file(self, name: str, content: bytes, mode: int = 0o666) -> None:
-        """Write a file atomically."""
+    def write_file(
+        self, name: str, content: bytes, mode: int = 0o666, durable: bool = False
+    ) -> None:
+        """Write a file atomically, and sync it to disk if ``durable``."""
         temporary = name_under_way(os.path.dirname(name))
         handle = self.create_file(temporary, mode)
         try:
             with open(handle, "wb") as file:
                 file.write(content)
+                if durable:
+                    file.flush()
+                    # the rename may reach the disk before the content, and a crash would leave an
+                    # empty file
+                    os.fsync(handle)
             self.rename(temporary, name)
         except BaseException:
             with suppress(OSError):

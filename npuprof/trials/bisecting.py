@@ -6,6 +6,7 @@ First the ends run, then the search, run by run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from npuprof.model import Finding
 from npuprof.resolve.config import Config
@@ -131,7 +132,8 @@ class Bisection:
 
     def _list_pending(self) -> list[Config]:
         try:
-            self.cause = find_cause(self.units, self._answer, self._drops, self._watch)
+            watch = partial(setattr, self, "in_question")
+            self.cause = find_cause(self.units, self._answer, self._drops, watch)
         except Pending as pending:
             return self._list_missing(pending.units)
         return []
@@ -142,9 +144,6 @@ class Bisection:
         if verdict is None:
             raise Pending(units)
         return verdict
-
-    def _watch(self, bad: int) -> None:
-        self.in_question = bad
 
     def _describe_progress(self) -> str:
         total = len(self.difference.changes)

@@ -77,25 +77,17 @@ exit "$code"
 """
 
 
-class SlurmArray(Record):
-    """The script of a Slurm array, the files that it needs by path, and notes."""
+class Script(Record):
+    """A script of a job, or the branches of combinations in it: files by path, and notes."""
 
-    script: str
-    files: dict[str, str]
-    notes: set[str]
-
-
-class _Tasks(Record):
-    """The tasks of a job: the branches of combinations in its script, files by path, and notes."""
-
-    branches: str
+    text: str
     files: dict[str, str]
     notes: set[str]
 
 
 def write_slurm_array(
     name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int
-) -> SlurmArray:
+) -> Script:
     """Return the script of an array; results are written to a folder. Raises NpuprofError."""
     folders = [os.path.join(folder, "code", config.digest[:16]) for config in configs]
     tasks = _build_tasks(configs, folders, setup, "bash", SLURM_FACTS)
@@ -108,11 +100,11 @@ def write_slurm_array(
         count=len(configs),
         out=shlex.quote(os.path.join(folder, "results")),
         here=shlex.quote(os.getcwd()),
-        branches=tasks.branches,
+        branches=tasks.text,
         limited=_format_limit(setup),
         parts=f"# {_PARTS}\n" if is_large else "",
     )
-    return SlurmArray(script, tasks.files, tasks.notes | ({_PARTS} if is_large else set()))
+    return Script(script, tasks.files, tasks.notes | ({_PARTS} if is_large else set()))
 
 
 def _format_limit(setup: Setup) -> str:
@@ -126,7 +118,7 @@ def _build_tasks(
     setup: Setup,
     shell: str,
     facts: Container[str] = (),
-) -> _Tasks:
+) -> Script:
     """Return the tasks of combinations; ``facts`` are asked for when a task runs."""
     branches = []
     files: dict[str, str] = {}
@@ -143,7 +135,7 @@ def _build_tasks(
             f"asks={shlex.quote(questions)}\n" if questions else "",
             f"set -- {shlex.join(setup.fill_command(config, folder))}\n;;\n",
         ]
-    return _Tasks("".join(branches), files, notes)
+    return Script("".join(branches), files, notes)
 
 
 _JOB = """\
@@ -199,7 +191,7 @@ def write_indexed_job(
         paths[key] = os.path.relpath(path, MOUNT)
         data[key] = text
     paths["run.sh"] = "run.sh"
-    data["run.sh"] = _POD.format(branches=tasks.branches, limited=_format_limit(setup))
+    data["run.sh"] = _POD.format(branches=tasks.text, limited=_format_limit(setup))
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-import signal
 from collections.abc import Sequence
 
 from npuprof.model import NpuprofError, Record, build_error, build_usage_error
+from npuprof.system.processes import name_signal
 from npuprof.trials.journal import Result
 from npuprof.trials.process_groups import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
@@ -120,14 +120,6 @@ def _build_stop(result: Result, hint: str) -> NpuprofError:
         why,
         f"{hint}; its output is in {result.log}",
     )
-
-
-def name_signal(number: int) -> str:
-    """Return the name of a signal."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def build_result(

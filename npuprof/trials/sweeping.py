@@ -13,11 +13,12 @@ from itertools import product
 from npuprof.model import Finding, NpuprofError, Record, Step, build_error, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store import assignment_arguments
+from npuprof.system.processes import name_signal
 from npuprof.system.tree import Tree
 from npuprof.trials.combinations import list_errors
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.metrics import MetricReader, read_metrics
-from npuprof.trials.outcomes import build_result, name_signal
+from npuprof.trials.outcomes import build_result
 from npuprof.trials.process_groups import Ended
 from npuprof.trials.running import Runner
 

@@ -355,10 +355,10 @@ def test_that_a_record_cannot_say_more_is_told_once(
     kept = Recorder(str(tmp_path), {"preset": {"name": "bert"}, "process": {"rank": 0}})
     kept.start()
 
-    def fail(self: Recorder, tree: object) -> str:
+    def fail(self: Recorder, tree: object, name: str) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(Recorder, "_write_beside", fail)
+    monkeypatch.setattr(Recorder, "_write", fail)
     kept.record_start(7)
     kept.finish(state="ended")
     assert capsys.readouterr().err.count("does not say how the run ended") == 1
