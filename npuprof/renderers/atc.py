@@ -9,7 +9,6 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import (
-    LONGEST_WORD,
     Finding,
     NpuprofError,
     TomlTable,
@@ -27,7 +26,7 @@ from npuprof.renderers import (
     finish_code,
     reject_lost_options,
 )
-from npuprof.renderers.environment import build_unstartable_finding
+from npuprof.renderers.environment import build_unstartable_finding, explain_unfit_word
 from npuprof.renderers.shell import quote_posix
 from npuprof.report import format_set_command
 from npuprof.resolve.config import Config
@@ -101,7 +100,7 @@ def _format_atc_arguments(config: Config) -> tuple[list[str], list[Finding]]:
     rejected = []
     for flag, value in flags.items():
         key = keys[flag]
-        if reason := _explain_flag_fault(flag, format_plain_value(value)):
+        if reason := explain_unfit_word(f"--{flag}=", format_plain_value(value)):
             hint = "keep long values in a file"
             rejected.append(build_unstartable_finding(config, key, f"{key} {reason}", hint))
         arguments.append(f"--{flag}={_format_flag_value(value, key, files)}")
@@ -174,13 +173,6 @@ def _build_duplicate_flag_finding(
     why = "Either is a setting of the preset, and a command line takes one."
     hint = f"unset atc.{flag}, or {key} in an [[override]] for this target"
     return build_setting_finding(config, "NP912", f"atc.{flag}", what, why, hint)
-
-
-def _explain_flag_fault(flag: str, value: str) -> str:
-    if "\0" in value:
-        return "contains a NUL character"
-    size = len(f"--{flag}={value}".encode())
-    return f"is longer than {LONGEST_WORD} bytes" if size > LONGEST_WORD else ""
 
 
 def _format_flag_value(value: Any, key: str, files: dict[str, str]) -> str:

@@ -183,7 +183,10 @@ def _reject_active_options(config: Config, variables: Mapping[str, str]) -> None
 def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     problems = []
     for name, text in variables.items():
-        if reason := _explain_unfit_variable(name, text):
+        reason = "is not a variable name: use letters, digits and '_'"
+        if is_variable_name(name):
+            reason = explain_unfit_word(f"{name}=", text)
+        if reason:
             key = find_variable_key(config, name)
             what = f"{ascii(name)[1:-1]} {reason}"
             hint = "store long and binary values in a file and pass its path"
@@ -191,13 +194,12 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     raise_any(problems)
 
 
-def _explain_unfit_variable(name: str, text: str) -> str:
-    if not is_variable_name(name):
-        return "is not a variable name: use letters, digits and '_'"
+def explain_unfit_word(head: str, text: str) -> str:
+    """Return why no program takes a text after a head in one word, an empty string if one does."""
     if "\0" in text or not is_utf8(text):
         return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"
-    size = len(f"{name}={text}".encode())
-    return f"is longer than {LONGEST_WORD} bytes" if size > LONGEST_WORD else ""
+    is_longer = len(f"{head}{text}".encode()) > LONGEST_WORD
+    return f"is longer than {LONGEST_WORD} bytes" if is_longer else ""
 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
