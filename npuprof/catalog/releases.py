@@ -23,6 +23,7 @@ from npuprof.catalog.records import (
     parse_framework_version,
     parse_release_version,
 )
+from npuprof.document.keys import format_toml_value
 from npuprof.model import Any
 from npuprof.system import count_common, group_pairs
 
@@ -252,6 +253,20 @@ def resolve_default(
             if not is_earlier(covered[-1], release):
                 default = value
     return default
+
+
+def list_defaults(fields: Mapping[str, Any], since: str = "") -> list[str]:
+    """Return the defaults of a record as texts, each with where it holds."""
+    defaults = {since: fields.get("default")}
+    for scenario in ("training", "inference"):
+        defaults[f" in {scenario}"] = fields.get(f"default_{scenario}")
+    for product, default in fields.get("default_by_product", {}).items():
+        defaults[f" on {product}"] = default
+    return [
+        f"{format_toml_value(default)}{where}"
+        for where, default in defaults.items()
+        if default is not None
+    ]
 
 
 def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from npuprof.catalog import build_finding
 from npuprof.commands.framework import option, optional_argument
 from npuprof.commands.framework.parameters import (
     FORMAT,
@@ -14,6 +13,7 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import resolve_requested
 from npuprof.document.keys import format_full_key
 from npuprof.model import Fields, Finding, NpuprofError, Record, did_you_mean
+from npuprof.renderers import build_render_finding
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
@@ -135,11 +135,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
                     "unset it, or install an adapter that reads "
                     f"it: npuprof option {name} says since when"
                 )
-                findings.append(
-                    build_finding(
-                        "NP964", what, why, hint, config.origin(name), name, (config.name,)
-                    )
-                )
+                findings.append(build_render_finding(config, "NP964", name, what, why, hint))
         if vllm is not None and config is not None:
             for name in config.shared_sections["vllm"]:
                 key = format_full_key("vllm", name)
@@ -149,11 +145,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
                     why = "vllm serve stops at an argument that its parser lacks."
                     releases = f"npuprof option {key} says which releases have it"
                     hint = did_you_mean(name, vllm.arguments or (), releases)
-                    findings.append(
-                        build_finding(
-                            "NP964", what, why, hint, config.origin(key), key, (config.name,)
-                        )
-                    )
+                    findings.append(build_render_finding(config, "NP964", key, what, why, hint))
         findings += find_interference(config, os.environ)
         return _Diagnosis(adapter, likeness, read, tuple(findings), vllm)
 

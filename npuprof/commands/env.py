@@ -110,8 +110,7 @@ class Env(ContextVerb):
         variables, notes = collect_env_variables(
             config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust
         )
-        removed, unchanged = list_unset_variables(config, self.trust)
-        removed = [name for name in removed if name not in variables]  # an option may set it
+        removed, unchanged = list_unset_variables(config, self.trust, variables)
         before = format_values_before((*variables, *removed), os.environ)
         environ = {} if is_file(self.output) else os.environ  # others may read a file
         omitted = []
@@ -179,8 +178,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
         config, tell, kind.folder or folder, trusting, kind.facts
     )
     if not kind.clears:
-        unset, _ = list_unset_variables(config, trusting)
-        removed = [variable for variable in unset if variable not in variables]
+        removed, _ = list_unset_variables(config, trusting, variables)
         if removed:
             shown = ", ".join(removed)
             notes.append(f"--format {name} cannot unset {shown}: unset it where the job is started")

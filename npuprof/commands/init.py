@@ -15,6 +15,7 @@ from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.asking import choose_on_terminal
+from npuprof.report.html import read_template
 from npuprof.report.text import format_count
 from npuprof.store import BUILTIN, spec
 from npuprof.store.folder import Folder
@@ -99,7 +100,7 @@ class Init(Verb):
             )
         old = _add_attributes(self.folder, files)
         if not os.path.lexists(os.path.join(self.folder, ".taplo.toml")):
-            files[".taplo.toml"] = _read_template("taplo.toml")
+            files[".taplo.toml"] = read_template("taplo.toml")
         else:
             named = (
                 "profiles/.schema.json for profiles/**/*.toml, and "
@@ -270,7 +271,7 @@ def _refuse_existing(folder: str, files: dict[str, str], is_new: bool = True) ->
 def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
     """Return the files of a CI system by path, with the requirement filled in."""
     return {
-        name: _read_template(template).replace(_PLACE, f"'{requirement}'")
+        name: read_template(template).replace(_PLACE, f"'{requirement}'")
         for name, template in _CI[ci].items()
     }
 
@@ -296,14 +297,6 @@ def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
     if (text := add_attributes(old, _ATTRIBUTES)) != old:
         files[_ATTRIBUTES_FILE] = text
     return raw
-
-
-def _read_template(name: str) -> str:
-    with open(
-        os.path.join(os.path.dirname(os.path.dirname(__file__)), "templates", name),
-        encoding="utf-8",
-    ) as file:
-        return file.read()
 
 
 VERB = Init

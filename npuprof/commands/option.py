@@ -304,16 +304,7 @@ def _list_usage_facts(section: str, record: Any, fields: Fields) -> Iterator[tup
 
 
 def _describe_default(fields: Fields, text: Fields, axis: str) -> str:
-    parts = [format_toml_value(fields["default"])] if fields.get("default") is not None else []
-    parts += [
-        f"{format_toml_value(value)} in {name}"
-        for name in ("training", "inference")
-        if (value := fields.get(f"default_{name}")) is not None
-    ]
-    parts += [
-        f"{format_toml_value(value)} on {product}"
-        for product, value in fields.get("default_by_product", {}).items()
-    ]
+    parts = releases.list_defaults(fields)
     if len(fields.get("default_since", ())) > 1:
         title = "CANN" if axis == releases.CANN else axis
         parts += [

@@ -107,10 +107,13 @@ def _add_option_variables(
         variables[f"NPUPROF_{name.upper()}"] = text
 
 
-def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
+def list_unset_variables(
+    config: Config, trusting: bool = False, exported: Container[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the variables that ``unset`` removes, and those whose removal needs trust.
 
-    npuprof's own variables are in neither list. Arguments of the user (``--unset``) need no trust.
+    npuprof's own variables and ``exported`` ones, which an option may set, are in neither list.
+    Arguments of the user (``--unset``) need no trust.
     """
     steps = [step for profile in config.lineage for step in profile.steps]
     for profile in config.lineage:
@@ -125,7 +128,7 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
         if section != "env" or key in config.settings or is_own_variable(name):
             continue
         # a shell gets names without quotes
-        if not is_variable_name(name):
+        if not is_variable_name(name) or name in exported:
             continue
         if trusting or key in typed or not _needs_trust_to_unset(name):
             removed.append(name)

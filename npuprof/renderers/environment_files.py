@@ -285,9 +285,8 @@ def _has_arguments(config: Config) -> bool:
 
 def format_clear_and_export_lines(config: Config, shell: str, variables: Texts) -> str:
     """Return the shell lines that unset and set the variables of a config."""
-    removed, _ = list_unset_variables(config)
-    cleared = [name for name in removed if name not in variables]
-    lines = format_clear_lines(SHELLS[shell], cleared)
+    removed, _ = list_unset_variables(config, exported=variables)
+    lines = format_clear_lines(SHELLS[shell], removed)
     return lines + format_export_lines(SHELLS[shell], variables)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases, risks
-from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import Record
 from npuprof.system import group_pairs
@@ -107,6 +106,7 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
     fields = record._asdict() if record else {}
     key = section.format_key(name)
     states = fields["states"][: len(releases.load_releases())] if section.name == "options" else ""
+    since = [*fields.get("default_since", ())]
     spans = (f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states))
     return CatalogueRow(
         key,
@@ -114,7 +114,7 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
         str(texts.get("summary", "")),
         str(texts.get("doc", "")),
         _describe_values(fields),
-        _describe_default(fields),
+        ", ".join(releases.list_defaults(fields, f" since {since[-1]}" if since else "")),
         fields.get("unit", ""),
         risks.find_unit_and_risk(key)[1],
         tuple(fields.get("products", ())),
@@ -124,21 +124,6 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
         fields.get("replaced_by", "") if releases.is_past(record) else "",
         find_framework(section.name, name),
         (" ".join(spans) or "none") if "." in states else "",
-    )
-
-
-def _describe_default(fields: Mapping[str, Any]) -> str:
-    """Return the defaults of a setting, each with where it holds; empty if none is known."""
-    since = [*fields.get("default_since", ())]
-    defaults = {f" since {since[-1]}" if since else "": fields.get("default")}
-    for scenario in ("training", "inference"):
-        defaults[f" in {scenario}"] = fields.get(f"default_{scenario}")
-    for product, default in fields.get("default_by_product", {}).items():
-        defaults[f" on {product}"] = default
-    return ", ".join(
-        f"{keys.format_toml_value(default)}{where}"
-        for where, default in defaults.items()
-        if default is not None
     )
 
 
