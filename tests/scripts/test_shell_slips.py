@@ -142,6 +142,14 @@ def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
         ('A=b\nif $A = "b"; then\n  X=1\nfi\n', ("NP844", "likely", 2, 4), "b: command not"),
         # test/train_8p_performance.sh of StreamPETR in DrivingSDK
         ("A=5\nF= $A * 2 / 3\n", ("NP844", "likely", 2, 4), "5: command not found"),
+        # test/pretrain_full_nm_np_sdxl.sh of sd-scripts-xl in ModelZoo-PyTorch
+        ("A=$(echo 5) | cat\necho $A\n", ("NP844", "certain", 1, 1), ""),
+        ("echo 5 | A=$(cat)\necho $A\n", ("NP844", "certain", 1, 10), ""),
+        # modelarts/train_1p.sh of Hourglass in ModelZoo-PyTorch
+        ("A=&4\necho $A\n", ("NP844", "certain", 1, 1), "4: command not found"),
+        # examples/gigaspeech/s0/run.sh of wenet
+        ("echo 5 | \\\n  < $0 | \\\n  cat\n", ("NP844", "certain", 2, 5), ""),
+        (":\n< /dev/null | cat\n", ("NP844", "certain", 2, 3), ""),
         # examples/diffusers/sd3 of MindSpeed-MM
         ("accelerate t.py --lr 1\n", ("NP844", "certain", 1, 12), ""),
         # examples/slurm/submit_multicpu.sh of accelerate
@@ -164,6 +172,11 @@ def test_what_a_shell_takes_for_something_else_is_found(
     "text",
     [
         "echo this is \\\n  done\n",
+        # what ends with its pipe, or stays in the script
+        "A=1 | cat\nB=$(echo 1 | cat) || B=2; A=1 true | echo $B > /dev/null\n",
+        "(A=1; echo $A) 2>&1 < /dev/null | cat\n{ cat; } < /dev/null | cat\n",
+        "for a in 1; do cat; done < /dev/null | cat\ncat | cat < /dev/null | cat\n",
+        "> /dev/null\ncat < /dev/null | cat\n: | cat <(echo) | cat\n",
         "printf '%s\\n' \\\n  else\n",
         '[[ a = "$A" && $B = "" ]] || A=1; F= A=1\n',
         "remove() { for x in $*; do [ $x ] && A=1; done }\n",
@@ -207,9 +220,30 @@ def test_a_default_that_is_none_leaves_the_variable_without_it() -> None:
         assert run_bash(f'X={value}\n[ "$X" = 2 ] || echo without it >&2\n') == "without it\n"
 
 
-def test_only_scripts_that_start_a_program_are_judged() -> None:
+# test/train_8p_performance.sh of StreamPETR in DrivingSDK starts a program by another script
+def test_commands_of_all_scripts_are_judged_and_variables_of_those_that_start_a_program() -> None:
     assert slips("python t.py \\\n  --lr 1\n  --wd 2\n") == [("NP844", "certain", 3, 3)]
-    assert slips("echo a\n--lr 1\nRANK =0\necho $RANK $MODEL_ARGS\n") == []
+    assert slips("tools/train.sh\nF= $A * 2\n") == [("NP844", "likely", 2, 4)]
+    assert slips("tools/train.sh\necho $RANK $MODEL_ARGS $loss\n") == []
+    assert slips("```bash\ntools/train.sh\nF= $A * 2\n```\n", "guide.md") == []
+    assert slips("F= $A * 2\n", "job.env") == []
+
+
+# test/train_performance_8p.sh of YOLOX_Dynamic_ID4069_for_PyTorch in ModelZoo-PyTorch
+@pytest.mark.parametrize(
+    ("end", "hint"),
+    [
+        ("do/ne", "did you mean done in line 3?"),
+        ("dnoe", "did you mean done in line 3?"),
+        ("main", "add the missing keyword"),
+        ("done_all", "add the missing keyword"),
+        ("echo doen", "add the missing keyword"),
+    ],
+)
+def test_a_block_without_an_end_names_what_looks_like_one(end: str, hint: str) -> None:
+    text = f"for i in 1 2; do\n  A=1\n{end}\n{START}\n"
+    found = check_script(import_script("run.sh", text.encode()), Context())
+    assert [(each.line, each.hint) for each in found if each.code == "NP801"] == [(1, hint)]
 
 
 # PyTorch/built-in/nlp/XLM_ID0740_for_PyTorch of ModelZoo-PyTorch before e5454479
@@ -219,6 +253,15 @@ def test_blanks_around_an_assignment_are_an_error() -> None:
     assert slips(f"export MASTER_ADDR = localhost\n{START}\n") == [("NP813", "certain", 1, 8)]
     assert slips(f"export HCCL_BUFFSIZE = 200\n{START}\n") == [("NP813", "certain", 1, 8)]
     assert slips(f"export\n{START}\n") == []
+
+
+# examples/librispeech/s0/run.sh of wenet sources a file of another repository
+def test_an_unread_file_may_set_what_resembles_nothing(tmp_path: Path) -> None:
+    end = "data_set=a\ntorchrun t.py --lr 1 $data_set"
+    for name, lines in (("data_se", [3]), ("model", []), ("DATA_PATH", [])):
+        (tmp_path / "run.sh").write_text(f". /none/a.sh\n{end} ${name}\n")
+        found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+        assert [each.line for each in found if each.code == "NP845"] == lines
 
 
 # tools/datasets/llava_onevision/make_llava_ov_wds.sh of FlagScale before 1011644a
@@ -262,6 +305,8 @@ def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:
         (f"{START} --run ${{train_data}}-em\n", (1, 51)),
         # examples/pytorch/language-modeling/run_mlm_cn.sh of transformers in ModelZoo-PyTorch
         (f"export PYTHONPATH=${{pwd}}/src\n{START}\n", (1, 19)),
+        # examples/librispeech/s0/run.sh of wenet, whose options set what they find
+        (f"wave_data=a\neval $1=2\n{START} --d $wave_data --e $wave_dat\n", (3, 64)),
         # examples/qwen3vl/finetune_qwen3vl_8B.sh of MindSpeed-MM before f83b2638
         ("torchrun $DISTRIBUTED_ARGS train.py\n", (1, 10)),
     ],
@@ -291,6 +336,8 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
         f'for a in "$@"; do eval "$a"; done\n{START} $loss\n',
         f'eval "$(python read.py)"\n{START} $loss\n',
         f"case $loss in a) ;; esac\n{START} $loss\n",
+        f"wave_data=a\neval $1=2\n{START} --d $wave_data --e $save_data\n",
+        f"wave_data=a\neval $1=2\n[ $wave_dat ] || exit\n{START} --d $wave_data $wave_dat\n",
     ],
 )
 def test_a_variable_that_something_may_set_is_no_slip(text: str) -> None:

@@ -90,9 +90,28 @@ class Programs:
 
         A package that the tree lacks may be elsewhere, as ``package_dir`` of setuptools says.
         """
-        package, _, _ = module.rpartition(".")
-        found = self._modules.locate(file, package, 0) if package else ""
-        return os.path.dirname(found) if found.endswith("__init__.py") else ""
+        package, found = module, ""
+        while not found and (package := package.rpartition(".")[0]):
+            found = self._modules.locate(file, package, 0)
+        if not found.endswith("__init__.py"):
+            return ""
+        end = f"{'/'.join(module.split('.')[-2:])}.py"
+        # another folder may be mapped to one of the package
+        is_direct = module.count(".") == package.count(".") + 1
+        is_missing = is_direct or self._list_ends(file, end) == []
+        return os.path.dirname(found) if is_missing else ""
+
+    def find_moved(self, file: str, script: str) -> str:
+        """Return the file that a missing program of a script is in a deeper folder, or nothing."""
+        first, _, inner = script.partition("/")
+        moved = (self._list_ends(file, inner) if "/" in inner else None) or []
+        is_there = any(f"/{each}".endswith(f"/{script}") for each in moved)
+        return next((each for each in moved if f"/{first}/" in f"/{each}" and not is_there), "")
+
+    def _list_ends(self, file: str, end: str) -> list[str] | None:
+        """Return the Python files in the tree of a script with an end, None for a large tree."""
+        tree = self._modules.list_tree(file)
+        return None if tree is None else [each for each in tree if f"/{each}".endswith(f"/{end}")]
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""

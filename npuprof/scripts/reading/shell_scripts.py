@@ -13,7 +13,7 @@ from textwrap import dedent
 from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.catalog.programs import find_program
-from npuprof.model import Place, Record
+from npuprof.model import Place, Record, find_nearest_names
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.expressions import cut_text
@@ -104,6 +104,8 @@ _OTHER_SHELL = re.compile(
     re.MULTILINE,
 )
 _CLOSING = {"fi": ("if",), "esac": ("case",), "done": _LOOPS, "}": ("{",)}
+#: The minimum similarity of a closing keyword and a slip for it.
+_ALIKE = 0.75
 #: Conditions that are always true.
 _ALWAYS = (":", "true")
 #: The maximum nesting of blocks.
@@ -187,16 +189,25 @@ def import_shell_script(
     is_other = _OTHER_SHELL.search(text) is not None
     if reader.unpaired and not (is_part or is_other):
         what = f"{reader.unpaired.text} has no matching keyword"
-        report(reader.unpaired, what, "The shell stops there.", "add the missing keyword")
+        slips = (
+            f"did you mean {name} in line {word.line}?"
+            for word, *others in commands
+            for name in find_nearest_names(word.text, _CLOSING, 1, _ALIKE)
+            if not others and word.text != name
+        )
+        report(
+            reader.unpaired, what, "The shell stops there.", next(slips, "add the missing keyword")
+        )
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
-    if reader.unlaunched or any(isinstance(record, StartedProgram) for record in records):
+    starts = reader.unlaunched or any(isinstance(record, StartedProgram) for record in records)
+    if starts or not (plain or is_part):
         problems += find_command_slips(path, commands)
-        if not (has_unread or is_part or is_other):
-            unused = list_unused(path, text, commands)
-            problems += find_variable_slips(path, text, commands, unused)
-            records += unused
+    if starts and not (is_part or is_other):
+        unused = [] if has_unread else list_unused(path, text, commands)
+        problems += find_variable_slips(path, text, commands, unused, has_unread)
+        records += unused
     return ImportedFile(
         path,
         settings,

@@ -491,9 +491,30 @@ def test_a_module_that_its_package_lacks_is_likely_a_slip(tmp_path: Path) -> Non
     assert [(each.code, each.certainty, each.message) for each in found] == [
         ("NP844", "likely", message)
     ]
+    # the same example at a later time: the package has no such folder
+    found = scan(tmp_path, "-m own.trainer.agent --lr 1")
+    assert [each.message for each in found] == [f"{tmp_path}/own has no module own.trainer.agent"]
     # YOLOX_Dynamic_ID4069_for_PyTorch of ModelZoo-PyTorch has yolox.tools in another folder
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/train.py").write_text("")
     for module in ("own.train.agent", "own.tools.train", "other.train", "own"):
         assert scan(tmp_path, f"-m {module} --lr 1") == []
+
+
+# run_grpo.sh of mindrlhf
+def test_a_program_that_is_in_a_deeper_folder_is_likely_a_slip(tmp_path: Path) -> None:
+    (tmp_path / "examples/own/qwen").mkdir(parents=True)
+    (tmp_path / "examples/own/qwen/one.py").write_text("")
+    found = scan(tmp_path, "examples/qwen/one.py --lr 1")
+    assert [(each.code, each.certainty, each.message) for each in found] == [
+        ("NP844", "likely", "the tree has no examples/qwen/one.py")
+    ]
+    hint = f"did you mean {tmp_path}/examples/own/qwen/one.py?"
+    assert found[0].hint == hint
+    # examples/diffusers/sdxl of MindSpeed-MM runs programs of another repository
+    for path in ("examples/text/one.py", "other/qwen/one.py", "examples/one.py", "qwen/one.py"):
+        assert scan(tmp_path, f"{path} --lr 1") == []
+    assert scan(tmp_path, "examples/own/qwen/one.py --lr 1") == []
 
 
 def test_an_abbreviation_of_a_known_flag_is_no_slip(tmp_path: Path) -> None:

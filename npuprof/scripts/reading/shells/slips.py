@@ -13,11 +13,14 @@ from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import is_ascend_variable
+from npuprof.scripts.reading.shells.known_variables import list_assignments
 from npuprof.scripts.script_records import UnusedVariable, find_position
 from npuprof.scripts.shell_lexer import Command, Word, join_assignment
 
 #: The minimum similarity of a variable that nothing sets and one that nothing uses.
 _ALIKE = 0.85
+#: The same for one that nothing sets and one that is set.
+_VERY_ALIKE = 0.9
 #: A command that may set any name: export "$KEY=$VALUE", eval "$(FILE)". A name may be a command.
 _SETS_ANY = re.compile(
     r"""(?<![-\w./])(?:
@@ -53,6 +56,10 @@ _NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]\D|(?:True|False)\b)")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*", re.MULTILINE)
 #: Arithmetic in single parentheses.
 _NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+)[ ]*\)(?!\))")
+#: A redirection alone between two pipes, or before one.
+_NO_COMMAND = re.compile(r"(?:[|;&]|(?<!\\)\n)[\s\\]*<[ \t]*[^\s<>|&;()]+[\s\\]*\|[\s\\]*\Z")
+#: As far before its file it is searched.
+_NEAR = 80
 #: Words of a shell that begin or end a branch or a loop.
 _KEYWORDS = ("else", "elif", "fi", "then", "done", "esac")
 #: Words before a test, and a word that is not there.
@@ -120,6 +127,14 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
     if not others and _HYPHENS.fullmatch(first.text):
         what, why = f"the shell runs {first.text} as a command", "A variable has no hyphens."
         yield "NP813", first, what, why, "write the name with underscores", {}
+    names = {name for name, _ in list_assignments(command)}
+    if len(names) == len(command) and (command.is_piped or command.is_forked) and names & used:
+        what = f"{min(names)} is lost: a pipe or & sets it in a shell of its own"
+        yield "NP844", first, what, "The script does not get it.", "put the pipe into $( )", {}
+    for target in command.redirected[:1]:
+        if _NO_COMMAND.search(command.text, target.span[0] - _NEAR, first.span[0]):
+            what, why = f"no command reads {target.text}", "The pipe gets nothing."
+            yield "NP844", target, what, why, f"write cat {target.text}", {}
     is_text = command[0].text in ("echo", "printf", "for", "select")
     for before, word in pairwise(command):
         if before.line < word.line and word.keyword in _KEYWORDS and not is_text:
@@ -222,7 +237,11 @@ def _read_code(text: str, commands: Sequence[Command]) -> tuple[str, str]:
 
 
 def find_variable_slips(
-    path: str, text: str, commands: Sequence[Command], unread: Sequence[UnusedVariable]
+    path: str,
+    text: str,
+    commands: Sequence[Command],
+    unread: Sequence[UnusedVariable],
+    has_unread: bool,
 ) -> Iterator[Finding]:
     """Yield the variables that a script uses and never sets, or sets and never uses."""
     code, joined = _read_code(text, commands)
@@ -276,17 +295,22 @@ def find_variable_slips(
         expanded |= set() if command.is_inner or is_test else names
         tested |= names if is_test else set()
     expanded -= tested
-    sets_any = any(match[1] not in assigned for match in _SETS_ANY.finditer(joined))
+    sets_any = has_unread or any(match[1] not in assigned for match in _SETS_ANY.finditer(joined))
     used = Counter(_UNSET.findall(joined))
     places = {name: place for place, name in enumerate(assigned)}
     by_letters = group_by(assigned, _sort_letters)
     for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
-        if sets_any or used[name] < mentioned[name]:
+        if used[name] < mentioned[name]:
             continue  # it is set, or has a default
-        alike = get_close_matches(name, unused[:_MOST_UNUSED], _MOST_UNUSED, _ALIKE)
-        alike += by_letters.get(_sort_letters(name), ())
+        if sets_any:  # what sets others hardly means a slip for one of these
+            near = [*places][:_MOST_UNUSED] if name in expanded else []
+            alike = get_close_matches(name, near, 1, _VERY_ALIKE)
+        else:
+            alike = get_close_matches(name, unused[:_MOST_UNUSED], _MOST_UNUSED, _ALIKE)
+            alike += by_letters.get(_sort_letters(name), ())
         is_own = name in expanded and name.islower() and not name.endswith("_proxy")
-        if alike or is_own or (name.endswith("_ARGS") and not _OF_CALLER.search(name)):
+        is_own |= name.endswith("_ARGS") and not _OF_CALLER.search(name)
+        if alike or (is_own and not sets_any):
             hint = f"set {name}, or remove it"
             if alike:
                 hint = f"did you mean ${min(alike, key=places.__getitem__)}?"
