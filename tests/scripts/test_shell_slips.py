@@ -181,6 +181,7 @@ def test_what_a_shell_takes_for_something_else_is_found(
         '[[ a = "$A" && $B = "" ]] || A=1; F= A=1\n',
         "remove() { for x in $*; do [ $x ] && A=1; done }\n",
         "A() { if [ 1 ]; then { A=1; } fi }\nfor ((i = 0; i < 2; i++)); do A=1; done\n",
+        "for ((i = 0; i < 2; i++)); do\n  {\n    A=1\n  } &\ndone\nwait\n",
         "for step in start \\\n  done; do echo $step; done\n",
         "cat <<'END'\n<<<<<<< HEAD\n=======\n>>>>>>> topic\nEND\n",
         # tools/extras/check_dependencies.sh of kaldi
@@ -305,8 +306,9 @@ def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:
         (f"{START} --run ${{train_data}}-em\n", (1, 51)),
         # examples/pytorch/language-modeling/run_mlm_cn.sh of transformers in ModelZoo-PyTorch
         (f"export PYTHONPATH=${{pwd}}/src\n{START}\n", (1, 19)),
-        # examples/librispeech/s0/run.sh of wenet, whose options set what they find
+        # examples/librispeech/s0/run.sh of wenet, whose options set what they find, and its loops
         (f"wave_data=a\neval $1=2\n{START} --d $wave_data --e $wave_dat\n", (3, 64)),
+        (f"for i in 1 2; do\n{{\n{START} --d $loss\n}} &\ndone\n", (3, 49)),
         # examples/qwen3vl/finetune_qwen3vl_8B.sh of MindSpeed-MM before f83b2638
         ("torchrun $DISTRIBUTED_ARGS train.py\n", (1, 10)),
     ],

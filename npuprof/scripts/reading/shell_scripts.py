@@ -100,7 +100,7 @@ _LOOPS = ("for", "while", "until", "select")
 _OTHER_SHELL = re.compile(
     r"\A#!(?![^\n]*\b(?:ba|da|k|a)?sh\b)|<%|\bcoproc\s"
     r"|(?:\b(?:if|while|until|time)|!)[ \t]+(?:\{|(?:if|for|while)\b)"
-    r"|^[ \t]*for\b[^\n]*?[;)\n]\s*\{",
+    r"|^[ \t]*for\b[^\n]*?(?:[;)]|(?<!\bdo)\n)\s*\{",
     re.MULTILINE,
 )
 _CLOSING = {"fi": ("if",), "esac": ("case",), "done": _LOOPS, "}": ("{",)}
