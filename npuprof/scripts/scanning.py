@@ -21,7 +21,7 @@ from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import ONLY_READ, RECOMMENDED, check_script
-from npuprof.scripts.lint.program_faults import judge_programs
+from npuprof.scripts.lint.program_faults import judge_defaults, judge_programs
 from npuprof.scripts.named_files import Sidecar, attach_contents, check_sidecars, find_sidecars
 from npuprof.scripts.pinned_releases import FilePins, Pin, PinFinder
 from npuprof.scripts.programs.finding import Programs
@@ -34,6 +34,7 @@ from npuprof.scripts.reading import (
     read_script,
 )
 from npuprof.scripts.reading.file_kinds import is_script_candidate, may_be_called
+from npuprof.scripts.reading.training_launches import YAML_ENDINGS
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import PartLocations
 from npuprof.scripts.summary.report import is_in_tests
@@ -211,6 +212,10 @@ class _Scanner:
                 or may_call_settings(file, data, self.modules)
             ):
                 scan = self._judge_script(read_script(file, data, is_named, self.modules), data)
+            if file.endswith(YAML_ENDINGS):
+                scan = scan._replace(
+                    findings=[*scan.findings, *judge_defaults(file, data, self._programs)]
+                )
         unjudged = tuple(list_unjudged(scan.imported or ImportedFile(file), data))
         return scan._replace(faults=faults, unjudged=unjudged)
 

@@ -45,6 +45,7 @@ from npuprof.scripts.programs.hydra_configs import HydraConfig
 from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
 from npuprof.scripts.reading.shells.slips import build_unused_finding
 from npuprof.scripts.reading.training_launches import MOST_MARKS, YAML_ENDINGS
+from npuprof.scripts.reading.trees import parse_yaml
 from npuprof.scripts.script_records import (
     ImportedFile,
     ScriptSetting,
@@ -67,6 +68,11 @@ _RULES = ("NP33", "NP34")
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
+#: A flag that names a file.
+_CONFIG = re.compile("conf|cfg|yaml")
+#: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.
+_KEY = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
+_FEWEST_KEYS = 12
 #: The key and the place of a setting, or of a finding about it.
 _locate = attrgetter("key", "line", "column")
 
@@ -101,6 +107,29 @@ def judge_programs(
     return [*chain(*by_place.values()), *added]
 
 
+def judge_defaults(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
+    """Yield likely findings about a YAML file whose keys are arguments of a program above it.
+
+    argparse takes such defaults without a check of their names and choices.
+    """
+    text = data.decode(errors="replace")
+    keys = _KEY.findall(text)
+    for parser in programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else ():
+        for document in parse_yaml(path, text, []) or ():
+            for key, node in document.pairs or ():
+                known = parser.keys.get(key.value)
+                flag = known.flags[0] if known else f"--{key.value}"
+                value = node.value if known and known.kind and node.is_text else ...
+                # other code may take more than the choices
+                quoted = (str(value).lower(), path, programs.list_tree(path))
+                search = quoted if known else (flag, path)
+                for fault in _find_flag_faults(parser, flag, value, programs):
+                    if not programs.is_quoted(*search):
+                        yield fault._replace(why="argparse does not check it.", **LIKELY).place(
+                            where=Place(path, *key.position)
+                        )
+
+
 def _build_start_finding(started: StartedProgram, what: str, why: str, hint: str) -> Finding:
     place = Place(started.location.file, started.location.line, started.location.column)
     return catalog.build_finding("NP844", what, why, hint, where=place, **LIKELY)
@@ -111,11 +140,11 @@ def _find_unused_flags(
 ) -> Iterator[Finding]:
     """Yield the variables that no command gets and that have the name of a flag."""
     unused = imported.list_records(UnusedVariable)
-    parser = programs.read_parser(path) if path and unused else None
-    flags = parser.flags if parser else {}
-    if unused and not flags:
-        flags = programs.list_defined(path or imported.file, is_reported=True)
-    known = {*flags, *(map(spell_flag, catalog.record_names(section)) if section != "args" else ())}
+    if not unused:
+        return
+    parser = programs.read_parser(path) if path else None
+    flags = (parser and parser.flags) or programs.list_defined(path or imported.file, True)
+    known = {*flags, *map(spell_flag, catalog.record_names(section))}
     for variable in unused:
         plain = variable.name.lower()
         for flag in (f"--{plain}", f"--{plain.replace('_', '-')}"):
@@ -158,6 +187,9 @@ def _judge_program(
             judged = {each: [] for each in given}
     elif path:
         parser = programs.read_parser(path) or Parser(path, (), ("no parser was found",))
+        if any(each.endswith(YAML_ENDINGS) for each in parser.files):
+            # the keys of another file may be arguments instead
+            parser = parser._replace(gaps=(*parser.gaps, *filter(_CONFIG.search, values)))
         marks = {f"--{name}" for name in program.marks} if program else set()
         is_own = parser.complete and not marks <= parser.flags.keys()
         for each in given:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
@@ -60,6 +61,11 @@ _HARMLESS = re.compile(
     r"print_|format_|error|exit|[gs]et_default|_(?:group_)?actions|prog|usage"
     r"|parse_(?:yaml_file|json_file|dict)"
 )
+#: A flag that is computed of a name, and the name of a file.
+_COMPUTED = re.compile(r"add_argument\((?:'--' \+ \w+|f'--\{\w+\}'|'--\{\}'\.format\(\w+\))[,)]")
+_YAML_FILE = re.compile(rb"""['"]([\w./-]+\.ya?ml)['"]""")
+#: A key of a table at the top of a YAML file.
+_KEY = re.compile(rb"""^['"]?([\w.-]+)['"]?[ ]*:""", re.MULTILINE)
 #: Functions to which a parser may be passed.
 _BUILTINS = ("isinstance", "print", "type", "str", "build_group", "add_config_arguments")
 #: What add_config_arguments() of DeepSpeed adds to a parser.
@@ -133,7 +139,13 @@ class _Program:
         self._words: set[bytes] = set()
         self._list_callable = cache(self._find_callable)
         self._list_lines = cache(lambda path: modules.read(path).split(b"\n"))
-        self._is_parsed = self._is_strict = self._abbreviated = False
+        #: the YAML files whose keys may be arguments
+        self._configs: set[str] = set()
+        #: the functions that parse the arguments that they know, before others are parsed
+        self._partial: set[ast.AST] = set()
+        #: whether a parser rejects unknown arguments: 2 if it does so in any run of a function
+        self._strictness = 0
+        self._is_parsed = self._abbreviated = False
 
     def read(self, main: Module) -> Parser | None:
         """Return the parser that the program uses, None if it uses none."""
@@ -152,14 +164,14 @@ class _Program:
             waiting += added
         for module in modules:
             self._name_parsers(module)
-        self._reach(main.scope)
+            self._reach(module.scope)
         names = (*self._names, *_METHODS, *LIBRARIES)
         self._words = {name.rpartition(".")[2].encode() for name in names}
         for module in modules:
             self._collect(module.tree.body, module.scope)
         if not self._is_parsed:
             return None
-        if not self._is_strict:
+        if self._strictness <= bool(self._partial):
             self._gaps["the parser may ignore unknown arguments"] = None
         self._arguments.append(ParserArgument(("--help", "-h"), self._path, nargs=0))
         return Parser(
@@ -167,7 +179,7 @@ class _Program:
             tuple(dict.fromkeys(self._arguments)),
             tuple(self._gaps),
             self._abbreviated,
-            tuple(module.path for module in modules),
+            (*(module.path for module in modules), *sorted(self._configs)),
         )
 
     def _add_gap(self, reason: str, node: ast.AST, scope: Scope) -> None:
@@ -185,9 +197,10 @@ class _Program:
                 self._names.update(map(write_source, statement.targets))
             for target in statement.targets:
                 if isinstance(target, ast.Attribute):
-                    is_made = self._makes_parser(statement.value, module.scope)
                     name = write_source(target)
-                    self._made[name] = self._made.get(name, True) and is_made
+                    self._made[name] = self._made.get(name, True) and self._makes_parser(
+                        statement.value, module.scope
+                    )
 
     def _makes_parser(self, node: ast.expr, scope: Scope) -> bool:
         """Return whether a call returns a parser that the files make, or a part of one."""
@@ -209,6 +222,8 @@ class _Program:
         if isinstance(node, ast.Attribute):
             return self._made.get(write_source(node), False)
         values = [each.node for each in _list_bindings(node, scope)] or [node]
+        if any(_is_direct(each, scope) for each in values):  # instead of a parameter
+            values = [each for each in values if not isinstance(each, ast.arg)]
         return all(self._makes_parser(each, scope) for each in values)
 
     # functions
@@ -216,7 +231,11 @@ class _Program:
     def _reach(self, scope: Scope) -> None:
         """Find the functions that the program calls and that have to do with a parser."""
         self._reached.add(scope.node)
-        for statement in iterate_statements(scope.node.body):
+        for statement in iterate_statements(
+            each
+            for each in scope.node.body
+            if scope.file == self._path or not is_main_test(getattr(each, "test", None))
+        ):
             for node in _list_expressions(statement):
                 entered = self._find_entered(node, scope)
                 if entered and entered.function not in self._reached:
@@ -344,7 +363,8 @@ class _Program:
             else:
                 reader.read(value, scope)
         if library in ("tyro", "draccus") and scope.node in self._reached:
-            self._is_parsed = self._is_strict = True
+            self._is_parsed = True
+            self._strictness = 2
         if not values or (len(values) > 1 and library != "megatron"):
             reader.gaps.append(f"{library} may have other options")
         self._arguments += reader.arguments
@@ -374,16 +394,21 @@ class _Program:
         options = {each.arg: each.value for each in node.keywords}
         given = options.get("args", *node.args[:1])
         if name not in _STRICT or "return_remaining_strings" in options:
-            if not self._is_off(node, scope):
+            if _is_direct(node, scope):
+                self._partial.add(scope.node)
+            elif not self._is_off(node, scope):
                 self._add_gap("the parser may ignore unknown arguments", node, scope)
         elif not self._is_made(owner, scope):
             self._add_gap("the parser is not followed", node, scope)
         elif given and not (
-            write_source(given) == "sys.argv[1:]" or self._is_given(given, scope, "None".__eq__)
+            write_source(given) == "sys.argv[1:]"
+            or (isinstance(given, ast.Name) and scope.node in self._partial)
+            or self._is_given(given, scope, "None".__eq__)
         ):
             self._add_gap("other arguments than the program's are parsed", node, scope)
         else:
-            self._is_strict |= scope.node in self._reached
+            if scope.node in self._reached:
+                self._strictness = max(self._strictness, 1 + _is_direct(node, scope))
 
     def _is_off(self, node: ast.Call, scope: Scope) -> bool:
         """Return whether a call is only made with a parameter that is never true."""
@@ -395,10 +420,30 @@ class _Program:
             if isinstance(each.test, ast.Name)
         )
 
+    def _list_keys(self, path: str) -> list[ParserArgument]:
+        """Return the keys of YAML files that a file names, and of the others beside them.
+
+        The command line may name one of these.
+        """
+        read = self._modules.read
+        for name in _YAML_FILE.findall(read(path)):
+            for program in (path, self._path):
+                file = Path(program).parent / name.decode()
+                if read(str(file)):
+                    self._configs.update(map(str, file.parent.glob("*.y*ml")))
+        return [
+            ParserArgument((f"--{key.decode()}",), file)
+            for file in sorted(self._configs)
+            for key in _KEY.findall(read(file))
+        ]
+
     def _read_argument(self, node: ast.Call, scope: Scope) -> None:
         flags = [_fold(each, scope) for each in node.args]
         if not flags or not all(isinstance(flag, str) and flag for flag in flags):
-            self._add_gap("the name of an argument is computed", node, scope)
+            added = self._list_keys(scope.file) if _COMPUTED.search(write_source(node)) else []
+            self._arguments += added
+            if not added:
+                self._add_gap("the name of an argument is computed", node, scope)
             return
         options = {each.arg: each.value for each in node.keywords}
         action = _fold(options.get("action", ast.Constant("store")), scope)
@@ -432,6 +477,11 @@ def _list_expressions(statement: ast.stmt) -> list[ast.AST]:
 def _is_foreign(node: ast.expr) -> bool:
     """Return whether a class may be one of parsers, by its name."""
     return get_last_name(node).endswith(("ArgumentParser", "ArgParser", "Tap"))
+
+
+def _is_direct(node: ast.AST, scope: Scope) -> bool:
+    """Return whether a function evaluates an expression under no condition."""
+    return any(getattr(each, "value", None) is node for each in scope.node.body)
 
 
 def _list_bindings(node: ast.expr, scope: Scope) -> list[Binding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import cache, partial
@@ -25,6 +25,10 @@ from npuprof.system.files import find_packages
 _DEFINITION = re.compile(
     rb"""add_argument\(\s*['"]--([\w-]+)|\n    ([A-Za-z]\w+)[ ]*:[ ]*[A-Za-z].*="""
 )
+#: Takes a table of defaults, such as a YAML file of arguments.
+_TAKES_DEFAULTS = re.compile(rb"\.set_defaults\(\*\*\w")
+#: The minimum share of a file's keys that are arguments of its program.
+_KNOWN_KEYS = 0.8
 #: The minimum similarity of a name and that for which it may be a slip.
 _VERY_ALIKE = 0.95
 #: What is read of a program.
@@ -52,12 +56,33 @@ class Programs:
         self._modules = open_modules([*self._tops, *roots], roots=roots, loaded=loaded)
         #: Returns the parser of a program by its file, None if it is not read.
         self.read_parser = cache(partial(self._read, ParserReader(self._modules).read))
+        self.list_tree = self._modules.list_tree
         self._list_defined = cache(self._find_defined)
+        #: Returns whether a program, or a module that it imports, takes a table of defaults.
+        self._takes_defaults = cache(
+            lambda path: any(
+                _TAKES_DEFAULTS.search(self._modules.read(each))
+                for each in (path, *self._modules.list_imported(path))
+            )
+        )
         self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
 
     def read_own_parser(self, path: str) -> Parser | None:
         """Return the parser of a program if its file defines one: those of others take longer."""
         return self.read_parser(path) if b"ArgumentParser" in self._modules.read(path) else None
+
+    def find_by_keys(self, path: str, keys: Collection[str]) -> list[Parser]:
+        """Return the parser that takes a file's keys as defaults, nothing if there are several.
+
+        It is that of programs in the folders above the file. Its gaps do not matter for defaults.
+        """
+        found = {}
+        for file in self.list_tree(path) or ():
+            if path.startswith(file[: file.rfind("/") + 1]) and self._takes_defaults(file):
+                parser = self.read_parser(file)
+                if parser and sum(key in parser.keys for key in keys) >= len(keys) * _KNOWN_KEYS:
+                    found[frozenset(parser.keys)] = parser._replace(gaps=())
+        return [*found.values()] if len(found) == 1 else []
 
     def find(self, file: str, script: str, module: str) -> str:
         """Return the file of a program that a script starts, empty if it is not found."""
@@ -135,7 +160,7 @@ class Programs:
         A scan of single files searches no tree, unless a finding ``is_reported`` without that.
         """
         is_searched = is_reported or len(self._tops) > 1
-        return self._list_defined((is_searched and self._modules.list_tree(path)) or ())
+        return self._list_defined((is_searched and self.list_tree(path)) or ())
 
     def _find_nearest(self, section: str, name: str, folder: str) -> str:
         """Return the known name for which an unknown one is likely a slip, empty if there is none.
@@ -176,7 +201,7 @@ class Programs:
                 rf"{either}(?![\w-])"
                 rf"(?:(?<![\w-]{either})|(?<=--{either})(?<![\w-]--{either}))"
             )
-            files = self._modules.list_tree(path)
+            files = self.list_tree(path)
         if files is None:
             return True
         quoted = re.compile(pattern.encode())
@@ -193,6 +218,6 @@ def _is_python(path: str) -> bool:
 def _find_top(folder: str) -> str:
     """Return the top of a program's tree: its repository, else the current folder above it."""
     here = os.getcwd()
-    above = here if is_below(os.path.realpath(folder), here) else folder
+    above = here if is_below(folder, here) else folder
     top = find_repository_top(folder) or above
     return os.path.relpath(top) if is_below(top, here) else top

@@ -51,6 +51,11 @@ class Parser(Record):
         return any(not each.flags[0].startswith("-") for each in self.arguments)
 
     @cached_property
+    def keys(self) -> dict[str, ParserArgument]:
+        """The arguments by the names that defaults have."""
+        return {flag[2:].replace("-", "_"): each for flag, each in self.flags.items()}
+
+    @cached_property
     def flags(self) -> dict[str, ParserArgument]:
         """The arguments by flag; values of several definitions that differ are not judged."""
         found: dict[str, ParserArgument] = {}

@@ -1,0 +1,190 @@
+"""Programs whose arguments or defaults are the keys of a YAML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from npuprof.model import Context
+from npuprof.scripts.scanning import scan_scripts
+
+#: Makes an argument of each key of a YAML file.
+KEYS = """
+import argparse, ast, os
+import yaml
+
+def add_keys(parser, table):
+    parser = argparse.ArgumentParser(parents=[parser])
+    for key in table:
+        if isinstance(table[key], bool):
+            parser.add_argument("--" + key, type=ast.literal_eval, default=table[key])
+        else:
+            parser.add_argument("--" + key, type=type(table[key]), default=table[key])
+    return parser.parse_args()
+
+def read():
+    parser = argparse.ArgumentParser(add_help=False)
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser.add_argument("--config_path", default=os.path.join(here, "../default.yaml"))
+    first, _ = parser.parse_known_args()
+    with open(first.config_path) as file:
+        table = yaml.safe_load(file)
+    return add_keys(parser, table)
+
+config = read()
+"""
+ERROR, LIKELY = ("NP212", "error"), ("NP212", "warning")
+
+#: Takes the keys of a YAML file as defaults.
+DEFAULTS = """
+import argparse
+import yaml
+
+def read():
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument("-c", "--config", default="")
+    parser = argparse.ArgumentParser(parents=[first])
+    for name in ("data_dir", "epochs", "seed", "model", "workers", "momentum", "decay"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--lr", type=float)
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--crop", type=float, nargs=2)
+    parser.add_argument("--loss", type=str, choices=["CE", "BCE"])
+    parser.add_argument("--scheduler", type=str, choices=["constant", "step"])
+    args, rest = first.parse_known_args()
+    if args.config:
+        with open(args.config) as file:
+            parser.set_defaults(**yaml.safe_load(file))
+    return parser.parse_args(rest)
+"""
+FILE = """
+data_dir: data
+epochs: 3
+seed: 1
+model: resnet
+workers: 8
+momentum: 0.9
+decay: 1e-4
+lr: 1e-3
+batch_size: 32
+crop: [0.1, 0.2]
+loss: ce
+"""
+
+
+def scan(folder: Path) -> list[tuple[str, str]]:
+    found = scan_scripts([str(folder)], Context(), None, None).findings
+    return [(each.code, each.severity) for each in found]
+
+
+# research/cv/Pix2Pix/scripts/run_distribute_train_ascend.sh of mindspore-ai/models (8b072a1b)
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("--device_num=8", [ERROR]),
+        ("--epochs 3 --device_id=1 --distribute True", []),
+        ("--layers 3", []),  # some programs take lists
+        ("--epoch 3", []),  # an abbreviation
+        ("--of_gpu=1", []),  # of another file beside the default
+        ("--config_path=other/a.yaml --device_num=8", []),
+        ("--config_path=$CONFIG --device_num=8", []),
+        ("--config_path=$CONFIG --device_idd=8", [LIKELY]),
+    ],
+)
+def test_the_keys_of_a_yaml_file_are_arguments(
+    tmp_path: Path, line: str, expected: list[tuple[str, str]]
+) -> None:
+    write_program(tmp_path, KEYS)
+    (tmp_path / "run.sh").write_text(f"CONFIG=$1\ntorchrun train.py {line}\n")
+    assert scan(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"--" + key', 'f"--{key}"', [ERROR]),
+        ('"--" + key', '"--{}".format(key)', [ERROR]),
+        ('here, "../default.yaml"', '*["."], "default.yaml"', [ERROR]),  # beside the program
+        ('"../default.yaml"', '"../{}".format(NAME)\nNAME = "default.yaml"', []),
+        ('"--" + key', '"--" + prefix + key', []),
+        ("../default.yaml", "../missing.yaml", []),
+        ('os.path.join(here, "../default.yaml")', "None", []),
+        ("return parser.parse_args()", "return parser.parse_known_args()[0]", []),
+        ("    return parser.parse_args()", "    if table:\n        return parser.parse_args()", []),
+        ("config = read()", 'if __name__ == "__main__":\n    read()', []),
+    ],
+)
+def test_other_programs_with_keys_as_arguments_may_take_more(
+    tmp_path: Path, old: str, new: str, expected: list[tuple[str, str]]
+) -> None:
+    assert old in KEYS
+    write_program(tmp_path, KEYS.replace(old, new))
+    (tmp_path / "run.sh").write_text("torchrun train.py --device_num=8\n")
+    assert scan(tmp_path) == expected
+
+
+def write_program(folder: Path, config: str) -> None:
+    (folder / "src").mkdir()
+    (folder / "src/config.py").write_text(config)
+    (folder / "train.py").write_text("from src.config import config\n")
+    (folder / "default.yaml").write_text(
+        "# a comment\nepochs: 1\ndevice_id: 0\ndistribute: False\nlayers: [1]\n---\nepochs: number\n"
+    )
+    (folder / "gpu.yaml").write_text("of_gpu: 1\n")
+
+
+# configs/nasnet/nasnet_a_4x1056_ascend.yaml (9aad4049), configs/pvt_v2/pvt_v2_b0_ascend.yaml
+# (4d836319), and configs/convit/convit_tiny_gpu.yaml (d6962d3a) of mindspore-lab/mindcv
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        ("dynamic_scale: True", [LIKELY]),
+        ("scheduler: warmup_step", [("NP203", "warning")]),
+        ("lr_noise: 0.1\nscheduler: step", [LIKELY]),
+        ("scheduler: step", []),
+        ("scheduler: Cosine", []),  # train.py takes it, whatever the choices are
+        ("ema: True", []),  # train.py reads it
+        ("a: 1\nb: 2\nc: 3\nd: 4", []),  # of another program
+    ],
+)
+def test_the_keys_of_a_yaml_file_are_defaults(
+    tmp_path: Path, added: str, expected: list[tuple[str, str]]
+) -> None:
+    write_defaults(tmp_path, DEFAULTS, FILE + added)
+    assert scan(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("parser.set_defaults(**yaml.safe_load(file))", "parser.parse_args(file.read().split())"),
+        ('"data_dir", "epochs", "seed",', ""),
+        ("def read", "def unused"),
+    ],
+)
+def test_a_program_that_takes_other_keys_judges_no_file(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    assert old in DEFAULTS
+    write_defaults(tmp_path, DEFAULTS.replace(old, new), f"{FILE}dynamic_scale: True\n")
+    assert scan(tmp_path) == []
+
+
+def test_a_file_below_two_programs_is_judged_by_none(tmp_path: Path) -> None:
+    write_defaults(tmp_path, DEFAULTS, f"{FILE}dynamic_scale: True\n")
+    other = DEFAULTS.replace('"seed",', '"seed", "tag",')
+    (tmp_path / "tune.py").write_text(f"{other}read()\n")
+    assert scan(tmp_path) == []
+    (tmp_path / "tune.py").write_text(f"{DEFAULTS}read()\n")
+    assert scan(tmp_path) == [LIKELY]
+
+
+def write_defaults(folder: Path, program: str, file: str) -> None:
+    (folder / "config.py").write_text(program)
+    (folder / "train.py").write_text(
+        "from config import read\nargs = read()\nif args.scheduler == 'cosine' and args.ema: pass\n"
+        "if args.loss.lower() == 'ce': pass\n"
+    )
+    (folder / "configs/a").mkdir(parents=True)
+    (folder / "configs/a/b.yaml").write_text(file)
