@@ -252,10 +252,9 @@ class _Program:
         if not isinstance(node, ast.Call) or get_last_name(node.func) not in names:
             return None
         entered = find_entered(node, ast.Expr(node), scope)
-        if entered is None:
-            return None
-        setters = self._modules.list_setters(entered.scope.file, _can_parse)
-        return entered if entered.name in setters else None
+        if entered and entered.name in self._modules.list_setters(entered.scope.file, _can_parse):
+            return entered
+        return None
 
     def _find_callable(self, path: str) -> Collection[str]:
         """Return the names in a file of functions that have to do with a parser."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import cache, partial
+from itertools import chain
+from pathlib import Path
 from typing import Any, TypeVar
 
 from npuprof import catalog
@@ -58,13 +60,7 @@ class Programs:
         self.read_parser = cache(partial(self._read, ParserReader(self._modules).read))
         self.list_tree = self._modules.list_tree
         self._list_defined = cache(self._find_defined)
-        #: Returns whether a program, or a module that it imports, takes a table of defaults.
-        self._takes_defaults = cache(
-            lambda path: any(
-                _TAKES_DEFAULTS.search(self._modules.read(each))
-                for each in (path, *self._modules.list_imported(path))
-            )
-        )
+        self._list_defaulting = cache(self._find_defaulting)
         self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
 
     def read_own_parser(self, path: str) -> Parser | None:
@@ -77,12 +73,21 @@ class Programs:
         It is that of programs in the folders above the file. Its gaps do not matter for defaults.
         """
         found = {}
-        for file in self.list_tree(path) or ():
-            if path.startswith(file[: file.rfind("/") + 1]) and self._takes_defaults(file):
-                parser = self.read_parser(file)
-                if parser and sum(key in parser.keys for key in keys) >= len(keys) * _KNOWN_KEYS:
-                    found[frozenset(parser.keys)] = parser._replace(gaps=())
+        for file in chain.from_iterable(map(self._list_defaulting, Path(path).parents)):
+            parser = self.read_parser(file)
+            if parser and sum(key in parser.keys for key in keys) >= len(keys) * _KNOWN_KEYS:
+                found[frozenset(parser.keys)] = parser._replace(gaps=())
         return [*found.values()] if len(found) == 1 else []
+
+    def _find_defaulting(self, folder: Path) -> list[str]:
+        """Return the programs in a folder that take a table of defaults, or import what does."""
+        return [
+            file
+            for file in map(str, sorted(folder.glob("*.py")))
+            if any(is_below(file, top) for top in self._tops)
+            for each in (file, *self._modules.list_imported(file))
+            if _TAKES_DEFAULTS.search(self._modules.read(each))
+        ]
 
     def find(self, file: str, script: str, module: str) -> str:
         """Return the file of a program that a script starts, empty if it is not found."""
@@ -107,7 +112,7 @@ class Programs:
         package, *rest = module.split(".")
         for folder in find_packages(package)[:1]:
             path = os.path.join(folder, *rest)
-            found += filter(os.path.isfile, (f"{path}.py", os.path.join(path, "__main__.py")))
+            found += filter(os.path.isfile, (f"{path}.py", f"{path}/__main__.py"))
         return next((each for each in found if each and not each.endswith("__init__.py")), "")
 
     def find_package(self, file: str, module: str) -> str:
@@ -142,7 +147,7 @@ class Programs:
         """Return what is read of the named programs, and of those in the named folders."""
         files = list(self._programs)
         for top in filter(os.path.isdir, self._programs):
-            files += [os.path.join(top, name) for name in sorted(os.listdir(top))]
+            files += [f"{top}/{name}" for name in sorted(os.listdir(top))]
         return [*filter(None, map(read, filter(_is_python, files)))]
 
     def read_config(self, path: str, overrides: Mapping[str, Any]) -> HydraConfig | None:
@@ -171,8 +176,7 @@ class Programs:
         recorded = catalog.record_names(section)
         if f"--{name}" in defined or name in recorded or "." in name:
             return ""
-        names = (*recorded, *(flag[2:] for flag in defined))
-        for nearest in find_nearest_names(name, names, 1):
+        for nearest in find_nearest_names(name, (*recorded, *(flag[2:] for flag in defined)), 1):
             ratio = SequenceMatcher(None, name, nearest).ratio()
             if ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest):
                 return nearest
@@ -183,8 +187,9 @@ class Programs:
         for file in files:
             for match in _DEFINITION.finditer(self._modules.read(file)):
                 name = match[match.lastindex or 0].decode()
-                argument = ParserArgument((f"--{name}",), file)
-                found[f"--{name}"] = found[f"--{name.replace('_', '-')}"] = argument
+                found[f"--{name}"] = found[f"--{name.replace('_', '-')}"] = ParserArgument(
+                    (f"--{name}",), file
+                )
         return found
 
     def is_quoted(self, flag: str, path: str, files: Sequence[str] | None = None) -> bool:
@@ -207,8 +212,7 @@ class Programs:
         quoted = re.compile(pattern.encode())
         # a search for a fixed text is faster than the pattern
         part = max(re.split("[-_]", flag), key=len).encode()
-        texts = map(self._modules.read, files)
-        return any(part in data and quoted.search(data) for data in texts)
+        return any(part in data and quoted.search(data) for data in map(self._modules.read, files))
 
 
 def _is_python(path: str) -> bool:
@@ -218,6 +222,5 @@ def _is_python(path: str) -> bool:
 def _find_top(folder: str) -> str:
     """Return the top of a program's tree: its repository, else the current folder above it."""
     here = os.getcwd()
-    above = here if is_below(folder, here) else folder
-    top = find_repository_top(folder) or above
+    top = find_repository_top(folder) or (here if is_below(folder, here) else folder)
     return os.path.relpath(top) if is_below(top, here) else top

@@ -580,6 +580,101 @@ if __name__ == "__main__":
 --steps 1
 """,
     ),
+    "keys of a file": (
+        {
+            "train.py": "from src.config import read\nconfig = read()\n",
+            "default.yaml": "epochs: 1\ndevice_id: 0\nlr: 1e-3\nrun: False\nckpt:\nlayers: [1]\n",
+            "src/config.py": """
+import argparse, ast, os
+import yaml
+def add(parser, table):
+    parser = argparse.ArgumentParser(parents=[parser])
+    for key in table:
+        if not isinstance(table[key], (list, dict)):
+            kind = ast.literal_eval if isinstance(table[key], bool) else type(table[key])
+            parser.add_argument("--" + key, type=kind, default=table[key])
+    return parser.parse_args()
+def read():
+    parser = argparse.ArgumentParser(add_help=False)
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser.add_argument("--config_path", default=os.path.join(here, "../default.yaml"))
+    first, _ = parser.parse_known_args()
+    with open(first.config_path) as file:
+        return add(parser, yaml.safe_load(file))
+""",
+        },
+        """
+--epochs 3
+--epoch 3
+--device_id=1
+--device_num=1
+--device 1
+--lr x
+--run True
+--rank 3
+--layers 3
+-e 3
+""",
+    ),
+    "defaults before the others": (
+        {
+            "train.py": """
+import argparse
+import yaml
+first = config_parser = argparse.ArgumentParser(add_help=False)
+config_parser.add_argument("-c", "--config", default="")
+parser = argparse.ArgumentParser()
+parser.add_argument("data", nargs="?")
+parser.add_argument("--epochs", type=int)
+parser.add_argument("-b", "--batch-size", type=int)
+def read():
+    args, rest = config_parser.parse_known_args()
+    if args.config:
+        parser.set_defaults(**yaml.safe_load(open(args.config)))
+    args = parser.parse_args(rest)
+    return args, yaml.safe_dump(args.__dict__)
+def main():
+    args, text = read()
+if __name__ == "__main__":
+    main()
+""",
+        },
+        """
+--epochs 3
+--epohs 3
+-epochs 3
+--epochs x
+-b 3 data
+-b3
+--batch_size 3
+--config= --epochs 3
+--workers 3
+""",
+    ),
+    "one of two parsers": (
+        {
+            "train.py": """
+import argparse
+def parse_own():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr")
+    return parser.parse_args()
+def parse_all():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed")
+    args, rest = parser.parse_known_args()
+    if args.seed:
+        return parser.parse_args()
+    return args
+parse_all()
+""",
+        },
+        """
+--seed 1
+--lr 1
+--sed 1
+""",
+    ),
 }
 #: The least number of lines that are called errors.
 FLOORS = {
@@ -594,6 +689,8 @@ FLOORS = {
     "group of a dataclass": 4,
     "tyro": 5,
     "draccus": 3,
+    "keys of a file": 3,
+    "defaults before the others": 4,
 }
 
 
