@@ -165,7 +165,7 @@ class Record:
             return False
         for name in self._fields:
             mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is not theirs and not _is_same_value(mine, theirs):
+            if not is_same_typed_value(mine, theirs):
                 return False
         return True
 
@@ -176,7 +176,7 @@ class Record:
         fields = {
             name: value
             for name, value in self._asdict().items()
-            if not _is_same_value(value, getattr(type(self), name, self))
+            if not is_same_typed_value(value, getattr(type(self), name, self))
         }
         arguments = [f"{name}={value!r}" for name, value in fields.items()]
         return f"{type(self).__name__}({', '.join(arguments)})"
@@ -201,20 +201,22 @@ def _explain_fields(cls: type[Record]) -> str:
     )
 
 
-def _is_same_value(one: Any, other: Any) -> bool:
-    """Return whether two field values are equal at any depth.
+def is_same_typed_value(one: Any, other: Any) -> bool:
+    """Return whether two values, of settings or fields, are equal at any depth.
 
-    ``1`` and ``true`` differ, and NaN equals NaN.
+    ``1`` and ``true`` differ, NaN equals NaN, and the class of a table or list does not matter.
     """
-    if isinstance(one, (bool, int, float)) and isinstance(other, (bool, int, float)):
-        return type(one) is type(other) and (one == other or (one != one and other != other))
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        alike = isinstance(one, list) is isinstance(other, list) and len(one) == len(other)
-        return alike and all(map(_is_same_value, one, other))
+    if one is other:
+        return True
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(
-            _is_same_value(value, other[name]) for name, value in one.items()
+            map(is_same_typed_value, one.values(), map(other.get, one))
         )
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        alike = isinstance(one, list) is isinstance(other, list) and len(one) == len(other)
+        return alike and all(map(is_same_typed_value, one, other))
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return type(one) is type(other) and (one == other or (one != one and other != other))
     return bool(one == other)
 
 
@@ -478,7 +480,8 @@ class Step:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Step) and _is_same_value(self.__reduce__()[1], other.__reduce__()[1])
+            isinstance(other, Step)
+            and is_same_typed_value(self.__reduce__()[1], other.__reduce__()[1])
         )
 
     def __hash__(self) -> int:

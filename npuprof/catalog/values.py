@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from operator import add
 
 from npuprof import catalog
-from npuprof.model import TYPE_CHECKING, Any, Origin, Path, TomlTable
+from npuprof.model import TYPE_CHECKING, Any, Origin, Path, TomlTable, is_same_typed_value
 from npuprof.system import is_list_of, map_leaves
 
 if TYPE_CHECKING:
@@ -344,19 +344,6 @@ def _drop_empty_tables(value: Any) -> Any:
         if isinstance(value, dict)
         else value
     )
-
-
-def is_same_typed_value(left: Any, right: Any) -> bool:
-    """Return whether two values are equal and of equal types: ``true`` is not ``1``."""
-    if isinstance(left, dict) and isinstance(right, dict):  # of any dict class
-        return left.keys() == right.keys() and all(
-            is_same_typed_value(item, right[name]) for name, item in left.items()
-        )
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(is_same_typed_value, left, right))
-    if type(left) is not type(right):
-        return False
-    return bool(left == right) or left is right or (left != left and right != right)
 
 
 def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:

@@ -24,6 +24,7 @@ from npuprof.model import (
     Step,
     TomlTable,
     did_you_mean,
+    is_same_typed_value,
 )
 from npuprof.report import format_set_command
 from npuprof.resolve import (
@@ -656,6 +657,6 @@ def _collect_repeated_leaves(
         inner = before.get(name) if isinstance(before, dict) else None
         if isinstance(item, dict):
             leaves += _collect_repeated_leaves(inner, item, (*tail, name))
-        elif inner is not None and values.is_same_typed_value(inner, item):
+        elif inner is not None and is_same_typed_value(inner, item):
             leaves.append(((*tail, name), item))
     return leaves

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 
-from npuprof.catalog.values import is_same_typed_value
 from npuprof.commands.framework import argument, flag
 from npuprof.commands.framework.parameters import DRY_RUN, WRITE_ANYWAY, StoreVerb
 from npuprof.document.profile import Profile
 from npuprof.edit import PathChange, apply_changes
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line, move_schema_line
-from npuprof.model import build_error
+from npuprof.model import build_error, is_same_typed_value
 from npuprof.renderers.one_file import flatten_config
 from npuprof.report import Answer
 from npuprof.store import is_source_reference, spec, strip_revision

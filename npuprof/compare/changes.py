@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from itertools import compress
 from operator import is_not
 
@@ -19,6 +18,7 @@ from npuprof.model import (
     Record,
     TomlTable,
     find_change_kind,
+    is_same_typed_value,
 )
 from npuprof.resolve.claims import order_claims
 
@@ -211,9 +211,11 @@ def _find_differing_keys(before: TomlTable, after: TomlTable) -> list[str]:
 def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
     """Return both values of a setting, None if unset: structured, unless that loses information."""
     written = before.settings.get(key), after.settings.get(key)
+    if str not in map(type, written):
+        return written
     old, new = (values.parse_structured_value(key, side) for side in written)
     # Values that are equal in structured form differ in how they are written.
-    if type(old) is not type(new) or values.is_same_typed_value(old, new):
+    if type(old) is not type(new) or is_same_typed_value(old, new):
         return written
     return old, new
 
@@ -261,23 +263,28 @@ def _compare_profile_tables(before: Config, after: Config) -> Iterator[Change]:
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
     """Return changes of settings with their origins."""
-    # Several changes of one setting ask the same. The caches are by side: 0 is before, 1 is after.
-    # A config as a key would be hashed by its digest, which takes long.
+    # Several changes of one list ask the same. Sides are by number, 0 is before and 1 is after: a
+    # config as a key would be hashed by its digest, which takes long.
     sides = (before, after)
-    once = cache if changes[1:] else lambda find: find
-    map_elements = once(lambda side, *path: _map_element_origins(sides[side], *path))
-    find_last_step = once(lambda side, *path: _find_last_step(sides[side], sides[1 - side], *path))
+    found: dict[Any, Any] = {}
+
+    def find_once(find: Callable[..., Any], side: int, change: Change) -> Any:
+        mark = find, side, change.setting, change.tail
+        if mark not in found:
+            found[mark] = find(sides[side], sides[1 - side], change.setting, change.tail)
+        return found[mark]
+
     layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
 
     def find_value_origin(side: int, change: Change, value: Any) -> Origin | None:
         origin = None
         if change.element:
-            origin = map_elements(side, change.setting, change.tail).get(repr(value))
+            origin = find_once(_map_element_origins, side, change).get(repr(value))
         return origin or sides[side].origin(change.setting, change.tail)
 
     def trace_removal(change: Change) -> Change:
         was = find_value_origin(0, change, change.before)
-        now = find_last_step(1, change.setting, change.tail)
+        now = find_once(_find_last_step, 1, change)
         if not (change.element and was and now):
             return change._replace(origins=(was, now))
         was_below = layers.get(now.profile, len(layers)) < layers.get(was.profile, 0)
@@ -290,8 +297,8 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
         was = None if change.kind == "added" else find_value_origin(0, change, change.before)
         now = find_value_origin(1, change, change.after)
         if change.has_lists:
-            lost_step = find_last_step(0, change.setting, change.tail)
-            new_step = find_last_step(1, change.setting, change.tail)
+            lost_step = find_once(_find_last_step, 0, change)
+            new_step = find_once(_find_last_step, 1, change)
             # a list has several authors: the step that changed it is the cause, not the last one
             was = lost_step or was
             if new_step:
@@ -349,7 +356,7 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
     return None
 
 
-def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
+def _map_element_origins(config: Config, _: Config, setting: str, tail: Path) -> dict[str, Origin]:
     """Return the origin of each list element, by its ``repr``; of duplicates, the first."""
     leaves = values.parse_structured_value(
         setting, values.find_value(setting, config.traced_value(setting), tail)[1]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.catalog import values
 from npuprof.document import keys, parse_toml_value
 from npuprof.edit.sequences import find_differing_runs
+from npuprof.model import is_same_typed_value
 
 #: tomlkit walks a whole list for each added or removed element: beyond this number of steps, the
 #: list is rewritten.
@@ -24,7 +24,7 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
     try:
         written = _edit_value(plain, old, new)
         # tomlkit's result is never trusted: a wrong one would change a value silently
-        is_correct = values.is_same_typed_value(parse_toml_value(written), new)
+        is_correct = is_same_typed_value(parse_toml_value(written), new)
     except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         is_correct = False  # too deep or unsupported by tomlkit
     if not is_correct:  # only the layout is lost
@@ -44,7 +44,7 @@ def _edit_value(source: str, old: Any, new: Any) -> str:
         written = _restore_inner_blanks(source, written)
     if "  " in written and "  " not in source:  # a removed key left its blank
         single_spaced = " ".join(written.split("  "))
-        if values.is_same_typed_value(parse_toml_value(single_spaced), new):
+        if is_same_typed_value(parse_toml_value(single_spaced), new):
             return single_spaced
     return written
 
@@ -80,7 +80,7 @@ def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
         for part, item in new.items():
             if part not in old:
                 node[name][part] = _build_item(item)
-            elif not values.is_same_typed_value(old[part], item):
+            elif not is_same_typed_value(old[part], item):
                 _replace_parts(node[name], part, old[part], item)
     elif isinstance(new, list) and isinstance(old, list):
         _replace_elements(node[name], old, new)

@@ -29,7 +29,7 @@ from npuprof.edit.toml_statements import (
     normalize_line_endings,
     split_lines,
 )
-from npuprof.model import LIST_OPS, SECTIONS, Path, Record, TomlTable
+from npuprof.model import LIST_OPS, SECTIONS, Path, Record, TomlTable, is_same_typed_value
 from npuprof.system import is_list_of
 
 
@@ -361,7 +361,7 @@ def _merge_lines(before: str, mine: str, rival: str) -> str:
 def _does_set(text: str, row: Statement, value: Any) -> bool:
     """Return whether a text is a statement with another one's key and a given value."""
     try:
-        return text[: row.value] == row.text[: row.value] and values.is_same_typed_value(
+        return text[: row.value] == row.text[: row.value] and is_same_typed_value(
             parse_toml_value(text[row.value :]), value
         )
     except ValueError:
@@ -396,9 +396,9 @@ def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
     MISSING for a conflict.
     """
     key = find_setting_key(path)
-    if values.is_same_typed_value(ours, theirs) or values.is_same_typed_value(theirs, base):
+    if is_same_typed_value(ours, theirs) or is_same_typed_value(theirs, base):
         return ours
-    if values.is_same_typed_value(ours, base):
+    if is_same_typed_value(ours, base):
         return theirs
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return _merge_tables(path, base if isinstance(base, dict) else {}, ours, theirs)
@@ -421,9 +421,7 @@ def _merge_tables(path: Path, base: TomlTable, ours: TomlTable, theirs: TomlTabl
         value = merge_values((*path, name), before, mine, rival)
         if value is not MISSING:
             merged[name] = value
-        elif not (
-            values.is_same_typed_value(before, mine) or values.is_same_typed_value(before, rival)
-        ):
+        elif not (is_same_typed_value(before, mine) or is_same_typed_value(before, rival)):
             return MISSING  # removed on one side and changed on the other
     return merged
 
@@ -479,7 +477,7 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         rival = their_changes.get(replaced)
         # two changes of overlapping parts have no order
         if start < done or (
-            mine is not None and rival is not None and not values.is_same_typed_value(mine, rival)
+            mine is not None and rival is not None and not is_same_typed_value(mine, rival)
         ):
             return MISSING
         merged += base[done:start]

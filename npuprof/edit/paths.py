@@ -5,8 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from npuprof.catalog import values
-from npuprof.model import LIST_OPS, Path, Record, TomlTable
+from npuprof.model import LIST_OPS, Path, Record, TomlTable, is_same_typed_value
 
 #: No value: the new value of a removed key, and the value of a missing one.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -70,7 +69,7 @@ def is_same_document(document: TomlTable, expected: TomlTable) -> bool:
 
     An empty table of a profile counts as missing.
     """
-    return values.is_same_typed_value(_prune_empty_tables(document), _prune_empty_tables(expected))
+    return is_same_typed_value(_prune_empty_tables(document), _prune_empty_tables(expected))
 
 
 def _prune_empty_tables(data: TomlTable) -> TomlTable:

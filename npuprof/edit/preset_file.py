@@ -9,14 +9,21 @@ from difflib import unified_diff
 from functools import partial
 
 from npuprof import catalog, checks, document
-from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.edit.changed import ChangedStore, find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.toml_statements import split_lines
-from npuprof.model import Finding, NpuprofError, Record, TomlTable, build_error, select_errors
+from npuprof.model import (
+    Finding,
+    NpuprofError,
+    Record,
+    TomlTable,
+    build_error,
+    is_same_typed_value,
+    select_errors,
+)
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
@@ -399,5 +406,5 @@ def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
     for section in catalog.load_sections():
         for name, value in list_items(after.document.data.get(section)):
             old_value = find_at_path(before.document.data, (section, name))
-            if not values.is_same_typed_value(old_value, value):
+            if not is_same_typed_value(old_value, value):
                 yield format_full_key(section, name)

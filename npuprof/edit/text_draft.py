@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.inline import format_long_value, rewrite_value
 from npuprof.edit.paths import MISSING, PathChange
@@ -19,7 +18,7 @@ from npuprof.edit.toml_statements import (
     ends_with_blank,
     starts_with_blank,
 )
-from npuprof.model import LIST_OPS, Path, TomlTable
+from npuprof.model import LIST_OPS, Path, TomlTable, is_same_typed_value
 from npuprof.system import is_list_of, list_items
 
 _MAX_LINE_WIDTH = 123
@@ -71,7 +70,7 @@ class Draft:
 
         Values without a statement are recorded as missing.
         """
-        if values.is_same_typed_value(old, new):
+        if is_same_typed_value(old, new):
             return True
         row = self._rows.at.get(path)
         if row and not row.header and new is not MISSING:
@@ -104,7 +103,7 @@ class Draft:
             is_renamed = bool(new_name) and new_name in new and new_name not in known
             if is_renamed and row and not row.header:
                 row.rename_key(new_name)
-                if not values.is_same_typed_value(item, new[new_name]):
+                if not is_same_typed_value(item, new[new_name]):
                     self._replace_value(row, keys.format_toml_value(new[new_name]))
                 known.add(new_name)
                 is_left = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
-from npuprof.model import NpuprofError, Path
+from npuprof.model import NpuprofError, Path, is_same_typed_value
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.gitstore.commits import Commit
@@ -51,7 +51,7 @@ def find_last_change(
             was_set, was = values.find_setting_value(committed.settings, key, tail)
             is_set, now = values.find_setting_value(config.settings, key, tail)
             # the value is in the work tree only
-            if was_set != is_set or not values.is_same_typed_value(was, now):
+            if was_set != is_set or not is_same_typed_value(was, now):
                 return build_commit_fields(None)
         step = next(timeline.walk_steps(key, tail, everywhere=False), None)
     except NpuprofError:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache, partial
+from itertools import chain
+from operator import attrgetter
 
 from npuprof.catalog import values
 from npuprof.compare.changes import (
@@ -11,11 +14,13 @@ from npuprof.compare.changes import (
     build_setting_change,
     compare_configs,
 )
-from npuprof.model import NpuprofError, Path, Record
+from npuprof.model import NpuprofError, Path, Record, is_same_typed_value
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store import is_source_reference, read_revision
+from npuprof.store.gitstore.repository import TreeFile
 
+_get_extends, _get_changed_lists = attrgetter("extends"), attrgetter("changed_lists")
 #: Types of values that have no parts.
 _PLAIN = (bool, int, float, str)
 
@@ -44,13 +49,29 @@ def is_unknown_state(state: PresetState) -> bool:
     return problems.lacks_source(state.findings)
 
 
-def find_member_names(config: Config) -> frozenset[str]:
-    """Return the names of a config's profiles that a commit can change: all except pinned ones."""
-    return config.remember(
-        "members",
-        lambda: frozenset(
-            profile.name for profile in config.lineage if profile.document.revision is None
-        ),
+class Dependencies(Record):
+    """What the history of a resolved preset depends on; edits of plain values do not change it.
+
+    ``members`` are the names of its profiles that a commit can change: all except pinned ones.
+    ``is_moving``: any commit may change a parent of these. ``is_linked``: one of them is a link.
+    ``changed_lists`` are the settings whose elements its profiles remove or append.
+    """
+
+    members: frozenset[str]
+    is_moving: bool
+    is_linked: bool
+    changed_lists: frozenset[str]
+
+
+def find_dependencies(config: Config, files: Mapping[str, TreeFile]) -> Dependencies:
+    """Return the dependencies of a config in a store with these files."""
+    unpinned = [profile for profile in config.lineage if profile.document.revision is None]
+    members = frozenset([profile.name for profile in unpinned])
+    return Dependencies(
+        members,
+        any(map(is_moving_reference, chain.from_iterable(map(_get_extends, unpinned)))),
+        any(files[member].is_link for member in members if member in files),
+        frozenset(chain.from_iterable(map(_get_changed_lists, config.lineage))),
     )
 
 
@@ -69,31 +90,6 @@ def is_moving_reference(reference: str) -> bool:
 
     request = parse_version_request(version)
     return request is not None and request.is_range
-
-
-def find_moving_references(config: Config) -> frozenset[str]:
-    """Return the references of a config that any commit may change.
-
-    Those of pinned profiles do not count.
-    """
-    return config.remember(
-        "ranges",
-        lambda: frozenset(
-            reference
-            for profile in config.lineage
-            if profile.document.revision is None
-            for reference in profile.extends
-            if is_moving_reference(reference)
-        ),
-    )
-
-
-def find_list_changes(config: Config) -> frozenset[str]:
-    """Return the settings whose elements a config's profiles remove or append."""
-    return config.remember(
-        "list changes",
-        lambda: frozenset(key for profile in config.lineage for key in profile.changed_lists),
-    )
 
 
 def compare_states(
@@ -185,16 +181,10 @@ def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
     was, value = (
         values.find_value(key, config.settings[key], path.tail)[1] for config in (then, now)
     )
-    return values.is_same_typed_value(was, value)
+    return is_same_typed_value(was, value)
 
 
 def _restrict_config(config: Config, key: str) -> Config:
     """Return a config reduced to one setting."""
-    return Config(
-        config.name,
-        config.context,
-        (),
-        {key: config.settings[key]} if key in config.settings else {},
-        lambda key: (config.traced_value(key), config.history(key)),
-        config.resolver,
-    )
+    settings = {key: config.settings[key]} if key in config.settings else {}
+    return config.replace_parts(lineage=(), settings=settings, claims={}, memo={})

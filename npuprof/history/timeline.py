@@ -16,9 +16,7 @@ from npuprof.history.states import (
     SettingPath,
     build_added_changes,
     compare_states,
-    find_list_changes,
-    find_member_names,
-    find_moving_references,
+    find_dependencies,
     has_setting,
     is_moving_reference,
     is_unknown_state,
@@ -45,8 +43,7 @@ if TYPE_CHECKING:
     from npuprof.store.versions import Version
 
 _FOLDS = 400  # kept for the next commits
-#: What is known of a preset, and stays if only values and places of settings change.
-_KEPT_MARKS = ("members", "ranges", "linked", "list changes")
+_DEPENDENCIES = "dependencies"  # their key in the memo of a preset
 
 
 class HistoryStep(Record):
@@ -178,7 +175,7 @@ class Timeline:
         self, preset: Config, documents: dict[str, Document], edits: dict[str, Edits]
     ) -> Config:
         edited = self._resolver.edit_config(preset, documents, edits, not self._path.key)
-        edited.memo.update({mark: preset.memo[mark] for mark in _KEPT_MARKS if mark in preset.memo})
+        edited.memo[_DEPENDENCIES] = preset.memo[_DEPENDENCIES]
         return edited
 
     def _load_tip_state(self, commit: str) -> StoreState:
@@ -245,16 +242,18 @@ class Timeline:
                 return None, {}
         # what a broken preset depends on is not known: it is resolved at each commit
         elif not isinstance(preset, NpuprofError):
-            members = find_member_names(preset)
+            needed = preset.memo[_DEPENDENCIES]
             touched = [
-                change for change in changed if change.was in members or change.now in members
+                change
+                for change in changed
+                if change.was in needed.members or change.now in needed.members
             ]
-            linked = preset.memo["linked"]  # the target of a link may have changed
-            moving = find_moving_references(preset)
-            if not linked and not touched:
-                if not moving or self._snapshots.sees_same_versions(state.commit, commit):
+            if needed.is_linked:
+                pass  # the target of a link may have changed
+            elif not touched:
+                if not needed.is_moving or self._snapshots.sees_same_versions(state.commit, commit):
                     return preset, state.moved
-            elif not linked and not moving:
+            elif not needed.is_moving:
                 derived = self._undo_edits(preset, state.moved, touched)
                 if derived:
                     return derived
@@ -296,7 +295,7 @@ class Timeline:
             for (section, name_of_key), value in edits.items():
                 key = keys.format_full_key(section, name_of_key)
                 # the elements of its value are changed, which only a list has
-                if key in find_list_changes(preset):
+                if key in preset.memo[_DEPENDENCIES].changed_lists:
                     return None
                 data = {**data, section: {**data[section], name_of_key: value}}
                 if self._path.key in ("", key):
@@ -318,9 +317,7 @@ class Timeline:
         self._resolver.forget_lineages(_FOLDS)
         try:
             config = self._resolver.resolve_profile(self._snapshots.profile(name), name)
-            config.memo["linked"] = any(
-                files[member].is_link for member in find_member_names(config) if member in files
-            )
+            config.memo[_DEPENDENCIES] = find_dependencies(config, files)
             return config
         except NpuprofError as error:
             if error.findings[0].code == "NP022":

@@ -8,7 +8,15 @@ from difflib import SequenceMatcher
 
 from npuprof import document
 from npuprof.catalog import values
-from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
+from npuprof.model import (
+    NpuprofError,
+    Origin,
+    Path,
+    Record,
+    TomlTable,
+    TomlValue,
+    is_same_typed_value,
+)
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.commits import Commit, ReadAhead, walk_commits
 from npuprof.store.gitstore.revisions import StoreRepository
@@ -244,13 +252,13 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
         if key is None:
             return None
         new, old, earlier = new[part], old[key], (*earlier, key)
-    return earlier if values.is_same_typed_value(new, old) else None
+    return earlier if is_same_typed_value(new, old) else None
 
 
 def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) -> int | None:
     """Return the index in ``old`` of an element of ``new``, None if it was added later."""
     # the common case: nothing before the element has changed
-    if index < len(old) and values.is_same_typed_value(new[: index + 1], old[: index + 1]):
+    if index < len(old) and is_same_typed_value(new[: index + 1], old[: index + 1]):
         return index
     new_texts, old_texts = (
         [f"{type(item).__name__} {item!r}" for item in side] for side in (new, old)

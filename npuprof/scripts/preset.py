@@ -14,11 +14,11 @@ from npuprof import catalog
 from npuprof.catalog.execution import find_meant_variable, is_known_variable, is_own_variable
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.programs import find_program
-from npuprof.catalog.values import find_structure, is_same_typed_value
+from npuprof.catalog.values import find_structure
 from npuprof.checks.judging import judge_value_alone
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
-from npuprof.model import SECTIONS, Finding
+from npuprof.model import SECTIONS, Finding, is_same_typed_value
 from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
 from npuprof.scripts.named_files import open_sidecar

@@ -12,9 +12,9 @@ import tomlkit
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from npuprof.catalog import values
 from npuprof.document import Document, parse_document, positions
 from npuprof.document.positions import Positions
+from npuprof.model import is_same_typed_value
 from support import layouts
 from support.building import documents
 
@@ -226,7 +226,7 @@ def starts_with_value(text: str, name: str, value: Any) -> bool:
 
 
 def is_same_value(left: Any, right: Any) -> bool:
-    return values.is_same_typed_value(left, right)
+    return is_same_typed_value(left, right)
 
 
 @given(documents)

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from npuprof.catalog import values
 from npuprof.edit import PathChange, apply_changes
 from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
 from npuprof.edit.toml_statements import Statements, collect_comments, split_lines
-from npuprof.model import NpuprofError
+from npuprof.model import NpuprofError, is_same_typed_value
 from support import building, layouts
 from support.growth import measure_growth
 
@@ -139,7 +138,7 @@ def test_any_key_and_value_that_toml_can_hold_can_be_put_and_taken_away(
     text = building.toml(document)
     assign_at_path(document, ("options", name), value)
     after = apply_changes(text, [change("options", name, to=value)])
-    assert values.is_same_typed_value(tomllib.loads(after), document)
+    assert is_same_typed_value(tomllib.loads(after), document)
     assign_at_path(document, ("options", name), MISSING)
     assert is_same_document(
         tomllib.loads(apply_changes(after, [change("options", name)])), document

@@ -16,6 +16,7 @@ import npuprof
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.values import load_form
+from npuprof.model import is_same_typed_value
 from npuprof.resolve.digests import compute_digest
 from npuprof.store import assignment_arguments, spec
 from support.building import build_store, toml
@@ -59,9 +60,9 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
         assert found[0].hint or found[0].why, "an error without a repair"
         return
     config = resolved()
-    assert values.is_same_typed_value(config.settings, case["expect"]), config.settings
+    assert is_same_typed_value(config.settings, case["expect"]), config.settings
     traced = {key: strip_leaves(config.traced_value(key)) for key in config.settings}
-    assert values.is_same_typed_value(traced, case["expect"]), (
+    assert is_same_typed_value(traced, case["expect"]), (
         "the values with origins differ from those without"
     )
     if "lineage" in case:
