@@ -141,8 +141,7 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        for name, value in zip(self._positional, values):  # noqa: B905 - strict= doubles the time that most records take to create
-            fields[name] = value
+        fields.update(zip(self._positional, values))  # noqa: B905 - strict= takes longer
         if not named and self._least <= len(values) <= len(self._positional):  # the common case
             return
         fields.update(named)

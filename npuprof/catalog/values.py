@@ -24,11 +24,17 @@ if TYPE_CHECKING:
 class Leaf:
     """A value that is neither a table nor a list, with its origin."""
 
-    __slots__ = ("origin", "value")
+    __slots__ = ("_path", "_whole", "value")
 
-    def __init__(self, value: Any, origin: Origin) -> None:
+    def __init__(self, value: Any, whole: Origin, path: Path = ()) -> None:
         self.value = value
-        self.origin = origin
+        self._whole = whole
+        self._path = path
+
+    @property
+    def origin(self) -> Origin:
+        """Its origin: that of the whole value, or of a path below."""
+        return self._whole.locate_below(*self._path) if self._path else self._whole
 
 
 #: The error message for an attempt to modify a value of a config.
@@ -107,13 +113,13 @@ def wrap_in_leaves(value: Any, origin: Origin) -> Any:
     return map_leaves(lambda leaf: Leaf(leaf, origin), value)
 
 
-def trace_leaves(value: Any, origin: Origin) -> Any:
+def trace_leaves(value: Any, whole: Origin, path: Path = ()) -> Any:
     """Return a value with each leaf as a ``Leaf`` that has its own place in the document."""
     if isinstance(value, dict):
-        return {name: trace_leaves(item, origin.locate_below(name)) for name, item in value.items()}
+        return {name: trace_leaves(item, whole, (*path, name)) for name, item in value.items()}
     if isinstance(value, list):
-        return [trace_leaves(item, origin.locate_below(index)) for index, item in enumerate(value)]
-    return Leaf(value, origin)
+        return [trace_leaves(item, whole, (*path, index)) for index, item in enumerate(value)]
+    return Leaf(value, whole, path)
 
 
 def merge_values(key: str, old: Any, new: Any) -> Any:

@@ -165,10 +165,8 @@ def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
     from npuprof.compare.text_changes import format_change_lines
 
     commit = step.commit
-    who = f"{commit.date[:10]} {escape_controls(commit.author)}"
-    lines = [
-        f"{paint_text(commit.id[:7], '33', coloured)} {who}  {escape_controls(commit.subject)}"
-    ]
+    what = escape_controls(f"{commit.date[:10]} {commit.author}  {commit.subject}")
+    lines = [f"{paint_text(commit.id[:7], '33', coloured)} {what}"]
     if step.kind in _SAID:
         lines.append(f"  {_SAID[step.kind]}" + (f" as {step.name}" if step.name != name else ""))
     for change in step.changes:

@@ -21,6 +21,7 @@ from npuprof.model import (
     is_same_typed_value,
 )
 from npuprof.resolve.claims import order_claims
+from npuprof.system import group_pairs
 
 if TYPE_CHECKING:
     from typing import Any
@@ -86,14 +87,27 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     With ``trace``, including their origins. Equivalent values are equal in any form; ``true`` and
     ``1``, ``2`` and ``2.0`` differ.
     """
-    pairs = {
-        (key,): read_both_sides(key, before, after)
+    edits = _find_edited_parents(before, after)
+    layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
+    changes = [
+        _add_edited_parent(change, edits)
         for key in _find_differing_keys(before.settings, after.settings)
-    }
-    unordered = {(key,) for (key,) in pairs if values.is_unordered(key)}
+        for change in compare_setting(key, before, after, trace, layers)
+    ]
+    return [*_compare_profile_tables(before, after), *changes]
+
+
+def compare_setting(
+    key: str, before: Config, after: Config, trace: bool, layers: Mapping[str, int] | None = None
+) -> list[Change]:
+    """Return the changes of a setting that differs.
+
+    With ``trace``, including their origins, of which those in lower ``layers`` remove no element.
+    """
     from npuprof.catalog.risks import find_unit_and_risk
     from npuprof.compare.differences import compare_pairs
 
+    unordered = ((),) if values.is_unordered(key) else ()
     changes = [
         Change(
             keys.format_key_path(key, difference.tail),
@@ -107,11 +121,9 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
                 key, difference.tail, before.settings.get(key), after.settings.get(key)
             ),
         )
-        for (key,), difference in compare_pairs(pairs, unordered)
+        for _, difference in compare_pairs({(): read_both_sides(key, before, after)}, unordered)
     ]
-    if trace:
-        changes = _trace_changes(before, after, changes)
-    return [*_compare_profile_tables(before, after), *changes]
+    return _trace_changes(before, after, changes, layers or {}) if trace else changes
 
 
 def compare_documents(before: Document | None, after: Document | None) -> Iterator[Change]:
@@ -261,8 +273,10 @@ def _compare_profile_tables(before: Config, after: Config) -> Iterator[Change]:
         )
 
 
-def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
-    """Return changes of settings with their origins."""
+def _trace_changes(
+    before: Config, after: Config, changes: list[Change], layers: Mapping[str, int]
+) -> list[Change]:
+    """Return changes of a setting with their origins; ``layers`` are those of profiles by name."""
     # Several changes of one list ask the same. Sides are by number, 0 is before and 1 is after: a
     # config as a key would be hashed by its digest, which takes long.
     sides = (before, after)
@@ -274,13 +288,12 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
             found[mark] = find(sides[side], sides[1 - side], change.setting, change.tail)
         return found[mark]
 
-    layers = {profile.name: layer for layer, profile in enumerate(after.lineage)}
-
     def find_value_origin(side: int, change: Change, value: Any) -> Origin | None:
-        origin = None
         if change.element:
-            origin = find_once(_map_element_origins, side, change).get(repr(value))
-        return origin or sides[side].origin(change.setting, change.tail)
+            leaf = find_once(_map_elements, side, change).get(repr(value))
+            if leaf:
+                return leaf.origin  # type: ignore[no-any-return]
+        return sides[side].origin(change.setting, change.tail)
 
     def trace_removal(change: Change) -> Change:
         was = find_value_origin(0, change, change.before)
@@ -307,8 +320,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
                 now = None  # no line of the new state changed the list: one that did is gone
         return change._replace(origins=(was, now))
 
-    edits = _find_edited_parents(before, after)
-    return [_add_edited_parent(trace_change(change), edits) for change in changes]
+    return list(map(trace_change, changes))
 
 
 def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
@@ -341,12 +353,14 @@ def _add_edited_parent(change: Change, edits: Mapping[str, Origin]) -> Change:
 
 def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> Origin | None:
     """Return the last step that clears or writes a path and that the other config lacks."""
-    known = {(event.origin.profile, event.step) for event in other.history(setting)}
+    known = group_pairs(
+        ((event.origin.profile, event.step.path), event.step) for event in other.history(setting)
+    )
     for event in reversed(config.history(setting)):
-        # both sides have this step, so that it explains no difference
-        if (event.origin.profile, event.step) in known:
-            continue
         step = event.step
+        # both sides have this step, so that it explains no difference
+        if step in known.get((event.origin.profile, step.path), ()):
+            continue
         if step.op == "unset":
             # a table that was unset takes everything below it along
             if step.tail == tail[: len(step.tail)]:
@@ -356,13 +370,13 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
     return None
 
 
-def _map_element_origins(config: Config, _: Config, setting: str, tail: Path) -> dict[str, Origin]:
-    """Return the origin of each list element, by its ``repr``; of duplicates, the first."""
+def _map_elements(config: Config, _: Config, setting: str, tail: Path) -> dict[str, values.Leaf]:
+    """Return the elements of a list by ``repr`` of their values; of duplicates, the first."""
     leaves = values.parse_structured_value(
         setting, values.find_value(setting, config.traced_value(setting), tail)[1]
     )
-    origins: dict[str, Origin] = {}
+    elements: dict[str, values.Leaf] = {}
     for leaf in leaves if isinstance(leaves, list) else ():
         if isinstance(leaf, values.Leaf):
-            origins.setdefault(repr(leaf.value), leaf.origin)
-    return origins
+            elements.setdefault(repr(leaf.value), leaf)
+    return elements

@@ -13,6 +13,7 @@ from npuprof.compare.changes import (
     build_one_sided_changes,
     build_setting_change,
     compare_configs,
+    compare_setting,
 )
 from npuprof.model import NpuprofError, Path, Record, is_same_typed_value
 from npuprof.resolve.config import Config
@@ -115,20 +116,19 @@ def _compare_requested_settings(
         return []
     old = then.settings.get(path.key)
     new = now.settings.get(path.key)
+    if old is new:
+        return []
+    if None not in (old, new) and values.is_equivalent_setting(path.key, old, new):
+        return []
     # the common case of a long history: no table or list to compare
     if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
-        if values.is_equivalent_setting(path.key, old, new):
-            return []
         return [
             build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))
         ]
-    changes = compare_configs(
-        _restrict_config(then, path.key), _restrict_config(now, path.key), trace
-    )
     # below the path, or a table around it
     return [
         change
-        for change in changes
+        for change in compare_setting(path.key, then, now, trace)
         if change.tail[: len(path.tail)] == path.tail[: len(change.tail)]
     ]
 
@@ -182,9 +182,3 @@ def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
         values.find_value(key, config.settings[key], path.tail)[1] for config in (then, now)
     )
     return is_same_typed_value(was, value)
-
-
-def _restrict_config(config: Config, key: str) -> Config:
-    """Return a config reduced to one setting."""
-    settings = {key: config.settings[key]} if key in config.settings else {}
-    return config.replace_parts(lineage=(), settings=settings, claims={}, memo={})

@@ -11,7 +11,7 @@ import gc
 import os
 import re
 from functools import cache
-from itertools import chain, compress, count
+from itertools import chain, compress, count, repeat
 from marshal import loads
 from operator import ne
 
@@ -138,7 +138,7 @@ def join_normal(*parts: str) -> str:
 
 def is_list_of(kind: type | tuple[type, ...], value: object) -> bool:
     """Return whether a value is a list whose items are all of a type."""
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+    return isinstance(value, list) and all(map(isinstance, value, repeat(kind)))
 
 
 def list_leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
