@@ -27,6 +27,25 @@ FOREIGN = {
     "text that is not ASCII": "第 12 轮 损失 0.125 学习率 3e-4 耗时 1.5 秒 étape terminée\n",
     "progress bars": "\x1b[32mtrain\x1b[0m  45%|████▌     | 450/1000 [01:30<01:50,  5.0it/s]\r" * 20
     + "\n",
+    "log of Ascend without options": (
+        "[INFO] HCCL(123,python3):2026-07-24-10:00:00.123.456 [hccl_communicator.cc:311][129]"
+        "[HcclCommunicator]rank[3], Init success, group[hccl_world_group]\n"
+        "[INFO] GE(123,python3):2026-07-24-10:00:00.123.456 [graph_builder.cc:311]129 "
+        "BuildGraph: partition done, subgraph count 12, graph name train_step\n"
+    ),
+    "log of a server": (
+        'INFO:     10.0.0.7:51234 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+        "INFO 07-24 10:00:00 [loggers.py:116] Engine 000: Avg prompt throughput: 120.5 tokens/s, "
+        "Running: 32 reqs, Waiting: 0 reqs, GPU KV cache usage: 43.2%\n"
+    ),
+    "lines of key=value": (
+        'time=2026-07-24T10:00:00Z level=info msg="step done" step=120 loss=0.125 grad_norm=1.25 '
+        "lr=0.0003 mem=31.2 group=7 epoch=3\n"
+    ),
+    "JSON lines with many keys": (
+        '{"level": "info", "options": {"graph": 1, "groups": 8}, "optimizer": "adam", "vm": "v1", '
+        '"gpu_mem": 31.2, "input_pipeline": "tf.data", "output_path": "/opt/out", "prompt": "a"}\n'
+    ),
     "JSON lines": '{"step": 120, "loss": 0.125, "lr": 3e-4, "host": "node-7", "tags": ["a"]}\n',
 }
 

@@ -16,14 +16,14 @@ _PIECE = 1 << 17  # fits into a processor cache
 _LONGEST = 1 << 18
 
 
-#: Text in every line about options or a start, from any writer. Each alternative begins with a rare
-#: character of its text and looks back from there: the search is twice as fast in other text.
+#: Text in every line about options or a start, from any writer. Each alternative begins with two
+#: rare characters of its text and looks back from there: the search is faster in other text.
 SAYING = re.compile(
-    rb"p(?:(?<=op)tion(?:s?(?:[:\r\n]| IS |\Z)| [\w.]+:)|(?<=np)u_(?:wrapper\.cpp|attrs\.cc)"
-    rb"|(?<=jit_comp)ile: |(?<=grap)h_max_parallel_model_num :)"
+    rb"p(?:t(?<=opt)ion(?:s?(?:[:\r\n]| IS |\Z)| [\w.]+:)|u(?<=npu)_(?:wrapper\.cpp|attrs\.cc)"
+    rb"|i(?<=jit_compi)le: |h(?<=graph)_max_parallel_model_num :)"
     rb"|G(?:EInitialize|ePlugin|eOp initialize)|OMPartition subgraph_"
-    rb"|v(?:(?<=get env) \w+ = |(?<=Unknown v)LLM environment)"
-    rb"|m(?:(?<=session_m)anager\.cc|(?<=accelerate train m)ode :)"
+    rb"|v(?: (?<=get env )\w+ = |L(?<=Unknown vL)LM environment)"
+    rb"|m(?:a(?<=session_ma)nager\.cc|o(?<=accelerate train mo)de :)"
 )
 #: The same, and text in every adapter line: any of these ends a block.
 ENDING = re.compile(rb"TF_ADAPTER|" + SAYING.pattern)

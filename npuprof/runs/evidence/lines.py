@@ -18,10 +18,11 @@ from npuprof.model import Record
 
 #: Lazy, so that the first head of the line follows.
 LABEL = rb"(?P<label>(?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
-#: Text that occurs only in heads: a label that contains it is the rest of another line.
+#: Text that occurs only in heads: a label that contains it is the rest of another line. Each
+#: alternative begins with one character, so that searches skip other text quickly.
 HEAD_PARTS = (
-    rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\] "
-    rb"  [\w.]+:|graph engine opt"
+    rb"\[TF_ADAPTER\]|F(?<!\wF)MK\(\d|G(?<!\wG)E\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d"
+    rb"|\]   [\w.]+:|graph engine opt"
 )
 _REST = re.compile(
     HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII
@@ -91,10 +92,9 @@ _WARNING = b"[warning][tf_adapter]"
 _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
 #: Text in vLLM's lines about variables that are not its own.
 UNKNOWN = b"Unknown vLLM environment variable"
-#: Text that occurs only in the heads of lines.
-_REMNANT = re.compile(
-    HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII
-)
+_HEAD_PART = re.compile(HEAD_PARTS, re.ASCII)
+#: The beginning of a head that is cut.
+_CUT_HEAD = re.compile(rb"\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?", re.ASCII)
 
 
 class Line(NamedTuple):  # a tuple, because logs have millions of lines
@@ -247,7 +247,8 @@ def has_head(raw: bytes) -> bool:
 
 def is_remnant(raw: bytes) -> bool:
     """Return whether a meaningless line is the rest of one or two adapter lines."""
-    return (_REMNANT.search(raw) is not None and _match_head(_PLOG, raw) is None) or (
+    is_part = _HEAD_PART.search(raw) or _CUT_HEAD.fullmatch(raw)
+    return (is_part is not None and _match_head(_PLOG, raw) is None) or (
         b"FMK(" in raw and b"_logger" in raw and b"ADAPTER" not in raw
     )
 

@@ -87,10 +87,9 @@ class LogReader:
         if not self._is_truncated:
             is_damaged = line.glued if line is not None else is_remnant(plain)
             self._is_truncated = is_damaged or b"\0" in plain
-        if line is None and not has_head(plain):
+        if line is None and self._tail.is_open and not has_head(plain):
             self._tail.go_on()
-        else:
-            self._tail.clear()
+        self._tail.clear()
         if line is not None:
             self._take_parsed(line._replace(ended=ended))
         self.wants = None if self._tail.is_open else ENDING if self._adapter.is_open else SAYING
