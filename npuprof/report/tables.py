@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.model import Record
 from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
-from npuprof.report.wrapping import find_width, wrap_lines
 from npuprof.system import find_folder, join_lines, lazy_pattern
 
 _BOLD = "1"
@@ -49,6 +48,8 @@ class Table(Record):
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the rows fitted to the terminal, and the text after them."""
+        from npuprof.report.wrapping import find_width, wrap_lines  # for terminals only
+
         header = self.header if self.named else tuple(name.upper() for name in self.header)
         rows = self._escape_rows([header, *self.rows] if header else self.rows)
         width = find_width()
@@ -105,6 +106,8 @@ class Table(Record):
 
     def _format_apart(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return each row with its last cell below it; the last name of a header is left out."""
+        from npuprof.report.wrapping import wrap_lines
+
         columns = list(zip(*rows, strict=True))[:-1]
         columns = [column for column in columns if not _EMPTY.issuperset(column[1:])] or columns
         widths = [max(map(measure_width, column)) for column in columns]
