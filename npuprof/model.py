@@ -164,7 +164,7 @@ class Record:
             return False
         for name in self._fields:
             mine, theirs = getattr(self, name), getattr(other, name)
-            if not is_same_typed_value(mine, theirs):
+            if mine is not theirs and not is_same_typed_value(mine, theirs):
                 return False
         return True
 

@@ -271,6 +271,7 @@ def reject_lost_options(config: Config, reasons: Mapping[str, str], target: str)
     raise error
 
 
+@cache
 def _list_carriers(name: str) -> list[str]:
     """Return the targets that support an option."""
     option = catalog.find_option(name)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from npuprof.model import Origin, Record
 from npuprof.report.text import escape_lines
@@ -29,21 +29,17 @@ def show_value(value: Any) -> Any:
     if type(value) not in (str, Origin):
         return value
     text = str(value)
-    return mark_markup(escape_text(text)) if len(text) <= _SHORT else escape_lines(text)
+    return escape_text(text) if len(text) <= _SHORT else escape_lines(text)
 
 
 @lru_cache(16384)
-def escape_text(text: str) -> str:
+def escape_text(text: str) -> Markup:
     """Return a text as a template writes it: escaped, with invisible characters made visible."""
-    from markupsafe import escape
-
-    return str(escape(escape_lines(text)))
+    return escape(escape_lines(text))
 
 
 def mark_markup(text: str) -> Markup:
     """Return an escaped text as markup."""
-    from markupsafe import Markup
-
     return Markup(text)  # noqa: S704 - its values went through escape_text
 
 

@@ -162,7 +162,7 @@ class Writer:
     def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
         path = self.paths.get(name)
-        text = escape_text(name)
+        text: str = escape_text(name)
         if path:
             text = f'<a href="{up}{escape_text(path)}">{text}</a>'
         return mark_markup(text)
