@@ -74,11 +74,13 @@ class RulePlan(Record):
 def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str, ...]]:
     """Return the rules that settings trigger, by code, and all compared settings."""
     known = frozenset(names)
+    # any argument of a program tells that its others are not set, or are by a "no-" form
+    arguments = frozenset(filter(catalog.is_argument, names))
     plans = tuple(
         RulePlan(
             rule,
-            known.intersection(rule.reads),
-            tuple(key for key in rule.compares if key in known),
+            known.intersection(rule.reads) | arguments,
+            tuple(key for key in sorted(known) if key in rule.compares or ".no-" in key),
         )
         for rule in map(catalog.find_rule, catalog.list_triggered_rules(names))
     )

@@ -192,6 +192,24 @@ def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(
     assert requested.count("NP378") == 2
 
 
+def test_a_rule_is_decided_only_for_presets_with_arguments_of_its_program(tmp_path: Path) -> None:
+    texts = {
+        "base": "[env]\nASCEND_LAUNCH_BLOCKING = '1'\n",
+        "plain": "profile.extends = ['base']\n",
+        "served": "profile.extends = ['base']\n[vllm]\nmax-model-len = 1024\n",
+        "eager": "profile.extends = ['served']\n[vllm]\nno-enforce-eager = false\n",
+    }
+    folder = str(build_store(tmp_path, texts))
+    for names in (list(texts), list(texts)[::-1]):
+        workspace = spec.Workspace(folder)
+        found = {
+            name: "NP3120" in [finding.code for finding in checks.check_config(config)]
+            for name in names
+            if (config := workspace.resolve_spec(name))
+        }
+        assert found == {"base": False, "plain": False, "served": True, "eager": False}
+
+
 CONTEXTS = tuple(
     [Context(cann=name) for name in releases.load_releases()]
     + [Context(product=name) for name in products.load_products()]
