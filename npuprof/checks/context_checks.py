@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from npuprof import catalog
 from npuprof.catalog import targets
 from npuprof.checks import rules, scope, sharing
 from npuprof.checks.flags import list_flag_reads
@@ -53,7 +54,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
         *sharing.list_locked_keys(view.config),
         *_list_team_reads(view),
     )
-    parts = (*_list_parts(touched, read_together), *([frozenset[str]()] if chips else []))
+    parts = (*list_parts(touched, read_together), *([frozenset[str]()] if chips else []))
     for region, about in _visit_parts(here, parts, chips):
         if everywhere or region.plain:
             found += judge_view(view.view_region(region), notes, about)
@@ -138,16 +139,16 @@ def _judge_unrequested_targets(
 
 
 @lru_cache(256)  # presets of one group override the same keys
-def _list_parts(
+def list_parts(
     touched: frozenset[str], read_together: tuple[tuple[str, ...], ...]
 ) -> tuple[frozenset[str], ...]:
-    """Return the overridden settings that one check reads together.
+    """Return the groups of these settings that one check reads together.
 
-    ``read_together`` are those of this preset.
+    ``read_together`` are further groups that checks of this preset read.
     """
     looked_at = (
         *((key,) for key in sorted(touched)),
-        *map(list_value_reads, sorted(touched)),
+        *(list_value_reads(key) for key, _ in catalog.load_excuses()),
         *rules.list_rule_reads(),
         *list_flag_reads(),
         *_list_framework_reads(touched),

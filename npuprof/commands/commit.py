@@ -74,7 +74,7 @@ class Commit(StoreVerb):
             if not paths.changed or changes.is_same_tree(after):
                 return Answer(None, ("no preset differs from the last commit",), 1)
             found = survey.compare_store_states(
-                changes.head, after, ("HEAD", "the commit"), Context()
+                changes.head, after, ("HEAD", "the commit"), Context(), is_brief=True
             )
             changes.require_no_new_errors(after, found)
             names = [after.layout.name_of(path) or path for path in paths.changed]

@@ -50,7 +50,7 @@ class Diff(PrintingVerb, ContextVerb):
 
     One preset is compared with its last commit, two with each other, and more in a matrix. Without
     SPEC, the whole store is compared with the last commit. Folders of run records are compared rank
-    by rank.
+    by rank. Text names the first 10 presets of a change; --name-only and --format json name all.
     """
 
     group = "versions"
@@ -103,7 +103,12 @@ class Diff(PrintingVerb, ContextVerb):
             context = workspace.resolver.context
             return self._answer_survey(
                 store_states.compare_revisions(
-                    workspace.store, self.rev or "HEAD", context, self.specs, self.raw
+                    workspace.store,
+                    self.rev or "HEAD",
+                    context,
+                    self.specs,
+                    self.raw,
+                    is_brief=self.format == "text",
                 )
             )
         if len(self.specs) > 2:

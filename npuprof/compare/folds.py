@@ -9,7 +9,7 @@ from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
 from npuprof.document import keys
 from npuprof.model import SEVERITIES, TYPE_CHECKING, Record, select_errors
-from npuprof.report.text import escape_controls, format_count
+from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.system import group_pairs
 
 if TYPE_CHECKING:
@@ -173,11 +173,13 @@ def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     )
 
 
-def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:
-    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``.
+def list_presets(names: Sequence[str]) -> str:
+    """Return the first names of presets, with the number of further ones."""
+    return count_rest(names, 10)
 
-    ``show`` formats a name.
-    """
+
+def format_survey_totals(survey: Survey) -> str:
+    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``."""
     touched = survey.touched_pairs
     number = len(survey.different_pairs)
     unknown = [pair.name for pair in survey.unknown_pairs]
@@ -192,7 +194,7 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
         "unknown here": unknown,
         "valid again": [pair.name for pair in touched if pair.valid == (False, True)],
     }
-    parts += [f"{state}: {', '.join(map(show, names))}" for state, names in states.items() if names]
+    parts += [f"{state}: {list_presets(names)}" for state, names in states.items() if names]
     return "; ".join(parts)
 
 

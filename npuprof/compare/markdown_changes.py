@@ -309,7 +309,7 @@ def format_head(survey: Survey, page: Page) -> str:
     Faults take half of it, each other list a tenth.
     """
     sides = f"{format_listed_span(survey.before)} → {format_listed_span(survey.after)}"
-    totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
+    totals = format_survey_totals(survey).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
     touched = survey.touched_pairs
     own = {

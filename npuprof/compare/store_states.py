@@ -19,12 +19,18 @@ _UNQUOTED = re.compile(r"[\w./:@%+=,-][\w./:@%+=,~-]*", re.ASCII)
 
 
 def compare_revisions(
-    store: Folder, rev: str, context: Context, names: Sequence[str] = (), raw: bool = False
+    store: Folder,
+    rev: str,
+    context: Context,
+    names: Sequence[str] = (),
+    raw: bool = False,
+    is_brief: bool = False,
 ) -> Survey:
     """Return the differences between two revisions, or a revision and the work tree.
 
     ``A..B`` compares both, ``A...B`` the merge base with B, and ``A`` the work tree. With
-    ``names``, only of these presets; with ``raw``, of the files as written. Raises NpuprofError.
+    ``names``, only of these presets; with ``raw``, of the files as written; ``is_brief`` as in
+    ``compare_store_states``. Raises NpuprofError.
     """
     repository = store.repository
     left, dots, right = _split_range(rev)
@@ -54,7 +60,8 @@ def compare_revisions(
         if isinstance(after, Revision)
         else repository.load_revision(repository.resolve_commit("HEAD"))
     )
-    survey = compare_store_states(before, after, (old_label, new_label), context, names, raw)
+    labels = (old_label, new_label)
+    survey = compare_store_states(before, after, labels, context, names, raw, is_brief)
     outputs: tuple[str, ...] = ()
     if not (names or raw):
         with suppress(NpuprofError):  # an invalid npuprof.toml, which check reports

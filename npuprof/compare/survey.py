@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from npuprof.compare.preset_states import (
     Pair,
@@ -87,22 +88,24 @@ def compare_store_states(
     context: Context,
     names: Sequence[str] = (),
     raw: bool = False,
+    is_brief: bool = False,
 ) -> Survey:
     """Return every preset that may differ between two states of a store, or only the named ones.
 
     Files with equal content and equal ancestors are not read. With ``raw``, the files are compared
-    as written. Raises NpuprofError for a name that is in neither state.
+    as written. If it ``is_brief``, presets that change alike are compared once, and only one of
+    them has its configs. Raises NpuprofError for a name that is in neither state.
     """
     old = StoreSide(before, context, before)
     new = StoreSide(after, context, before)
     # most values are the same in both
     new.workspace.resolver.judged = old.workspace.resolver.judged
-    changed = (old.names | new.names) - {
+    changed = differing = (old.names | new.names) - {
         name for name in old.names & new.names if new.is_same_file(name, before.files[name])
     }
     # filters and line endings change bytes, but not the committed content
-    if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
-        changed -= find_converted_files(before.repository, differing, before.files)
+    if isinstance(new.texts, WorkTree) and (in_both := differing & old.names & new.names):
+        changed = differing - find_converted_files(before.repository, in_both, before.files)
     renamed = match_renamed_presets(
         old.texts, new.texts, old.names - new.names, new.names - old.names
     )
@@ -118,16 +121,37 @@ def compare_store_states(
         new.texts.load_texts(new.names)
     else:
         affected = find_reached_presets(old, new, changed)
+    known: dict[str, Pair] = {}
+    if is_brief and not (raw or names):
+        known = _compare_alike(old, new, affected - differing)
+    if not raw:
+        old.texts.load_texts(affected - known.keys())
     pairs = []
     for name in selected:
         was = renamed.get(name, name)
-        if name not in affected and was not in affected:
+        if name in known:
+            pairs.append(known[name])
+        elif name not in affected and was not in affected:
             pairs.append(Pair(name, "unchanged"))
         elif raw:
             pairs.append(compare_raw_preset(old, new, name, was))
         else:
             pairs.append(compare_resolved_preset(old, new, name, was))
     return Survey(*labels, tuple(pairs))
+
+
+def _compare_alike(old: StoreSide, new: StoreSide, names: Iterable[str]) -> dict[str, Pair]:
+    """Return the pairs of unchanged presets that an ancestor changes as it changes another one."""
+    from npuprof.compare.dependents import group_dependents, has_same_effect
+
+    known = {}
+    for first, *others in group_dependents(new, sorted(names)):
+        if others:
+            pair = known[first] = compare_resolved_preset(old, new, first, first)
+            with suppress(NpuprofError):  # an invalid policy, which all pairs report
+                if has_same_effect(pair):
+                    known |= {name: Pair(name, pair.status, pair.changes) for name in others}
+    return known
 
 
 def compare_lock_states(before: spec.Workspace, after: spec.Workspace) -> Survey:
@@ -208,7 +232,6 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
     # most files are equal in both, and need not be read twice
     if isinstance(old.texts, Revision) and isinstance(new.texts, Revision):
         old.texts.adopt_texts(new.texts)
-    old.texts.load_texts(reached)
     return reached
 
 

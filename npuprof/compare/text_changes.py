@@ -17,6 +17,7 @@ from npuprof.compare.folds import (
     format_survey_totals,
     group_shared_verdicts,
     identify_change,
+    list_presets,
 )
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.survey import Survey
@@ -41,7 +42,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     accepted = []
     for verdict, names in format_accepted(touched).items():
         accepted += format_verdict_lines([verdict], "", coloured)
-        accepted.append(_format_reach(names))
+        accepted.append(f"    in {list_presets(names)}")
     blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
     headlines = []
     alike = defaultdict(list)  # presets with shared verdicts, by their headline
@@ -66,9 +67,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
             alike[title].append(pair.name)
         elif title:
             headlines.append(headline)
-    headlines += [
-        f"{title}: {', '.join(map(escape_controls, names))}" for title, names in alike.items()
-    ]
+    headlines += [f"{title}: {list_presets(names)}" for title, names in alike.items()]
     unchanged = [
         f"{escape_controls(pair.name)}: unchanged"
         for pair in survey.pairs
@@ -90,12 +89,7 @@ def _format_shared(
         )
     for line, presets in verdicts.items():
         blocks[presets].extend(format_verdict_lines([line], "", coloured))
-    return [[*lines, _format_reach(presets)] for presets, lines in blocks.items()]
-
-
-def _format_reach(presets: Iterable[str]) -> str:
-    """Return the line that lists the presets of the lines above it."""
-    return f"    in {', '.join(map(escape_controls, presets))}"
+    return [[*lines, f"    in {list_presets(presets)}"] for presets, lines in blocks.items()]
 
 
 def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
