@@ -23,8 +23,11 @@ if TYPE_CHECKING:
         name: str
         source: str
         text: str
-        data: Fields
         revision: str | None
+
+        @property
+        def data(self) -> Fields:
+            """The content, parsed."""
 
         def locate_path(self, path: Path) -> tuple[int, int]:
             """Return line and column of a key or list element, from 1.

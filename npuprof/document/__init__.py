@@ -38,7 +38,7 @@ class Document:
     ``source`` is the path shown to users, ``revision`` the commit it was read at.
     """
 
-    __slots__ = ("_first", "_positions", "data", "name", "revision", "source", "text")
+    __slots__ = ("_data", "_first", "_positions", "name", "revision", "source", "text")
 
     def __init__(
         self, name: str, source: str, text: str, data: TomlTable, revision: str | None = None
@@ -46,11 +46,22 @@ class Document:
         self.name = name
         self.source = source
         self.text = text
-        self.data = data
+        self._data: TomlTable | None = data
         self.revision = revision
         self._positions: Positions | None = None
         #: The last requested path, with its position.
         self._first: tuple[Path, tuple[int, int]] | None = None
+
+    @property
+    def data(self) -> TomlTable:
+        """The parsed text."""
+        if self._data is None:
+            self._data = parse_toml_text(self.text)
+        return self._data
+
+    def forget_data(self) -> None:
+        """Parse the text again when it is asked for: the data of many files take much memory."""
+        self._data = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name, self.source, self.text, self.data, self.revision)

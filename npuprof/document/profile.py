@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import starmap
+from sys import intern
 
 from npuprof.document import Document, keys
 from npuprof.model import (
@@ -417,7 +419,7 @@ class _Reader:
             elif name == "scenario" and value not in SCENARIOS:
                 self.add_unknown_scenario(value, ("profile", name))
             else:
-                good[name] = value
+                good[intern(name)] = value
         if "ignore" in good and not self._read_ignores(good["ignore"]):
             del good["ignore"]
         if "versions" in good:
@@ -553,7 +555,7 @@ class _Reader:
                 block = values[section]
                 if isinstance(block, dict):
                     found += [
-                        self._build_value_step(op, section, name, value, (*path, section, name))
+                        self._build_value_step(op, section, name, value, _join(path, section, name))
                         for name, value in block.items()
                     ]
                 elif path:
@@ -653,6 +655,11 @@ class _Reader:
             self.steps(block, path, unset, (*path, "unset")),
             f"override {index + 1}",
         )
+
+
+@cache  # presets share their paths, as thousands set the same keys
+def _join(path: Path, section: str, name: str) -> Path:
+    return (*path, section, name)
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:

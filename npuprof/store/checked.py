@@ -99,6 +99,7 @@ class CheckedStore:
             renew_hints()
             with suppress(Exception):
                 self._resolved[name] = self.workspace.resolver.resolve_profile(profile)
+                profile.document.forget_data()
         return names
 
     def find_file(self, document: Document) -> str:
