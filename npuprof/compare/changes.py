@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import compress
-from operator import is_not
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -207,17 +205,14 @@ def find_meta_value(config: Config, name: str) -> Any:
 
 def _find_differing_keys(before: TomlTable, after: TomlTable) -> list[str]:
     """Return the keys whose values differ, in catalogue order."""
-    everything = {**before, **after}
-    # inherited values are the same objects on both sides
-    others = map(is_not, map(before.get, everything), map(after.get, everything))
     differing = [
         key
-        for key in compress(everything, others)
+        for key in {**before, **after}
         if key not in before
         or key not in after
         or not values.is_equivalent_setting(key, before[key], after[key])
     ]
-    return sorted(differing, key=find_catalogue_position) if len(differing) > 1 else differing
+    return sorted(differing, key=find_catalogue_position)
 
 
 def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from npuprof.checks.view import list_chip_settings
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.sides import StoreSide
 from npuprof.document import parse_toml_text
-from npuprof.resolve.lineages import has_overrides, is_set_anywhere
+from npuprof.resolve.lineages import has_overrides
 from npuprof.system import group_pairs, is_list_of
 
 #: The tables of a plain preset.
@@ -59,8 +59,8 @@ def has_same_effect(pair: Pair) -> bool:
     before, after = pair.before, pair.after
     if not (before and after) or pair.broken or pair.fixed or pair.accepted:
         return False
-    if before.policy or after.policy or is_set_anywhere(after.lineage, "ignore"):
-        return False  # these may be about some names or values only
+    if before.policy or after.policy:
+        return False  # its entries may be about some names only
     was, now = ([(m.name, m.table) for m in side.lineage] for side in (before, after))
     if was != now or has_overrides((*before.lineage, *after.lineage)):
         return False

@@ -59,7 +59,7 @@ CASES = {
             ("ignore = [{ code = 'NP203', reason = 'x' }]\n", f"op_wait_timeout = {number}")
             for number in (-5, 9)
         ],
-        0,
+        1,
     ),
     "the base sets the first argument of a program": (
         ("hccl_timeout = 1", "hccl_timeout = 1\n[vllm]\nmax-model-len = 1024"),
