@@ -267,8 +267,12 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
     config = None
     verdict = Verdict([], [])
     faults: list[Finding] = []
+
+    def cite() -> str:
+        return store.cite_preset(name)
+
     try:
-        with isolate_faults(store.cite_preset(name), faults, name):
+        with isolate_faults(cite, faults, name):
             config = store.resolve_preset(name)
             verdict = judge_config(config, notes)
     except NpuprofError as error:
@@ -276,7 +280,7 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
             finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings
         )
         # a file that cannot be read has no further findings
-        with suppress(NpuprofError), isolate_faults(store.cite_preset(name), faults, name):
+        with suppress(NpuprofError), isolate_faults(cite, faults, name):
             partial = store.resolve_as_far_as_can_be(name)
             verdict.findings.extend(
                 check_config(partial, notes)

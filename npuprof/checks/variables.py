@@ -124,6 +124,15 @@ def _build_truth_fault(name: str, value: bool, variable: catalog.Variable | None
 
 def _find_unknown_faults(name: str, text: str, declared: TeamVariables) -> list[Fault]:
     """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
+    if faults := _find_misplaced_faults(name) or find_misspelt_faults(name, declared):
+        return faults
+    is_path = name.endswith(("PATH", "DIR", "HOME", "FILE"))
+    return _find_unexpanded_paths(name, text) if is_path else []
+
+
+@cache  # presets set one unknown variable to many values
+def _find_misplaced_faults(name: str) -> list[Fault]:
+    """Return the fault of an option of the adapter or of a program as a variable."""
     if catalog.find_option(name) is None:
         for section in catalog.load_sections():
             if catalog.find_setting(section, name):
@@ -131,12 +140,7 @@ def _find_unknown_faults(name: str, text: str, declared: TeamVariables) -> list[
                 why = "Nothing reads a variable of that name."
                 hint = f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
                 return [Fault("NP206", what, why, hint)]
-    if faults := find_option_faults(name, "it belongs below [options]"):
-        return faults
-    if faults := find_misspelt_faults(name, declared):
-        return faults
-    is_path = name.endswith(("PATH", "DIR", "HOME", "FILE"))
-    return _find_unexpanded_paths(name, text) if is_path else []
+    return find_option_faults(name, "it belongs below [options]")
 
 
 def _find_truth_text(value: bool, variable: catalog.Variable | None) -> Any:

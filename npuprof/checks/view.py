@@ -16,7 +16,6 @@ from npuprof.model import (
     Context,
     Finding,
     Fix,
-    NpuprofError,
     Origin,
     Path,
     Record,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuprof.checks.accepted import Acceptance, Accepted
-    from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
     #: Products or releases by axis: ``product``, ``cann`` or a framework. None is an unknown
@@ -298,23 +296,11 @@ class View:
     @cached_property
     def acceptance(self) -> Acceptance | None:
         """The accepted findings of the preset, None if there are none."""
-        # A store has one policy for all its presets.
-        has_policy = any(map(self._has_policy, lineages.list_homes(self.config.lineage)))
-        if not (has_policy or lineages.is_set_anywhere(self.config.lineage, "ignore")):
+        if not (self.config.policies or lineages.is_set_anywhere(self.config.lineage, "ignore")):
             return None
         from npuprof.checks.accepted import Acceptance
 
         return Acceptance(self.config) or None
-
-    def _has_policy(self, member: Profile) -> bool:
-        """Return whether the store of a profile has a policy.
-
-        Invalid policies are reported when they are read.
-        """
-        try:
-            return self.config.resolver.lookups.find_policy(member) is not None
-        except NpuprofError:
-            return False
 
     def view_region(self, region: Region) -> View:
         """Return the view of the same preset in a region."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from npuprof.model import Finding, NpuprofError, Place, shorten_values
@@ -22,7 +22,9 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
 
     __slots__ = ("path", "preset", "problems")
 
-    def __init__(self, path: str, problems: list[Finding], preset: str = "") -> None:
+    def __init__(
+        self, path: str | Callable[[], str], problems: list[Finding], preset: str = ""
+    ) -> None:
         self.path = path
         self.problems = problems
         self.preset = preset
@@ -40,8 +42,9 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
                 escape_lines("".join(traceback.format_exception(error))).rstrip("\n")
             )
         profiles = (self.preset,) if self.preset else ()
-        finding = _build_finding(error, self.path, bool(self.preset))
-        self.problems.append(finding._replace(where=Place(self.path), profiles=profiles))
+        path = self.path if isinstance(self.path, str) else self.path()
+        finding = _build_finding(error, path, bool(self.preset))
+        self.problems.append(finding._replace(where=Place(path), profiles=profiles))
         return True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
@@ -376,7 +375,7 @@ class Config(Mapping[str, "Any"]):
 
         Raises NpuprofError if the policy is invalid.
         """
-        return self.remember("policy", lambda: self.resolver.lookups.find_policy(self.profile))
+        return self.resolver.lookups.find_policy(self.profile)
 
     @property
     def form(self) -> int:
@@ -389,17 +388,28 @@ class Config(Mapping[str, "Any"]):
 
         A declaration of the preset's own store counts more than one of a source.
         """
-        return self.remember("declared", self._find_declared)
+        declared: TeamVariables = {}
+        for policy in self.policies:
+            declared |= policy.variables
+        return declared
 
-    def _find_declared(self) -> TeamVariables:
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies of the stores of its presets, that of its own store last."""
+        return self.remember("policies", self._find_policies)
+
+    def _find_policies(self) -> list[Policy]:
         from npuprof.resolve.lineages import list_homes
 
-        declared: TeamVariables = {}
+        policies = []
         for member in sorted(list_homes(self.lineage), key=lambda member: member is self.profile):
-            with suppress(NpuprofError):  # an invalid npuprof.toml is reported where it is read
+            try:
                 policy = self.resolver.lookups.find_policy(member)
-                declared |= policy.variables if policy else {}
-        return declared
+            except NpuprofError:  # an invalid npuprof.toml is reported where it is read
+                continue
+            if policy:
+                policies.append(policy)
+        return policies
 
     @property
     def digest(self) -> str:
