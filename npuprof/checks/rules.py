@@ -74,13 +74,15 @@ class RulePlan(Record):
 def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str, ...]]:
     """Return the rules that settings trigger, by code, and all compared settings."""
     known = frozenset(names)
-    # any argument of a program tells that its others are not set, or are by a "no-" form
-    arguments = frozenset(filter(catalog.is_argument, names))
+    arguments = set(filter(catalog.is_argument, names))
+    # any argument of a program tells that others are not set, a "no-" form or an override what is
+    special = {key for key in arguments if ".no-" in key or '"' in key or "--config" in key}
+    marks = special.union(key.partition(".")[0] for key in arguments)
     plans = tuple(
         RulePlan(
             rule,
-            known.intersection(rule.reads) | arguments,
-            tuple(key for key in sorted(known) if key in rule.compares or ".no-" in key),
+            known.intersection(rule.reads) | marks,
+            (*(key for key in rule.compares if key in known), *sorted(special)),
         )
         for rule in map(catalog.find_rule, catalog.list_triggered_rules(names))
     )
