@@ -83,7 +83,7 @@ _COMMANDS = (
     ("show bert-training", 4.0),
     ("option hccl_timeout", 3.8),
     ("list", 5.2),
-    ("check", 8),
+    ("check", 8),  # from when this repository had 50 presets; its check grows with their number
     ("explain bert-training precision_mode_v2", 7),
     ("diff bert-training resnet-inference-fp16", 7),
     ("--help", 7),
