@@ -59,9 +59,12 @@ class NotAListError(Exception):
 def find_structure(key: str) -> Structure | None:
     """Return the structured form of a setting, or None."""
     if key.startswith("env."):
+        variable = catalog.find_variable(key.removeprefix("env."))
+        if variable is None or variable.kind != "pairs":
+            return None
         from npuprof.catalog.key_value_pairs import find_pairs_form
 
-        return find_pairs_form(key.removeprefix("env."))
+        return find_pairs_form(variable.name)
     option = catalog.find_option(key)
     if option is not None and option.structure:
         return load_form(option.structure)
