@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof.catalog import is_argument
-from npuprof.catalog.values import is_same_typed_value
 from npuprof.checks.context_checks import list_parts
 from npuprof.checks.view import list_chip_settings
 from npuprof.compare.preset_states import Pair
 from npuprof.compare.sides import StoreSide
 from npuprof.document import parse_toml_text
+from npuprof.model import is_same_typed_value
 from npuprof.resolve.lineages import has_overrides
 from npuprof.system import group_pairs, is_list_of
 
