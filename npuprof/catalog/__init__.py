@@ -183,12 +183,18 @@ def _find_entry_of(kind: type[Kind], section: str, name: str) -> Kind | None:
     return record if isinstance(record, kind) else None
 
 
+@cache
 def list_flags(section: str) -> dict[str, tuple[str, bool]]:
     """Return the argument of each flag of a program, and whether the flag switches it on.
 
     They are the flags of all releases.
     """
-    flags: dict[str, tuple[str, bool]] = load_built_part("flags").get(section, {})
+    flags: dict[str, tuple[str, bool]] = {}
+    if section in load_sections() and load_sections()[section].launch:
+        for record in list_records(Setting, section):
+            if "." not in record.name:
+                flags |= dict.fromkeys((f"--{record.name}", *record.aliases), (record.name, True))
+                flags |= dict.fromkeys(record.negations, (record.name, False))
     return flags
 
 

@@ -71,11 +71,6 @@ def build_parts() -> TomlTable:
     for section, records in sections.items():
         fields, texts = _split_texts(section, records)
         parts[section], parts["texts"][section] = _pack_records(fields), _pack_records(texts)
-    parts["flags"] = {
-        section: _index_flags(records)
-        for section, records in sections.items()
-        if described[section].get("launch")
-    }
     for name in ("classes", "wire", "attributes", "reads", "launchers", "argument_classes"):
         parts[name] = _freeze_lists(_read_toml_file(f"{name}.toml"))
     parts["axes"] = {
@@ -385,16 +380,6 @@ def _index_framework(record: TomlTable) -> TomlTable:
             name: (parse_framework_version(name), release) for name, release in packages.items()
         },
     }
-
-
-def _index_flags(records: TomlTable) -> dict[str, tuple[str, bool]]:
-    """Return the argument of each flag of a program, and whether the flag switches it on."""
-    flags: dict[str, tuple[str, bool]] = {}
-    for name, record in records.items():
-        if "." not in name:
-            flags |= dict.fromkeys((f"--{name}", *record.get("aliases", ())), (name, True))
-            flags |= dict.fromkeys(record.get("negations", ()), (name, False))
-    return flags
 
 
 def _index_variables(rows: list[TomlTable]) -> TomlTable:
