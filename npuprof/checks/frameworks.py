@@ -228,7 +228,7 @@ def _find_pair_faults(
         ):
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
     successor = record.replaced_by
-    is_set, partner_value = _find_value(view, successor)
+    is_set, partner_value = _find_value(view, successor) if successor else (False, None)
     if (
         is_set
         and value != partner_value

@@ -93,7 +93,8 @@ def _find_broken_rules(view: View, about: KeyFilter) -> tuple[BrokenRule, ...]:
     """Return the rules that the settings break, of those that read selected settings."""
     plans, compared = _plan_rules(view.names)
     if about is select_all:
-        return _find_once(view, (view.names,), compared, lambda: tuple(_judge_rules(view, plans)))
+        cache_key = (view.names, *view.possible)
+        return _find_once(view, cache_key, compared, lambda: tuple(_judge_rules(view, plans)))
     return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
 
 
@@ -103,7 +104,8 @@ def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[BrokenRule]:
         rule = plan.rule
         if is_converted and not rule.atc:  # ATC does not have it
             continue
-        cache_key = (rule.code, plan.present)
+        possible = [name for name in view.possible if name.startswith(rule.reads)]
+        cache_key = (rule.code, plan.present, *possible)
         spans = _find_once(view, cache_key, plan.compared, partial(_find_spans, rule, view))
         if spans:
             yield BrokenRule(rule, spans)

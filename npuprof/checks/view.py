@@ -248,6 +248,8 @@ class View:
     spans: Spans = {}
     #: The families that a preset or a user names besides the conversion's chip.
     named: tuple[str, ...] = ()
+    #: Settings that may apply, by key: of a script, not of a preset.
+    possible: Mapping[str, Any] = {}
 
     def __init__(self, config: Config, region: Region | None = None, surface: str = "") -> None:
         self.config = config

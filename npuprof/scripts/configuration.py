@@ -31,6 +31,7 @@ from npuprof.scripts.script_records import (
     LocatedRecord,
     ScriptSetting,
 )
+from npuprof.system import group_pairs
 
 #: The value of a setting that the run decides: equal to nothing.
 UNDECIDED = object()
@@ -106,7 +107,12 @@ class ScriptView(View):
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
-        self.memory = {}  # not shared: results depend on more than the values
+        # a rule may also depend on a negation, an override, or any setting of a program
+        others = (
+            name if _AFFECTS_OTHERS.search(name) else name.partition(".")[0] for name in self.names
+        )
+        # shared by all views in which equal values have equal results
+        self.memory = _open_memory(self.scope, surface, closed, complete, frozenset(others))
         self.config = cast(
             "Any",
             SimpleNamespace(
@@ -208,6 +214,12 @@ class ScriptView(View):
 
 
 NOTHING = _Nothing()
+_AFFECTS_OTHERS = re.compile(r'\."?(?:no-|[+~]|--config)')
+
+
+@lru_cache(500)
+def _open_memory(*_: Any) -> dict[Any, Any]:
+    return {}
 
 
 @lru_cache(1024)  # the settings of a file are looked up for each rule
@@ -280,12 +292,12 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> Iterator[
     base = launch.site.branches if launch.site else ()
     # not those of its environment
     paths = {setting.branches for setting in usable if setting.surface == launch.surface} | {base}
-    conditions = _Conditions(setting.branches for setting in usable)
-    numbered = [
-        (conditions.numbers[setting.branches], setting, setting.reason in (UNSET, TAKEN_BACK))
-        for setting in usable
-    ]
-    always = conditions.list_outer(base)
+    # conditions by number, as their texts would be hashed again for each path
+    numbers: dict[Branches, int] = {}
+    numbered = [(setting, numbers.setdefault(setting.branches, len(numbers))) for setting in usable]
+    arms = group_pairs(
+        ((branch.number, branch.arm), number) for each, number in numbers.items() for branch in each
+    )
     # X=1 COMMAND sets a variable for that command alone
     is_apart = launch.surface == "env"
     ends = {setting.command: at for at, setting in enumerate(usable) if is_apart}
@@ -293,14 +305,22 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> Iterator[
     # the most general paths are the ones that count if there are more than the limit
     ways = product(sorted(paths, key=lambda path: (len(path), str(path))), ends.items())
     for path, (command, end) in islice(ways, _MOST_PATHS):
-        true = always | conditions.list_outer(path)
-        false = conditions.list_excluded(path) - true
+        # a condition is true below the starts of its branches, and false in their other arms
+        true = {numbers.get(each[:end]) for each in (base, path) for end in range(len(each) + 1)}
+        around = {branch.number: branch.arm for branch in path}
+        false = {
+            number
+            for (at, arm), inner in arms.items()
+            if around.get(at, arm) != arm
+            for number in inner
+        } - true
         certain = {}
         possible: dict[str, ScriptSetting] = {}
         # in execution order: later ones replace earlier ones
-        for number, setting, is_removed in numbered[: end + 1]:
+        for setting, number in numbered[: end + 1]:
             if is_apart and setting.command not in ("", command):
                 continue
+            is_removed = setting.reason in (UNSET, TAKEN_BACK)
             if number in true and not is_removed:
                 certain[setting.key] = setting
                 if setting.key in possible:
@@ -318,36 +338,6 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> Iterator[
                 if not launch.sets_unknown_keys and is_known not in {**certain, **possible}:
                     complete = (program.section, *program.tables.values())
             yield ScriptView(name, certain, possible, requested, launch.surface, closed, complete)
-
-
-class _Conditions:
-    """The conditions of settings, by number: their texts would be hashed again for each path."""
-
-    def __init__(self, conditions: Iterable[Branches]) -> None:
-        self.numbers: dict[Branches, int] = {}
-        #: the conditions in each arm of each ``if``
-        self._arms: dict[int, dict[int, set[int]]] = {}
-        for branches in conditions:
-            if branches in self.numbers:
-                continue
-            number = self.numbers[branches] = len(self.numbers)
-            for branch in branches:
-                arms = self._arms.setdefault(branch.number, {})
-                arms.setdefault(branch.arm, set()).add(number)
-
-    def list_outer(self, path: Branches) -> set[int]:
-        """Return the conditions that are true on a path: the starts of its branches."""
-        starts = (path[:end] for end in range(len(path) + 1))
-        return {self.numbers[start] for start in starts if start in self.numbers}
-
-    def list_excluded(self, path: Branches) -> set[int]:
-        """Return the conditions that are false on a path, in other arms of its branches."""
-        excluded = set()
-        for branch in path:
-            for arm, numbers in self._arms.get(branch.number, {}).items():
-                if arm != branch.arm:
-                    excluded |= numbers
-        return excluded
 
 
 def _is_excluded(setting: ScriptSetting) -> bool:

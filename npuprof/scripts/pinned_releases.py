@@ -221,8 +221,8 @@ def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     known = _normalize(text)
     # the arguments of a Dockerfile may be parts of a name
     names = [name for name in _load_axes() if is_docker or name in known]
-    has_git = "git" in text
-    if not (names or has_git):
+    has_clone = "clone" in text  # other revisions are of folders that it names
+    if not (names or has_clone):
         return []
     pins = {}
     lines = _list_lines(text)
@@ -231,7 +231,7 @@ def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
         # a search for a fixed text is faster than the patterns
         normal = _normalize(content)
         versions = _list_versions(content) if any(name in normal for name in names) else ()
-        revisions = _list_revisions(content, folders) if has_git else ()
+        revisions = _list_revisions(content, folders) if has_clone else ()
         for written in (*versions, *revisions):
             release, is_newer = _find_release(written)
             if release and (written.axis, release) not in pins:

@@ -76,14 +76,15 @@ class Word:
 
     ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote.
     ``items`` are the words of an array: ``NAME=(...)``. ``text`` is the word with its expansions as
-    written, ``open_part`` the first expansion, or empty. A word of a sourced file has it as its
-    ``origin``.
+    written, ``keyword`` the same, or empty if it is quoted, ``open_part`` the first expansion, or
+    empty. A word of a sourced file has it as its ``origin``.
     """
 
     __slots__ = (
         "_value",
         "column",
         "items",
+        "keyword",
         "line",
         "open_part",
         "origin",
@@ -119,16 +120,12 @@ class Word:
             self.open_part = expansions[0] if expansions else ""
             if not expansions:
                 self.parts = (self.text,)
+        self.keyword = "" if quoted else self.text
 
     @property
     def position(self) -> tuple[int, int]:
         """Its line and column."""
         return self.line, self.column
-
-    @property
-    def keyword(self) -> str:
-        """The word if it can be a shell keyword, empty if it is quoted."""
-        return "" if self.quoted else self.text
 
     def with_parts(self, *parts: Part) -> Word:
         """Return the word with other parts."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from math import inf
 from operator import attrgetter
@@ -68,6 +68,7 @@ _RULES = ("NP33", "NP34")
 _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf), "+": (1, inf)}
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
+_build_unknown_fault = lru_cache(1000)(build_unknown_fault)  # launches have slips in common
 #: A flag that names a file.
 _CONFIG = re.compile("conf|cfg|yaml")
 #: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.
@@ -144,11 +145,12 @@ def _find_unused_flags(
         return
     parser = programs.read_parser(path) if path else None
     flags = (parser and parser.flags) or programs.list_defined(path or imported.file, True)
-    known = {*flags, *map(spell_flag, catalog.record_names(section))}
+    names = catalog.record_names(section)
     for variable in unused:
         plain = variable.name.lower()
-        for flag in (f"--{plain}", f"--{plain.replace('_', '-')}"):
-            if flag in known:
+        for name in (plain, plain.replace("_", "-")):
+            flag = f"--{name}"
+            if flag in flags or name in names:
                 yield build_unused_finding(variable, f" There is a flag {flag}.")
                 break
 
@@ -158,12 +160,13 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     section, name = split_section_and_name(setting.key)
     if setting.dead or setting.commented:
         return []
-    nearest = programs.find_nearest(section, name, os.path.dirname(setting.file))
+    top = programs.find_top(os.path.dirname(setting.file))
+    nearest = programs.find_nearest(section, name, top)
     # many parsers take abbreviations
     is_short = section == "args" and nearest.startswith(name)
     if nearest and not (is_short or programs.is_quoted(name, setting.file)):
         hint = f"did you mean {nearest!r}?"
-        return [build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
+        return [_build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
     return []
 
 

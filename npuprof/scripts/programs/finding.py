@@ -62,6 +62,8 @@ class Programs:
         self._list_defined = cache(self._find_defined)
         self._list_defaulting = cache(self._find_defaulting)
         self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
+        #: Returns the top of the tree of a folder, whose launches are compared with the same names.
+        self.find_top = cache(_find_top)
 
     def read_own_parser(self, path: str) -> Parser | None:
         """Return the parser of a program if its file defines one: those of others take longer."""
@@ -176,11 +178,12 @@ class Programs:
         recorded = catalog.record_names(section)
         if f"--{name}" in defined or name in recorded or "." in name:
             return ""
-        for nearest in find_nearest_names(name, (*recorded, *(flag[2:] for flag in defined)), 1):
-            ratio = SequenceMatcher(None, name, nearest).ratio()
-            if ratio >= _VERY_ALIKE or sorted(name) == sorted(nearest):
+        names = (*recorded, *(flag[2:] for flag in defined))
+        for nearest in find_nearest_names(name, names, 1, _VERY_ALIKE):
+            if SequenceMatcher(None, name, nearest).ratio() >= _VERY_ALIKE:  # in its letter case
                 return nearest
-        return ""
+        same = (each for each in names if len(each) == len(name) and sorted(each) == sorted(name))
+        return next(same, "")
 
     def _find_defined(self, files: Sequence[str]) -> dict[str, ParserArgument]:
         found = {}

@@ -124,11 +124,11 @@ def find_table_program(place: str, table: Node, is_file: bool) -> tuple[Program,
         is_own = is_file and (own > 1 or not spelt.isdisjoint(program.tables))
         if is_own and len([*records]) * 2 > len(spelt):
             return program, table
-        fields = _select_fields(program, table)
-        known = len(fields.pairs or ())
-        share = 2 / 3 if own > 1 or program.section in title else 1
-        if own and not is_file and 1 < known >= len(names) * share:
-            return program, fields
+        if own and not is_file:
+            fields = _select_fields(program, table)
+            share = 2 / 3 if own > 1 or program.section in title else 1
+            if 1 < len(fields.pairs or ()) >= len(names) * share:
+                return program, fields
     return None
 
 

@@ -46,7 +46,6 @@ from npuprof.scripts.reading.shells.launcher_options import (
 from npuprof.scripts.reading.shells.slips import (
     find_command_slips,
     find_variable_slips,
-    list_unused,
 )
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variable_files import (
@@ -79,7 +78,7 @@ _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
 #: An assignment of the separators, not in a shell of its own and not for one command.
-_SEPARATOR = re.compile(r"(?:^|;)[ \t]*(?:(?:export|local|declare)[ \t]+)?IFS=", re.MULTILINE)
+_SEPARATOR = re.compile(r"[\n;][ \t]*(?:(?:export|local|declare)[ \t]+)?IFS=")
 _REFERENCE = re.compile(r"(\$\{[^}]*\}|\$\([^)]*\)|\$\w+|`[^`]*`)")
 _ATC = re.compile(rb"atc\b(?<!\watc)")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
@@ -186,17 +185,16 @@ def import_shell_script(
     if reader.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
         report(reader.too_deep, what, "Nothing after this place was read.", "flatten it")
-    is_other = _OTHER_SHELL.search(text) is not None
-    if reader.unpaired and not (is_part or is_other):
+    if reader.unpaired and not (is_part or _OTHER_SHELL.search(text)):
         what = f"{reader.unpaired.text} has no matching keyword"
-        slips = (
+        hints = (
             f"did you mean {name} in line {word.line}?"
             for word, *others in commands
             for name in find_nearest_names(word.text, _CLOSING, 1, _ALIKE)
             if not others and word.text != name
         )
         report(
-            reader.unpaired, what, "The shell stops there.", next(slips, "add the missing keyword")
+            reader.unpaired, what, "The shell stops there.", next(hints, "add the missing keyword")
         )
     records = reader.other_records
     if not has_unread:  # an unread file may set the variables
@@ -204,10 +202,11 @@ def import_shell_script(
     starts = reader.unlaunched or any(isinstance(record, StartedProgram) for record in records)
     if starts or not (plain or is_part):
         problems += find_command_slips(path, commands)
-    if starts and not (is_part or is_other):
-        unused = [] if has_unread else list_unused(path, text, commands)
-        problems += find_variable_slips(path, text, commands, unused, has_unread)
-        records += unused
+    if starts and not is_part:
+        unused, slips = find_variable_slips(path, text, commands, has_unread)
+        if (unused or slips) and not _OTHER_SHELL.search(text):
+            problems += slips
+            records += unused
     return ImportedFile(
         path,
         settings,
@@ -303,7 +302,6 @@ class _ShellReader:
         self.command = Command()
         self.number = 0  #: number of the command
         self.settings: list[ScriptSetting] = []
-        self.indexed = 0  #: number of settings in the indexes
         self.names: set[str] = set()  #: names of variables
         #: places of the variables of subshells that have started nothing so far
         self.gone: dict[tuple[int, ...], list[int]] = {}
@@ -381,7 +379,7 @@ class _ShellReader:
     @cached_property
     def has_separator(self) -> bool:
         """Whether other characters than blanks may split texts into words."""
-        return any(map(_SEPARATOR.search, {command.text for command in self.commands}))
+        return any(_SEPARATOR.search(f"\n{each}") for each in {each.text for each in self.commands})
 
     @cached_property
     def used_names(self) -> set[str]:
@@ -405,6 +403,9 @@ class _ShellReader:
 
     def _find_place(self) -> None:
         """Find what is around the command: conditions, a function, and why it never runs."""
+        if not (self.blocks or self.test or self.ended):  # most commands
+            self.branches, self.function, self.idle = (), "", ""
+            return
         branches = [
             Branch(block.number, block.arm, block.text) for block in self.blocks if block.text
         ]
@@ -656,21 +657,19 @@ class _ShellReader:
 
     def _add_arguments(self, settings: Iterable[ScriptSetting]) -> None:
         """Add the settings of a start, which the exports of its subshell reach."""
-        self._index_settings()
         for at in self.gone.pop(self.command.shells, ()):
             self.settings[at] = self._complete(self.settings[at]._replace(unused=""))
         self.settings += map(self._complete, settings)
 
-    def _index_settings(self) -> None:
-        """Index the settings since the last call: names of variables, and those of subshells."""
-        for at in range(self.indexed, len(self.settings)):
-            setting = self.settings[at]
+    def _add_exported(self, settings: Iterable[ScriptSetting]) -> None:
+        """Add exported variables, and index them: their names, and those of subshells."""
+        for setting in settings:
             if setting.surface == "env":
                 self.names.add(setting.name)
             if setting.unused == _GONE:
                 shells = self.steps[setting.order - 1].command.shells
-                self.gone.setdefault(shells, []).append(at)
-        self.indexed = len(self.settings)
+                self.gone.setdefault(shells, []).append(len(self.settings))
+            self.settings.append(setting)
 
     def _read_code(self, arguments: Sequence[Word]) -> None:
         """Record the settings of Python code in an argument of ``-c``, or in a here-document."""
@@ -735,18 +734,17 @@ class _ShellReader:
             elif is_exported:
                 tests = {branch for branch in self.branches if name in branch.test}
                 why = f"depends on a test of {name}"
-                self.settings += [
+                self._add_exported(
                     setting
                     if tests.issubset(setting.branches)
                     else setting.with_value(value=None, reason=why)
                     for setting in self.pending.pop(name, ())
-                ]
+                )
 
     def _unset(self, arguments: list[Word]) -> None:
         """Record that exported variables are unset."""
         if self.idle:
             return
-        self._index_settings()
         for argument in arguments:
             name = argument.text.partition("=")[0]
             if name in self.names:
@@ -790,7 +788,7 @@ class _ShellReader:
         if text and len(text) <= _LONGEST and not setting.reason and is_certain:
             self.last[name] = text
         if exported:
-            self.settings.append(setting)
+            self._add_exported([setting])
         else:
             self.pending.setdefault(name, []).append(setting)
 

@@ -12,7 +12,7 @@ from npuprof.scripts.steps import count_steps
 
 ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\+?=")
 VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
-_READ = re.compile(r"(?<!\\)\$(?:\{[#!]?)?(?P<name>[A-Z][A-Z0-9_]+)\b")
+_READ = re.compile(r"\$(?<!\\\$)(?:\{[#!]?)?(?P<name>[A-Z][A-Z0-9_]+)\b")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 #: Commands that set the variables named by their arguments.
 SETTERS = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
@@ -63,8 +63,10 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         if first in SETTERS:
             for argument in command[1:]:
                 values.setdefault(argument.text.partition("=")[0], []).append(None)
-        words: Iterable[Word] = dropwhile(lambda word: word.keyword in _LEADING, command)
-        if first in DECLARING:
+        words: Iterable[Word] = command
+        if first in _LEADING:
+            words = dropwhile(lambda word: word.keyword in _LEADING, command)
+        elif first in DECLARING:
             words = [word for word in command if ASSIGNMENT.match(word.text)]
         for name, word in list_assignments(words):
             is_appended = not word.text.startswith(f"{name}=")

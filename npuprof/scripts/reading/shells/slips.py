@@ -29,7 +29,9 @@ _SETS_ANY = re.compile(
     re.VERBOSE,
 )
 #: What passes any variable: set -a exports it, ${!NAME} has its name in another one.
-_GETS_ANY = re.compile(r"(?m)^#!.* -\w*a|\bset -\w*a|\ballexport|\bcompgen|\$\{!")
+_GETS_ANY = re.compile(
+    r"#!(?<=\n#!).* -\w*a|set(?<!\wset) -\w*a|allexport(?<!\wallexport)|compgen(?<!\wcompgen)|\$\{!"
+)
 #: As many unused variables are compared with each.
 _MOST_UNUSED = 100
 #: A flag, or an override of Hydra: neither is a command.
@@ -38,22 +40,23 @@ _PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)")
 #: A path to a Python file, and a flag with a path behind it.
 _PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
 _JOINED_PATH = re.compile(r"--\w[\w-]*\.{0,2}/[\w./-]+")
-#: A path that begins with a name in capitals.
-_BARE = re.compile(r"""^[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/""", re.MULTILINE)
+#: A path that begins with a name in capitals. Patterns of lines begin with the end of the one
+#: above: a search for a fixed character is several times faster.
+_BARE = re.compile(r"""\n[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/""")
 #: A place for results that is the script itself.
-_ITSELF = re.compile(r"""^[ \t]*(\w+)=["']?\$0["']?\s""", re.MULTILINE)
-_COMMENT = re.compile(r"(?m)^[ \t]*#.*")
+_ITSELF = re.compile(r"""\n[ \t]*(\w+)=["']?\$0["']?(?=\s)""")
+_COMMENT = re.compile(r"\n[ \t]*#.*")
 #: Commands that use a place without writing anything there.
-_ABOUT = re.compile(r"(?m)^[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
-#: A name that is no flag.
-_MENTION = re.compile(r"(?<![-\w])\w+")
+_ABOUT = re.compile(r"\n[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
+#: A name, or the end of a flag behind a dash.
+_MENTION = re.compile(r"-\w+|\w+")
 _USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 #: The same, without a default.
 _UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
 _NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]\D|(?:True|False)\b)")
 #: What git leaves where two versions conflict.
-_CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*", re.MULTILINE)
+_CONFLICT = re.compile(r"\n(?:<{7}|>{7}) ")
 #: Arithmetic in single parentheses.
 _NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+)[ ]*\)(?!\))")
 #: A redirection alone between two pipes, or before one.
@@ -67,8 +70,7 @@ _BEFORE_TEST = ("if", "elif", "while", "until", "!")
 _NOTHING = Word(0, 0, ("",))
 #: An assignment in a line of its own, so that the command of the line does not get it.
 _ASSIGNMENT = re.compile(
-    r"^[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])",
-    re.MULTILINE,
+    r"\n[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])"
 )
 #: A number of processes, which scripts compute, and what launchers have without a flag.
 _COMPUTED = re.compile(
@@ -76,7 +78,7 @@ _COMPUTED = re.compile(
 )
 #: An argument of a script in a variable, at the top of the script.
 _POSITIONAL = re.compile(
-    r"""^(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
+    r"""\n(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
 )
 #: Names of one device: several programs read it, each by its own name.
 _DEVICE = re.compile(r"device(?!t)|rank|gpu")
@@ -177,6 +179,8 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
     """Yield words that a program in Python cannot mean."""
     before: dict[str, str] = {}
     is_option, last = False, ""
+    if len(words) < 2:  # half of all commands, most of them assignments
+        return
     words = [*dropwhile(lambda word: not _PYTHON.fullmatch(word.text.partition("=")[0]), words)]
     for word, following in zip_longest(words, words[1:], fillvalue=_END):
         name, is_joined, text = word.text.partition("=")
@@ -210,47 +214,46 @@ def _is_flag(word: Word) -> bool:
     return _ARGUMENT.match(word.keyword) is not None
 
 
-def list_unused(path: str, text: str, commands: Sequence[Command]) -> list[UnusedVariable]:
-    """Return the variables that a script sets in lines of their own and never uses."""
-    code, joined = _read_code(text, commands)
-    about = "\n".join(_ABOUT.findall(joined))
-    mentioned = Counter(_MENTION.findall(joined)) - Counter(_MENTION.findall(about))
-    if _GETS_ANY.search(text):
-        return []
-    # texts and here-documents have such lines too
-    starts = {command[0].span[0] for command in commands if not (command.file or command.is_inner)}
-    places: dict[str, list[int]] = {}
-    for match in _ASSIGNMENT.finditer(code):
-        if match.start(1) in starts:
-            places.setdefault(match[1], []).append(match.start(1))
-    return [
-        UnusedVariable(name, Place(path, *find_position(text, at[-1])))
-        for name, at in places.items()
-        if mentioned[name] == len(at) and not _COMPUTED.match(code, at[-1])
-    ]
-
-
-def _read_code(text: str, commands: Sequence[Command]) -> tuple[str, str]:
-    """Return a script without comments, alone and with the files that it sources."""
-    code = _COMMENT.sub(lambda match: " " * len(match[0]), text)
-    return code, "\n".join({code, *(command.text for command in commands if command.file)})
-
-
 def find_variable_slips(
-    path: str,
-    text: str,
-    commands: Sequence[Command],
-    unread: Sequence[UnusedVariable],
-    has_unread: bool,
-) -> Iterator[Finding]:
-    """Yield the variables that a script uses and never sets, or sets and never uses."""
-    code, joined = _read_code(text, commands)
-    mentioned = Counter(re.findall(r"\w+", joined))
-    assigned = {match[1]: None for match in _ASSIGNMENT.finditer(code)}
-    unused = [each.name for each in unread]
-    for variable in unread:
-        if _PASSED.fullmatch(variable.name):
-            yield build_unused_finding(variable)
+    path: str, text: str, commands: Sequence[Command], has_unread: bool
+) -> tuple[list[UnusedVariable], list[Finding]]:
+    """Return the variables that a script sets in lines of their own and never uses, and slips.
+
+    Slips are variables that it uses and never sets, and their like.
+    """
+    # without comments, and with an empty line before the first one
+    code = _COMMENT.sub(lambda match: f"\n{' ' * (len(match[0]) - 1)}", f"\n{text}")
+    joined = "\n".join({code, *(f"\n{each.text}" for each in commands if each.file)})
+    mentioned = Counter(_MENTION.findall(joined))
+    about = Counter(_MENTION.findall("".join(_ABOUT.findall(joined))))
+    own = [each for each in commands if not (each.file or each.is_inner)]
+    # texts and here-documents have such lines too
+    starts = {each[0].span[0] + 1 for each in own}
+    assigned: dict[str, list[int]] = {}
+    for match in _ASSIGNMENT.finditer(code):
+        at = match.start(1)
+        assigned.setdefault(match[1], []).extend([at] if at in starts else [])
+
+    def find_place(at: int) -> Place:
+        line, column = find_position(code, at)
+        return Place(path, line - 1, column)
+
+    unused = [
+        UnusedVariable(name, find_place(at[-1]))
+        for name, at in assigned.items()
+        if at and mentioned[name] - about[name] == len(at) and not _COMPUTED.match(code, at[-1])
+    ]
+    if has_unread or _GETS_ANY.search(f"\n{text}"):
+        unused = []
+    findings = [build_unused_finding(each) for each in unused if _PASSED.fullmatch(each.name)]
+    documents = [each.document.span for each in own if each.document]
+    for match in _CONFLICT.finditer(code):
+        at = match.start()  # in the script, which has no empty line before it
+        start, end = documents[bisect(documents, (at, len(code))) - 1] if documents else (0, 0)
+        if not start <= at < end:
+            what, why = "git left a conflict here", "The shell stops at it."
+            hint, where = "keep one of the two versions", find_place(at + 1)
+            findings.append(build_finding("NP844", what, why, hint, where=where))
     found = [
         (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
         for match in _BARE.finditer(code)
@@ -279,6 +282,44 @@ def find_variable_slips(
         if number != len(taken) + 1:
             break  # only those in order count
         taken.append(name)
+    used = Counter(_UNSET.findall(joined))
+    # others are set, or have a default
+    unset = {
+        match[1]: match.start()
+        for match in _USE.finditer(code)
+        if used[match[1]] >= mentioned[match[1]] + mentioned[f"-{match[1]}"]
+    }
+    if unset:
+        sets_any = has_unread or any(
+            match[1] not in assigned for match in _SETS_ANY.finditer(joined)
+        )
+        expanded = _list_expanded(commands)
+        places = {name: place for place, name in enumerate(assigned)}
+        by_letters = group_by(assigned, _sort_letters)
+        names = [each.name for each in unused[:_MOST_UNUSED]]
+        for name, at in unset.items():
+            if sets_any:  # what sets others hardly means a slip for one of these
+                near = [*places][:_MOST_UNUSED] if name in expanded else []
+                alike = get_close_matches(name, near, 1, _VERY_ALIKE)
+            else:
+                alike = get_close_matches(name, names, _MOST_UNUSED, _ALIKE)
+                alike += by_letters.get(_sort_letters(name), ())
+            is_own = name in expanded and name.islower() and not name.endswith("_proxy")
+            is_own |= name.endswith("_ARGS") and not _OF_CALLER.search(name)
+            if alike or (is_own and not sets_any):
+                hint = f"set {name}, or remove it"
+                if alike:
+                    hint = f"did you mean ${min(alike, key=places.__getitem__)}?"
+                found.append((at, "NP845", f"nothing sets ${name}", hint))
+    findings += [
+        build_finding(rule, what, _WHY[rule], hint, where=find_place(at), **LIKELY)
+        for at, rule, what, hint in found
+    ]
+    return unused, findings
+
+
+def _list_expanded(commands: Sequence[Command]) -> set[str]:
+    """Return the variables that commands of a script expand and that it does not test."""
     expanded: set[str] = set()
     tested: set[str] = set()
     for command in commands:
@@ -294,40 +335,7 @@ def find_variable_slips(
         is_test = any(word.keyword in ("[", "[[", "test", "case") for word in command)
         expanded |= set() if command.is_inner or is_test else names
         tested |= names if is_test else set()
-    expanded -= tested
-    sets_any = has_unread or any(match[1] not in assigned for match in _SETS_ANY.finditer(joined))
-    used = Counter(_UNSET.findall(joined))
-    places = {name: place for place, name in enumerate(assigned)}
-    by_letters = group_by(assigned, _sort_letters)
-    for name, at in {match[1]: match.start() for match in _USE.finditer(code)}.items():
-        if used[name] < mentioned[name]:
-            continue  # it is set, or has a default
-        if sets_any:  # what sets others hardly means a slip for one of these
-            near = [*places][:_MOST_UNUSED] if name in expanded else []
-            alike = get_close_matches(name, near, 1, _VERY_ALIKE)
-        else:
-            alike = get_close_matches(name, unused[:_MOST_UNUSED], _MOST_UNUSED, _ALIKE)
-            alike += by_letters.get(_sort_letters(name), ())
-        is_own = name in expanded and name.islower() and not name.endswith("_proxy")
-        is_own |= name.endswith("_ARGS") and not _OF_CALLER.search(name)
-        if alike or (is_own and not sets_any):
-            hint = f"set {name}, or remove it"
-            if alike:
-                hint = f"did you mean ${min(alike, key=places.__getitem__)}?"
-            found.append((at, "NP845", f"nothing sets ${name}", hint))
-    own = [each for each in commands if not (each.file or each.is_inner)]
-    documents = [each.document.span for each in own if each.document]
-    for match in _CONFLICT.finditer(text):
-        at = match.start()
-        start, end = documents[bisect(documents, (at, len(text))) - 1] if documents else (0, 0)
-        if start <= at < end:
-            continue
-        where = Place(path, *find_position(text, at))
-        what, why = "git left a conflict here", "The shell stops at it."
-        yield build_finding("NP844", what, why, "keep one of the two versions", where=where)
-    for at, code, what, hint in found:
-        where = Place(path, *find_position(text, at))
-        yield build_finding(code, what, _WHY[code], hint, where=where, **LIKELY)
+    return expanded - tested
 
 
 def build_unused_finding(variable: UnusedVariable, why: str = "") -> Finding:
