@@ -89,10 +89,10 @@ class _Finder:
                 files.setdefault(real, file)
         return tuple(files.values())
 
-    def list_files(self, path: str) -> tuple[str, ...] | None:
-        """Return the Python files of a file's tree; None if there are too many."""
+    def list_files(self, path: str, with_others: bool = False) -> tuple[str, ...] | None:
+        """Return the Python files of a file's tree, or all; None if there are too many."""
         _, chain = self._list_folders(os.path.dirname(path))
-        return self._list_tree(chain[-1])
+        return self._list_tree(chain[-1], with_others)
 
     def _find_module(self, folder: str, name: str, level: int) -> str:
         """Return the file of a module imported in a folder, empty if it is outside the tree.
@@ -160,8 +160,8 @@ def _list_names(folder: str) -> frozenset[str]:
     return frozenset()
 
 
-def _list_tree(top: str) -> tuple[str, ...] | None:
-    """Return the Python files below a folder; None if there are too many."""
+def _list_tree(top: str, with_others: bool) -> tuple[str, ...] | None:
+    """Return the Python files below a folder, or all; None if there are too many."""
     files = []
     for folder, folders, names in os.walk(top or "."):
         # in place: os.walk enters only these, in this order
@@ -169,9 +169,11 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
             name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS
         )
         files += [
-            join_normal(folder, name) for name in sorted(names) if name.endswith((".py", ".ipynb"))
+            join_normal(folder, name)
+            for name in sorted(names)
+            if with_others or name.endswith((".py", ".ipynb"))
         ]
-        if len(files) > _MOST_FILES:
+        if len(files) > _MOST_FILES * (1 + 4 * with_others):
             return None
     return tuple(files)
 

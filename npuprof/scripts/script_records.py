@@ -300,6 +300,17 @@ class UnusedVariable(Record):
     where: Place
 
 
+class UsedFile(Record):
+    """A file with a relative path that a shell script starts, sources or passes to a program.
+
+    The path ``is_fixed`` to the script's folder, or below any folder above it.
+    """
+
+    path: str
+    where: Place
+    is_fixed: bool
+
+
 class UnreadLines(Record):
     """The lines of a YAML or JSON file with arguments or variables that were not read."""
 

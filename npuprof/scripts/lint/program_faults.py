@@ -51,6 +51,7 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
     StartedProgram,
     UnusedVariable,
+    UsedFile,
 )
 from npuprof.store.checked import CheckedStore
 
@@ -105,6 +106,12 @@ def judge_programs(
                     added.append(_build_start_finding(started, what, "Python stops.", hint))
             _judge_program(given, by_place, path, programs, started.module)
             added += _find_unused_flags(imported, path, given[0].surface, programs)
+    for used in imported.list_records(UsedFile):
+        if hint := programs.find_missing(imported.file, used):
+            what, why = f"the tree has no {used.path}", "The command stops there."
+            added.append(
+                catalog.build_finding("NP846", what, why, hint, where=used.where, **LIKELY)
+            )
     return [*chain(*by_place.values()), *added]
 
 

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 from npuprof import catalog
 from npuprof.model import find_nearest_names
-from npuprof.scripts.import_resolution import open_modules
+from npuprof.scripts.import_resolution import list_enclosing_folders, open_modules
 from npuprof.scripts.programs.argparse_calls import ParserReader
 from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_config
 from npuprof.scripts.programs.parsers import Parser, ParserArgument
 from npuprof.scripts.python.imports import ModuleCache
+from npuprof.scripts.script_records import UsedFile
 from npuprof.scripts.steps import TooManySteps, limit_steps
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import find_packages
@@ -33,6 +34,11 @@ _TAKES_DEFAULTS = re.compile(rb"\.set_defaults\(\*\*\w")
 _KNOWN_KEYS = 0.8
 #: The minimum similarity of a name and that for which it may be a slip.
 _VERY_ALIKE = 0.95
+#: The same of a missing path and another one, in a folder that is there and in any other.
+_ALIKE, _MORE_ALIKE = 0.7, 0.85
+_UNKNOWN = "correct the path"
+#: As many folders above a script are near it.
+_CLOSE = 3
 #: What is read of a program.
 Read = TypeVar("Read")
 
@@ -144,6 +150,41 @@ class Programs:
         """Return the Python files in the tree of a script with an end, None for a large tree."""
         tree = self._modules.list_tree(file)
         return None if tree is None else [each for each in tree if f"/{each}".endswith(f"/{end}")]
+
+    def find_missing(self, file: str, used: UsedFile) -> str:
+        """Return a hint about a path of a script that its tree lacks, empty if it may be right."""
+        locate, path = self._modules.locate_file, used.path
+        if locate is None or locate(file, path, used.is_fixed):
+            return ""
+        above = [each or "." for each in list_enclosing_folders(os.path.dirname(file), self._tops)]
+        folder, name = os.path.split(path)
+        parts, ending = folder.split("/"), os.path.splitext(name)[1]
+        found = [
+            (length, level, home)
+            for length in (len(parts), 2, 1)
+            for level, home in enumerate(above[:1] if used.is_fixed else above)
+            if os.path.isdir(os.path.join(home, *parts[:length]))
+        ]
+        tree = self._modules.list_tree(file, True) or ()
+        is_elsewhere = not used.is_fixed and any(each.endswith(f"/{path}") for each in tree)
+        # what git ignores or takes from other repositories
+        lines = map(self._modules.read, (above[-1] + "/.gitignore", above[-1] + "/.gitmodules"))
+        ends = "|".join(map(re.escape, (*parts, name, f"*{ending}")))
+        ignored = re.compile(rf"(?:^|[/= ])(?:{ends})[/*]*\s*$".encode(), re.MULTILINE)
+        if not found or is_elsewhere or any(map(ignored.search, lines)):
+            return ""
+        length, level, home = found[0]
+        others = [os.path.relpath(each, home) for each in tree if each.endswith(ending)]
+        moved = [each for each in others if os.path.basename(each) == name]
+        beside = [each for each in others if os.path.dirname(each) == folder]
+        likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
+        near = find_nearest_names(path, moved, 1, likeness)
+        if ending != ".json" or "conf" in path:  # others are data
+            near += find_nearest_names(path, beside, 1, _MORE_ALIKE)
+        if near:
+            return f"did you mean {near[0]}?"
+        is_program = ending in (".py", ".sh") and len(beside) > 1
+        return _UNKNOWN if is_program and (len(parts) > 1 or level < _CLOSE) else ""
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""

@@ -77,7 +77,7 @@ Read = Callable[[str], "bytes | None"]
 #: it is a class whose methods set something together.
 CanSet = Callable[[bytes, bytes, bool], bool]
 #: Returns the Python files of a file's tree; None if there are too many.
-ListFiles = Callable[[str], "tuple[str, ...] | None"]
+ListFiles = Callable[..., "tuple[str, ...] | None"]
 #: Returns the files that a path may denote: relative to the script, or to an unknown start folder.
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 

@@ -48,6 +48,7 @@ from npuprof.scripts.reading.shells.slips import (
     find_variable_slips,
 )
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
+from npuprof.scripts.reading.shells.used_files import list_used_files
 from npuprof.scripts.reading.variable_files import (
     build_variable_setting,
     decode_text,
@@ -197,6 +198,8 @@ def import_shell_script(
             reader.unpaired, what, "The shell stops there.", next(hints, "add the missing keyword")
         )
     records = reader.other_records
+    if not is_part:
+        records += list_used_files(path, commands, reader.constants)
     if not has_unread:  # an unread file may set the variables
         records += list_reads(path, commands)
     starts = reader.unlaunched or any(isinstance(record, StartedProgram) for record in records)
