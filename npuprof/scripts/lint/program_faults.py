@@ -95,15 +95,10 @@ def judge_programs(
             added.append(_build_start_finding(started, what, why, hint))
         if given := by_scope.get(started.scope):
             path = programs.find(imported.file, started.script, started.module)
-            if not path:
-                moved = programs.find_moved(imported.file, started.script)
-                if package := programs.find_package(imported.file, started.module):
-                    what = f"{package} has no module {started.module}"
-                    hint = "correct the name of the module"
-                    added.append(_build_start_finding(started, what, "Python stops.", hint))
-                elif moved:
-                    what, hint = f"the tree has no {started.script}", f"did you mean {moved}?"
-                    added.append(_build_start_finding(started, what, "Python stops.", hint))
+            if not path and (package := programs.find_package(imported.file, started.module)):
+                what = f"{package} has no module {started.module}"
+                hint = "correct the name of the module"
+                added.append(_build_start_finding(started, what, "Python stops.", hint))
             _judge_program(given, by_place, path, programs, started.module)
             added += _find_unused_flags(imported, path, given[0].surface, programs)
     for used in imported.list_records(UsedFile):

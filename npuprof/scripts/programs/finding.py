@@ -139,16 +139,9 @@ class Programs:
         is_missing = is_direct or self._list_ends(file, end) == []
         return os.path.dirname(found) if is_missing else ""
 
-    def find_moved(self, file: str, script: str) -> str:
-        """Return the file that a missing program of a script is in a deeper folder, or nothing."""
-        first, _, inner = script.partition("/")
-        moved = (self._list_ends(file, inner) if "/" in inner else None) or []
-        is_there = any(f"/{each}".endswith(f"/{script}") for each in moved)
-        return next((each for each in moved if f"/{first}/" in f"/{each}" and not is_there), "")
-
-    def _list_ends(self, file: str, end: str) -> list[str] | None:
+    def _list_ends(self, file: str, end: str, with_others: bool = False) -> list[str] | None:
         """Return the Python files in the tree of a script with an end, None for a large tree."""
-        tree = self._modules.list_tree(file)
+        tree = self._modules.list_tree(file, with_others)
         return None if tree is None else [each for each in tree if f"/{each}".endswith(f"/{end}")]
 
     def find_missing(self, file: str, used: UsedFile) -> str:
@@ -166,7 +159,7 @@ class Programs:
             if os.path.isdir(os.path.join(home, *parts[:length]))
         ]
         tree = self._modules.list_tree(file, True) or ()
-        is_elsewhere = not used.is_fixed and any(each.endswith(f"/{path}") for each in tree)
+        is_elsewhere = not used.is_fixed and self._list_ends(file, path, True) != []
         # what git ignores or takes from other repositories
         lines = map(self._modules.read, (above[-1] + "/.gitignore", above[-1] + "/.gitmodules"))
         ends = "|".join(map(re.escape, (*parts, name, f"*{ending}")))
@@ -174,6 +167,8 @@ class Programs:
         if not found or is_elsewhere or any(map(ignored.search, lines)):
             return ""
         length, level, home = found[0]
+        if os.path.exists(os.path.join(home, path)):  # behind a link out of the tree
+            return ""
         others = [os.path.relpath(each, home) for each in tree if each.endswith(ending)]
         moved = [each for each in others if os.path.basename(each) == name]
         beside = [each for each in others if os.path.dirname(each) == folder]

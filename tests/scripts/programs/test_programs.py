@@ -501,22 +501,6 @@ def test_a_module_that_its_package_lacks_is_likely_a_slip(tmp_path: Path) -> Non
         assert scan(tmp_path, f"-m {module} --lr 1") == []
 
 
-# run_grpo.sh of mindrlhf
-def test_a_program_that_is_in_a_deeper_folder_is_likely_a_slip(tmp_path: Path) -> None:
-    (tmp_path / "examples/own/qwen").mkdir(parents=True)
-    (tmp_path / "examples/own/qwen/one.py").write_text("")
-    found = scan(tmp_path, "examples/qwen/one.py --lr 1")
-    assert [(each.code, each.certainty, each.message) for each in found] == [
-        ("NP844", "likely", "the tree has no examples/qwen/one.py")
-    ]
-    hint = f"did you mean {tmp_path}/examples/own/qwen/one.py?"
-    assert found[0].hint == hint
-    # examples/diffusers/sdxl of MindSpeed-MM runs programs of another repository
-    for path in ("examples/text/one.py", "other/qwen/one.py", "examples/one.py", "qwen/one.py"):
-        assert scan(tmp_path, f"{path} --lr 1") == []
-    assert scan(tmp_path, "examples/own/qwen/one.py --lr 1") == []
-
-
 def test_an_abbreviation_of_a_known_flag_is_no_slip(tmp_path: Path) -> None:
     program = PROGRAM.replace("allow_abbrev=False", "").replace("parse_args", "parse_known_args")
     (tmp_path / "train.py").write_text(program)
