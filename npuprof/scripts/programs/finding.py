@@ -158,18 +158,25 @@ class Programs:
             for level, home in enumerate(above[:1] if used.is_fixed else above)
             if os.path.isdir(os.path.join(home, *parts[:length]))
         ]
+        if not found:
+            return ""
         tree = self._modules.list_tree(file, True) or ()
         is_elsewhere = not used.is_fixed and self._list_ends(file, path, True) != []
         # what git ignores or takes from other repositories
         lines = map(self._modules.read, (above[-1] + "/.gitignore", above[-1] + "/.gitmodules"))
         ends = "|".join(map(re.escape, (*parts, name, f"*{ending}")))
         ignored = re.compile(rf"(?:^|[/= ])(?:{ends})[/*]*\s*$".encode(), re.MULTILINE)
-        if not found or is_elsewhere or any(map(ignored.search, lines)):
+        if is_elsewhere or any(map(ignored.search, lines)):
             return ""
         length, level, home = found[0]
         if os.path.exists(os.path.join(home, path)):  # behind a link out of the tree
             return ""
-        others = [os.path.relpath(each, home) for each in tree if each.endswith(ending)]
+        here = os.path.normpath(os.path.join(home, folder))
+        others = [
+            os.path.relpath(each, home)
+            for each in tree
+            if each.endswith(ending) and (each.endswith(name) or os.path.dirname(each) == here)
+        ]
         moved = [each for each in others if os.path.basename(each) == name]
         beside = [each for each in others if os.path.dirname(each) == folder]
         likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
