@@ -218,11 +218,12 @@ def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command
     Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT``, ``bash <<EOF`` and their like.
     """
     yield command
-    if command and command[0].keyword == "eval":
-        for argument in command[1:]:
-            if not argument.open_part:  # the shell itself runs it
-                column = argument.column + argument.quoted
-                yield from parse_shell_commands(argument.text, argument.line, column)
+    if command[1:] and command[0].keyword == "eval":
+        argument = command[1]  # the shell itself runs it, with the others as its arguments
+        if not argument.quoted:
+            yield command.copy_with(command[1:])
+        elif not argument.open_part:
+            yield from parse_shell_commands(argument.text, argument.line, argument.column + 1)
     document = command.document if with_document else None
     if document is not None and _RUNS_DOCUMENT.fullmatch(" ".join(word.text for word in command)):
         yield from _enclose(command, document)

@@ -118,6 +118,9 @@ def test_a_word_that_no_program_can_mean_is_found(
         "A=$1\nB=$2\nNAME=$1\necho $A $B $NAME\n",
         "A=$1\nB=$2\nif [ $# = 9 ]; then\n  B=$1\nfi\necho $A $B\n",
         "torchrun t.py * --lr 1; torchrun t.py '*' 2; torchrun t.py *.json 2\n",
+        # eval/sample.sh of hpcaitech/Open-Sora
+        'C="python t.py"\neval $C --lr 1 \\\n  --wd 1\neval "$C" "--lr 1" \\\n  "--wd 1"\n',
+        "C=python\neval python t.py --lr 1 \\\n  a.b=1\neval $C my-key=1\n",
         "SCRIPT=$0\ntorchrun t.py --file=./a/b --other /c\necho $SCRIPT\n",
     ],
 )

@@ -44,7 +44,7 @@ from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
 from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
 from npuprof.scripts.reading.shells.slips import build_unused_finding
-from npuprof.scripts.reading.training_launches import MOST_MARKS, YAML_ENDINGS
+from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML_ENDINGS
 from npuprof.scripts.reading.trees import parse_yaml
 from npuprof.scripts.script_records import (
     ImportedFile,
@@ -160,7 +160,7 @@ def _find_unused_flags(
 def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     """Return the fault of a flag close to a known one, if no file of its tree has its name."""
     section, name = split_section_and_name(setting.key)
-    if setting.dead or setting.commented:
+    if setting.dead or setting.commented or setting.reason == OVERRIDE:
         return []
     top = programs.find_top(os.path.dirname(setting.file))
     nearest = programs.find_nearest(section, name, top)
@@ -199,7 +199,8 @@ def _judge_program(
         is_own = parser.complete and not marks <= parser.flags.keys()
         for each in given:
             # of a program with arguments that have no flag, a file may be one
-            if each.file.endswith(YAML_ENDINGS) and parser.has_positional:
+            is_positional = each.file.endswith(YAML_ENDINGS) and parser.has_positional
+            if is_positional or each.reason == OVERRIDE:
                 continue
             flag = spell_flag(each.name)
             faults: list[Fault] = []
@@ -336,6 +337,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     # an attribute of the arguments has underscores
     is_own = nearest in parser.flags
     is_respelt = is_own and flag.replace("_", "-") == nearest.replace("_", "-")
+    if is_respelt and parser.may_respell:
+        return []
     files = parser.files if is_whole or is_respelt else None
     is_long = flag.startswith("--")
     if not (is_whole or is_alike) or (is_long and programs.is_quoted(flag, parser.path, files)):

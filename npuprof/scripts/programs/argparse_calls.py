@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
-from npuprof.scripts.programs.parsers import ANY_NUMBER, Parser, ParserArgument
+from npuprof.scripts.programs.parsers import ANY_NUMBER, OTHER_CLASS, Parser, ParserArgument
 from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.calls import Entered, find_entered
 from npuprof.scripts.python.constants import fold_expression
@@ -286,7 +286,7 @@ class _Program:
                 case ast.ClassDef("ArgumentGroupFactory"):
                     continue  # its arguments are read where it is called
                 case ast.ClassDef(_, bases) if any(map(_is_foreign, bases)):
-                    self._add_gap("there is another class of parsers", statement, scope)
+                    self._add_gap(OTHER_CLASS, statement, scope)
                 case ast.Assign(targets, value) if any(
                     self._is_parser(each, scope) for each in targets
                 ):
@@ -340,7 +340,7 @@ class _Program:
         elif name not in _PARTS[:3] and _creates_parser(node, scope):
             self._read_options(node, scope)
         elif _is_foreign(node.func):
-            self._add_gap("there is another class of parsers", node, scope)
+            self._add_gap(OTHER_CLASS, node, scope)
         elif name in _PARSING_METHODS and isinstance(node.func, ast.Attribute):
             self._read_parsing(name, node, node.func.value, scope)
         elif (

@@ -88,6 +88,8 @@ _OVERRIDE = re.compile(r"(?:(?:\+\+?|~)?[A-Za-z_][\w./@-]*(?==)|~[A-Za-z_][\w./@
 #: A plain value of Hydra, in quotes or not, and a list of such.
 _ITEM = r"""'[^'\\]*'|"[^"\\]*"|(?![+-]?(?:inf|nan)\b)(?:\$\{[a-z_.]*\}|[A-Za-z0-9_/+.$%*@?|:-])+"""
 _ITEMS = re.compile(rf"\[(?:(?:{_ITEM})(?:, *(?:{_ITEM}))*)?\]")
+#: Why an override of a program without a section is no setting.
+OVERRIDE = "is an override of Hydra"
 #: As many of its marks make a program the one of a section.
 MOST_MARKS = 3
 
@@ -366,7 +368,7 @@ def _convert(text: str) -> Any:
 
 def _read_overrides(section: str, words: Sequence[Word]) -> Iterator[Argument]:
     """Yield Hydra's overrides and flags."""
-    no_setting = "is an override of Hydra" if section == "args" else ""
+    no_setting = OVERRIDE if section == "args" else ""
     for at, word in enumerate(words):
         match = _OVERRIDE.match(word.text)
         if word.text.startswith("-"):
@@ -377,7 +379,7 @@ def _read_overrides(section: str, words: Sequence[Word]) -> Iterator[Argument]:
             value, reason = _read_values([word.value] if match[0] != word.text else [])
             if isinstance(value, str):
                 value, reason = _read_hydra_value(word.value.text)
-            yield word, match[0], value, reason or no_setting
+            yield word, match[0], value, no_setting or reason
         elif word.open_part:
             yield word, "", None, ""
 

@@ -438,6 +438,31 @@ def test_pairs_behind_a_flag_are_no_overrides_of_hydra(tmp_path: Path) -> None:
     assert [each.code for each in found] == ["NP212"]
 
 
+# fastvideo/utils.py of hao-ai-lab/FastVideo
+def test_a_parser_that_may_change_dashes_gets_no_advice_on_them(tmp_path: Path) -> None:
+    methods = "    def parse_args(self):\n        ...\n"
+    other = f"import argparse\nclass MyArgumentParser(argparse.ArgumentParser):\n{methods}"
+    for text in (
+        PROGRAM.replace("import argparse\n", other).replace("= argparse.", "= My"),
+        f"import sys\nsys.argv = [each.replace('_', '-') for each in sys.argv]\n{PROGRAM}",
+    ):
+        (tmp_path / "train.py").write_text(text)
+        assert scan(tmp_path, "train.py --num_layers 4") == []
+        found = scan(tmp_path, "train.py --num-layer 4")
+        assert [(each.code, each.certainty) for each in found] == [("NP212", "likely")]
+
+
+# examples/industrial_data_pretraining/bicif_paraformer/finetune.sh of modelscope/FunASR
+def test_an_override_of_hydra_is_no_flag_of_another_parser(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    pairs = "++runner.epochs=1 ++data.samples=2 ++data.workers=3"
+    assert scan(tmp_path, f"train.py {pairs} ++num_layer=$N train_iter=3") == []
+    found = scan(tmp_path, f"train.py {pairs} --num-layer 4")
+    assert [(each.code, each.message.rpartition(" ")[2]) for each in found] == [
+        ("NP212", "--num-layer")
+    ]
+
+
 # scripts/sample.sh of PKU-YuanGroup/Open-Sora-Plan
 def test_a_long_flag_with_one_dash_is_unknown(tmp_path: Path) -> None:
     short = 'parser.add_argument("-v", type=int)\n'
