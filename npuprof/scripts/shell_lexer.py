@@ -218,12 +218,11 @@ def _add_inner(command: Command, with_document: bool = True) -> Iterator[Command
     Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT``, ``bash <<EOF`` and their like.
     """
     yield command
-    if command[1:] and command[0].keyword == "eval":
-        argument = command[1]  # the shell itself runs it, with the others as its arguments
-        if not argument.quoted:
-            yield command.copy_with(command[1:])
-        elif not argument.open_part:
-            yield from parse_shell_commands(argument.text, argument.line, argument.column + 1)
+    if command and command[0].keyword == "eval":
+        for argument in command[1:2]:  # those behind it are its arguments
+            if not argument.open_part:  # the shell itself runs it
+                column = argument.column + argument.quoted
+                yield from parse_shell_commands(argument.text, argument.line, column)
     document = command.document if with_document else None
     if document is not None and _RUNS_DOCUMENT.fullmatch(" ".join(word.text for word in command)):
         yield from _enclose(command, document)
@@ -345,7 +344,10 @@ class _Lexer:
             return
         word = self._parse_word()
         start, end = word.span
-        is_number = self.text[end : end + 1] in ("<", ">")
+        following = self.text[end : end + 1]
+        if following == "<" and word.keyword.endswith("="):
+            word = word.with_parts(*word.parts, ("<",))  # a placeholder: NAME=<PATH>
+        is_number = following in ("<", ">")
         if self.is_target or (is_number and _DESCRIPTOR.fullmatch(self.text[start:end])):
             count_steps(len(command.redirected))
             command.redirected = (*command.redirected, word)

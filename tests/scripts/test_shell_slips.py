@@ -118,6 +118,8 @@ def test_a_word_that_no_program_can_mean_is_found(
         "A=$1\nB=$2\nNAME=$1\necho $A $B $NAME\n",
         "A=$1\nB=$2\nif [ $# = 9 ]; then\n  B=$1\nfi\necho $A $B\n",
         "torchrun t.py * --lr 1; torchrun t.py '*' 2; torchrun t.py *.json 2\n",
+        # miscs/script.sh of EvolvingLMMs-Lab/lmms-eval: a table behind a command
+        "torchrun t.py\n|----|---:|\n",
         # eval/sample.sh of hpcaitech/Open-Sora
         'C="python t.py"\neval $C --lr 1 \\\n  --wd 1\neval "$C" "--lr 1" \\\n  "--wd 1"\n',
         "C=python\neval python t.py --lr 1 \\\n  a.b=1\neval $C my-key=1\n",
@@ -340,6 +342,8 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
         f'for A in "$@"; do\n  K=${{A%%=*}}\n  export "$K"="${{A#*=}}"\ndone\n{START} $loss\n',
         f'for a in "$@"; do eval "$a"; done\n{START} $loss\n',
         f'eval "$(python read.py)"\n{START} $loss\n',
+        # training/tensor_parallel/hf_integration/run.sh of deepspeedai/DeepSpeedExamples
+        f'N_A=$1\nsed "s/\\${{n_a}}/$N_A/" a\n{START}\n',
         f"case $loss in a) ;; esac\n{START} $loss\n",
         f"wave_data=a\neval $1=2\n{START} --d $wave_data --e $save_data\n",
         f"wave_data=a\neval $1=2\n[ $wave_dat ] || exit\n{START} --d $wave_data $wave_dat\n",

@@ -42,7 +42,13 @@ from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.programs.hydra_configs import HydraConfig
-from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser, ParserArgument
+from npuprof.scripts.programs.parsers import (
+    ANY_NUMBER,
+    NO_RELEASE,
+    OTHER_CLASS,
+    Parser,
+    ParserArgument,
+)
 from npuprof.scripts.reading.shells.slips import build_unused_finding
 from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML_ENDINGS
 from npuprof.scripts.reading.trees import parse_yaml
@@ -337,7 +343,8 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     # an attribute of the arguments has underscores
     is_own = nearest in parser.flags
     is_respelt = is_own and flag.replace("_", "-") == nearest.replace("_", "-")
-    if is_respelt and parser.may_respell:
+    may_change = any(OTHER_CLASS in gap or "sys.argv" in gap for gap in parser.gaps)
+    if is_respelt and may_change:
         return []
     files = parser.files if is_whole or is_respelt else None
     is_long = flag.startswith("--")

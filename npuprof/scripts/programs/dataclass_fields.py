@@ -85,6 +85,8 @@ class ClassReader:
             match node:
                 case ast.Constant(str() as text) if text.startswith("-"):
                     own.append(text)
+                case ast.Constant("nargs"):
+                    kind = ""
                 case ast.keyword("metadata", value) if not isinstance(value, ast.Dict):
                     self.gaps.append(f"the metadata of {name} are computed")
         self._add(name, kind, choices, own, f"{cls.file}:{item.lineno}")

@@ -11,7 +11,7 @@ from npuprof.model import Record
 ANY_NUMBER = "..."
 #: The gap of a parser with the arguments of all known releases of a library.
 NO_RELEASE = "the release of a library is not known"
-#: The gap of a parser whose class may change arguments before it parses them.
+#: The gap of a parser whose class may change dashes before it parses them, as that of vLLM does.
 OTHER_CLASS = "there is another class of parsers"
 
 
@@ -46,11 +46,6 @@ class Parser(Record):
     def complete(self) -> bool:
         """Whether it has all arguments of the program."""
         return not self.gaps
-
-    @property
-    def may_respell(self) -> bool:
-        """Whether it may take a flag with other dashes, as parsers of vLLM do."""
-        return any(OTHER_CLASS in gap or "sys.argv" in gap for gap in self.gaps)
 
     @cached_property
     def has_positional(self) -> bool:

@@ -847,7 +847,9 @@ class _ShellReader:
         """Yield the runs of a text after the expansion of variables."""
         for run in runs:
             found = self._find_runs(run) if run.open_part else None
-            if found is None:
+            # another shell takes the quotes of a value away
+            is_read_again = self.command.is_inner and any('"' in each.text for each in found or ())
+            if found is None or is_read_again:
                 yield run
             else:
                 yield from found or [run.with_parts("")]

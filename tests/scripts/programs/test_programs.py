@@ -10,7 +10,7 @@ import pytest
 from npuprof.catalog.programs import find_program
 from npuprof.model import Context, Finding
 from npuprof.scripts.programs.finding import Programs
-from npuprof.scripts.programs.parsers import NO_RELEASE, Parser
+from npuprof.scripts.programs.parsers import ANY_NUMBER, NO_RELEASE, Parser
 from npuprof.scripts.scanning import scan_scripts
 from support.running import Run
 
@@ -198,6 +198,7 @@ class Model:
     use_cache: bool = True
     targets: List[str] = field(default_factory=list)
     kind: Literal["a", "b"] = "a"
+    files: str = field(default="", metadata={"nargs": "+"})
 parser = HfArgumentParser((Model,))
 (model,) = parser.parse_args_into_dataclasses()
 """
@@ -209,6 +210,8 @@ parser = HfArgumentParser((Model,))
     assert flags["--model-name"] == flags["--model_name"]
     assert flags["--no_use_cache"].kind == flags["--targets"].kind == ""
     assert flags["--kind"].choices == ("a", "b")
+    # AbsArguments.py of FlagOpen/FlagEmbedding
+    assert flags["--files"].nargs == ANY_NUMBER
 
 
 def test_a_base_class_outside_the_tree_is_a_gap(tmp_path: Path) -> None:
@@ -450,6 +453,32 @@ def test_a_parser_that_may_change_dashes_gets_no_advice_on_them(tmp_path: Path) 
         assert scan(tmp_path, "train.py --num_layers 4") == []
         found = scan(tmp_path, "train.py --num-layer 4")
         assert [(each.code, each.certainty) for each in found] == [("NP212", "likely")]
+
+
+# examples/finetune/embedder/decoder_only/base.sh of FlagOpen/FlagEmbedding, slurm_inference.sh of
+# qwen35_vl in NVIDIA-NeMo/Megatron-Bridge
+@pytest.mark.parametrize("run", ["eval $C", 'eval "$C"', 'bash -c "cd a && $C"'])
+def test_a_second_shell_reads_the_quotes_of_a_value(tmp_path: Path, run: str) -> None:
+    (tmp_path / "train.py").write_text(f'{PROGRAM}parser.add_argument("--text")\n')
+    start = 'torchrun train.py --text \\"a b c\\" --bf16'
+    (tmp_path / "run.sh").write_text(f'C="{start} 2>&1 | tee a.log"\n{run}\n')
+    assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
+    (tmp_path / "run.sh").write_text(f'C="{start}"\n$C\n')
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.code for each in found] == ["NP203"]
+
+
+# examples/msdp/eval_resp_generation.sh of Megatron-LM
+def test_a_placeholder_in_angle_brackets_is_no_empty_value(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f'{PROGRAM}parser.add_argument("--file")\n')
+    for text, is_found in {
+        'file=""\n': True,
+        "file=<a path>\n": False,
+        "file= <a\n": True,
+    }.items():
+        (tmp_path / "run.sh").write_text(f"{text}torchrun train.py --file $file --bf16\n")
+        found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+        assert ("NP203" in {each.code for each in found}) == is_found, text
 
 
 # examples/industrial_data_pretraining/bicif_paraformer/finetune.sh of modelscope/FunASR

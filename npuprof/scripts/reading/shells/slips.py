@@ -35,7 +35,7 @@ _GETS_ANY = re.compile(
 #: As many unused variables are compared with each.
 _MOST_UNUSED = 100
 #: A flag, or an override of Hydra: neither is a command.
-_ARGUMENT = re.compile(r"--|[+~]*[A-Za-z_]\w*(?:\.\w+)+=")
+_ARGUMENT = re.compile(r"--\w|[+~]*[A-Za-z_]\w*(?:\.\w+)+=")
 _PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)")
 #: A path to a Python file, and a flag with a path behind it.
 _PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
@@ -50,7 +50,7 @@ _COMMENT = re.compile(r"\n[ \t]*#.*")
 _ABOUT = re.compile(r"\n[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
 #: A name, or the end of a flag behind a dash.
 _MENTION = re.compile(r"-\w+|\w+")
-_USE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_USE = re.compile(r"\$(?<!\\\$)\{?([A-Za-z_]\w*)")
 #: The same, without a default.
 _UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
