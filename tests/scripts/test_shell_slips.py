@@ -157,6 +157,35 @@ def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
         (":\n< /dev/null | cat\n", ("NP844", "certain", 2, 3), ""),
         # examples/diffusers/sd3 of MindSpeed-MM
         ("accelerate t.py --lr 1\n", ("NP844", "certain", 1, 12), ""),
+        # test/train_performance_8p.sh of XLM_ID0740 in ModelZoo-PyTorch before 143bf9f9
+        ("let A ++\n", ("NP844", "certain", 1, 7), "operand expected"),
+        # an icefall recipe: all words but the last end in a comma
+        ("for x in small, medium; do echo $x; done\n", ("NP844", "likely", 1, 10), ""),
+        # test/train_performance_8p.sh of Pix2Pix_ID1467 in ModelZoo-TensorFlow
+        ("B=1\n$A=$B\n", ("NP844", "certain", 2, 1), "=1: command not found"),
+        # test/train_full_1p.sh of stackgan_ID0760 in ModelZoo-TensorFlow
+        ('A=b\nif [[$A == ""]]; then A=1; fi\n', ("NP844", "certain", 2, 4), "[[b: command"),
+        # egs/audioset/AT/prepare.sh of icefall
+        ("if [! -e $0 ]; then A=1; fi\n", ("NP844", "certain", 1, 4), "[!: command not"),
+        # slurm/evaluate.slurm of open-r1
+        ('[ -z "$0"] && A=1\n', ("NP844", "certain", 1, 1), "missing `]'"),
+        # test/train_full_1p.sh of Yolov5_ID1720 in ModelZoo-TensorFlow
+        ("if [ 1 > /dev/null ]; then A=1; fi\n", ("NP844", "certain", 1, 10), ""),
+        # examples/aishell/rnnt/run.sh of wenet before a7931ac2
+        ("torchrun --nnodes=$# \\\n  python t.py --lr 1\n", ("NP844", "certain", 2, 3), ""),
+        ("deepspeed python -m t --lr 1\n", ("NP844", "certain", 1, 11), ""),
+        ("accelerate launch --a b python t.py\n", ("NP844", "certain", 1, 25), ""),
+        # official/cv/CTPN/scripts/eval_res.sh of mindspore-ai/models
+        ("python t.py \u2013g=1\n", ("NP844", "certain", 1, 13), ""),
+        # test/train_performance_8p.sh of Se-ResNext-50-32x4d in ModelZoo-PyTorch before eb12e519
+        ("wai\n", ("NP844", "likely", 1, 1), "wai: command not found"),
+        # test/train_full_8p.sh of BERT-NER in ModelZoo-PyTorch before c4945a92
+        ("A=$(data +%s)\n", ("NP844", "likely", 1, 5), "data: command not found"),
+        # examples/longcat/vllm/run_vllm.sh of EasyInfer, egs/gp/s1/run.sh of kaldi
+        ("if true; then ccho a; fi\n", ("NP844", "likely", 1, 15), "ccho: command not"),
+        ("ehco a\n", ("NP844", "likely", 1, 1), "ehco: command not found"),
+        # examples/models/vlm/qwen35_vl/slurm_peft.sh of Megatron-Bridge before d8da6fc4
+        ("set -e\n# a\n#SBATCH -N 1\n#SBATCH -n 1\n", ("NP844", "certain", 1, 1), ""),
         # examples/slurm/submit_multicpu.sh of accelerate
         ("if [ a ]; then\n  A=1\n", ("NP801", "certain", 1, 1), "end of file"),
         ("A=1\ndone\n", ("NP801", "certain", 2, 1), "unexpected token `done'"),
@@ -185,6 +214,16 @@ def test_what_a_shell_takes_for_something_else_is_found(
         "printf '%s\\n' \\\n  else\n",
         '[[ a = "$A" && $B = "" ]] || A=1; F= A=1\n',
         "remove() { for x in $*; do [ $x ] && A=1; done }\n",
+        "A=1; let A++ A=A+1 'A = 2'; let -- A++\nfor x in a, b, ; do A=1; done\n",
+        "A=1; (( $A == 1 )); (($A=1)) 2> /dev/null || A=1; [[ $A && ($A == 1) ]]\n",
+        '[ "$A" = "]" ] 2> /dev/null || [ ] || A=1; [[ 1 < 2 ]]; [ a \\> b ] || A=1\n',
+        # egs/gp/s1/install.sh of kaldi: the target is that of the parentheses
+        "( [ 1 ] ) > /dev/null 2>&1\n( if [ 1 ]; then A=1; fi; [ 1 ] ) > /dev/null\n",
+        "data() { date; }\nA=$(data)\n",
+        "wai() { :; }\nwai; data=1; hash cat; A=wai; echo wai \u2013a\n",
+        "torchrun --no-python --nnodes=1 python t.py; torchrun t.py python x.py\n",
+        "#SBATCH -N 1\nA=1\n##SBATCH -n 1\n# SBATCH -n 1\n",
+        "cat << END > /dev/null\n#SBATCH -N 1\nEND\nA='\n#SBATCH -N 1\n'\n",
         "A() { if [ 1 ]; then { A=1; } fi }\nfor ((i = 0; i < 2; i++)); do A=1; done\n",
         "for ((i = 0; i < 2; i++)); do\n  {\n    A=1\n  } &\ndone\nwait\n",
         "for step in start \\\n  done; do echo $step; done\n",
@@ -437,6 +476,16 @@ def test_carriage_returns_of_a_whole_script_are_likely_a_slip() -> None:
     assert slips(text) == [("NP844", "likely", 1, 0)]
     assert "`$'do\\r''" in run_bash(text)
     assert slips(f"echo 'a\r\n'\n{START}\n") == []
+
+
+# research/internlm2 of mindspore-lab/mindformers before e9122c5c
+def test_a_conflict_in_a_yaml_file_is_an_error() -> None:
+    text = "a: 1\n<<<<<<< HEAD\nb: 2\n=======\n>>>>>>> topic\n"
+    for is_named in (True, False):
+        (found,) = import_script("a.yaml", text.encode(), is_named).problems
+        assert (found.code, found.severity, found.line) == ("NP844", "error", 2)
+    (other,) = import_script("a.yaml", b"a: |\n  <<<<<<< HEAD\nb: : 1\n").problems
+    assert other.code == "NP801"
 
 
 def test_blocks_of_guides_may_use_what_others_set() -> None:

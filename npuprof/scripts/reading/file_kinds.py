@@ -292,7 +292,9 @@ def read_script(path: str, data: bytes, named: bool, modules: Modules | None) ->
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
     if not named and kind.data:
-        problems = [problem._replace(severity="info") for problem in problems]
+        problems = [
+            each if each.code == "NP844" else each._replace(severity="info") for each in problems
+        ]
     return imported._replace(problems=tuple(problems))
 
 

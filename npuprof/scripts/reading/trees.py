@@ -11,7 +11,7 @@ from npuprof.catalog import build_finding
 from npuprof.document.json_tree import Node as Node
 from npuprof.document.json_tree import find_json_error, read_json_tree
 from npuprof.model import Finding, Place
-from npuprof.scripts.script_records import Position
+from npuprof.scripts.script_records import Position, find_position
 from npuprof.scripts.steps import count_steps
 
 #: The maximum depth of settings.
@@ -19,6 +19,8 @@ _DEEPEST = 200
 #: The separators in paths of tables and in scopes of settings.
 _SEPARATORS = re.compile(r"[/:#@\0]")
 _LONGEST_PATH = 200
+#: What git leaves where two versions conflict.
+_CONFLICT = re.compile(r"\n(?:<{7}|>{7}) ")
 _TOO_DEEP = "the file is nested too deeply to be read"
 
 
@@ -103,15 +105,21 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
             what = "the file is a template, and no YAML before it is filled in"
             template = _build_unread(path, what, "pass the output file", position)
             problems.append(template._replace(severity="info"))
+        elif conflict := _CONFLICT.search(f"\n{text}"):
+            what, position = "git left a conflict here", find_position(text, conflict.start())
+            hint = "keep one of the two versions"
+            problems.append(_build_unread(path, what, hint, position, "NP844"))
         else:
             what = f"the file is not YAML: {reason}"
             problems.append(_build_unread(path, what, "correct it there", position))
     return None
 
 
-def _build_unread(path: str, what: str, hint: str, position: Position = (0, 0)) -> Finding:
+def _build_unread(
+    path: str, what: str, hint: str, position: Position = (0, 0), code: str = "NP801"
+) -> Finding:
     why = "Nothing in it was read."
-    return build_finding("NP801", what, why, hint, where=Place(path, *position))
+    return build_finding(code, what, why, hint, where=Place(path, *position))
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:

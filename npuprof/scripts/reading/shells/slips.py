@@ -55,19 +55,66 @@ _USE = re.compile(r"\$(?<!\\\$)\{?([A-Za-z_]\w*)")
 _UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
 _NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]\D|(?:True|False)\b)")
-#: What git leaves where two versions conflict.
-_CONFLICT = re.compile(r"\n(?:<{7}|>{7}) ")
+#: What git leaves where two versions conflict, or an option of a job of Slurm.
+_LINE = re.compile(r"\n(?:(?:<{7}|>{7}) |(#SBATCH) )")
 #: Arithmetic in single parentheses.
 _NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+)[ ]*\)(?!\))")
+#: The command of a $( ).
+_INNER = re.compile(r"\$\(([a-z]{3,}\d?)[ )](?!=)")
 #: A redirection alone between two pipes, or before one.
 _NO_COMMAND = re.compile(r"(?:[|;&]|(?<!\\)\n)[\s\\]*<[ \t]*[^\s<>|&;()]+[\s\\]*\|[\s\\]*\Z")
 #: As far before its file it is searched.
 _NEAR = 80
 #: Words of a shell that begin or end a branch or a loop.
 _KEYWORDS = ("else", "elif", "fi", "then", "done", "esac")
-#: Words before a test, and a word that is not there.
-_BEFORE_TEST = ("if", "elif", "while", "until", "!")
-_NOTHING = Word(0, 0, ("",))
+#: Slips in the words of a command, by kind. A word with quotes has one at its start here.
+_WRONG = re.compile(
+    r"""(?:if|elif|while|until|!)[ ](?P<test>"?\$[^\s=]+)[ ](?:==?|!=)[ ]
+    |\w+=[ ](?P<sum>"?\$\S+)[ ][-+*/%][ ]
+    |(?:(?:if|elif|while|until|!|then|else|do|time|nohup|exec|srun|[A-Za-z_]\w*=[^\s<[]*)[ ])*(?:
+        let[ ]\S+[ ](?:\S+[ ])*?(?P<let>[-+*/%=<>]{1,3})(?:[ ]|\Z)
+    |for[ ]\w+[ ]in[ ](?P<commas>[^\s"]+,)[ ](?:[^\s"]+,[ ])*[^\s"]*[^\s",]\Z
+    |(?P<name>\$\{?[A-Za-z_]\w*\}?=)[^=~]
+    |(?P<open>"?\[\[?[$!-]|"\[\[?\w)(?=.*\]\Z)
+    |(?P<close>\[)[ ](?!(?:.*[ ])?"?\]\Z)
+    |accelerate[ ](?P<accelerate>\S+\.py)(?:[ ]|\Z)
+    |(?:\S*/)?(?:torchrun|deepspeed|accelerate[ ]launch|python\S*[ ]-m[ ]torch\.distributed\.\w+)
+        (?:[ ](?!--no[-_]python)-[^\s=]++(?:=\S++|[ ][^-\s]\S*+)??)*?
+        [ ](?P<python>python[\d.]*)[ ](?:-[mu]|\S+\.py)(?:[ ]|\Z)
+    |(?:\S*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)[ ]
+        (?:\S+[ ])*?(?P<dash>[\u2013\u2014])\w
+    |(?P<near>[a-z]{3,}\d?)(?:[ ](?!=)|\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_RUNS = "the shell runs {} as a command"
+#: What each kind means, why that is wrong, what to write instead, and how certain that is.
+_MEANINGS = {
+    "test": (
+        "the shell runs the value of {} as a command",
+        "An if runs a command, and a test needs [ ].",
+        "write [ {} ... ]",
+        LIKELY,
+    ),
+    "sum": (_RUNS, "It computes in $(( )) only.", "write $((...))", LIKELY),
+    "let": (
+        "let takes {} as a whole expression",
+        "It computes each word.",
+        "remove the blanks",
+        {},
+    ),
+    "commas": ("the comma of {} is part of the value", "Blanks part values.", "remove it", LIKELY),
+    "name": (_RUNS, "The name of a variable to set has no $.", "remove the $", {}),
+    "open": (_RUNS, "The command of a test is [ alone.", "write a blank behind [", {}),
+    "close": ("this test has no ]", "It must be a word of its own.", "write a blank before ]", {}),
+    "accelerate": ("accelerate has no command {}", "It stops.", "write accelerate launch {}", {}),
+    "python": ("the launcher runs a script with the name {}", "It starts Python.", "remove {}", {}),
+    "dash": ("{} begins with a long dash", "No flag does.", "write - or --", {}),
+    "near": ("the shell has no command {}", "It goes on without it.", "did you mean {}?", LIKELY),
+}
+#: Common commands, and programs with a name close to one.
+_COMMON = "accelerate bash date deepspeed echo exit export mkdir python3 sleep source torchrun wait"
+_RARE = "bats bpython cython dash edit gate hash ipython jython late mate python python2 rmdir text"
 #: An assignment in a line of its own, so that the command of the line does not get it.
 _ASSIGNMENT = re.compile(
     r"\n[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])"
@@ -129,11 +176,23 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
     if not others and _HYPHENS.fullmatch(first.text):
         what, why = f"the shell runs {first.text} as a command", "A variable has no hyphens."
         yield "NP813", first, what, why, "write the name with underscores", {}
+    line = " ".join(['"' * word.quoted + word.text.replace(" ", "_") for word in command])
+    wrong = _WRONG.match(line)
+    if wrong and not (command.shells and line[0] in '"$'):  # in (( )), such words are right
+        kind = wrong.lastgroup or ""
+        word = command[line.count(" ", 0, wrong.start(kind))]
+        hinted = _find_near(word.text, command.text) if kind == "near" else word.text
+        if hinted:
+            what, why, hint, how = _MEANINGS[kind]
+            yield "NP844", word, what.format(word.text), why, hint.format(hinted), how
     names = {name for name, _ in list_assignments(command)}
     if len(names) == len(command) and (command.is_piped or command.is_forked) and names & used:
         what = f"{min(names)} is lost: a pipe or & sets it in a shell of its own"
         yield "NP844", first, what, "The script does not get it.", "put the pipe into $( )", {}
     for target in command.redirected[:1]:
+        if command[-1].text == "]" and first.span[0] < target.span[0] < command[-1].span[0]:
+            what, why = f"this test uses {target.text} as a file", "[ has no < and no >."
+            yield "NP844", target, what, why, "write -lt or -gt", {}
         if _NO_COMMAND.search(command.text, target.span[0] - _NEAR, first.span[0]):
             what, why = f"no command reads {target.text}", "The pipe gets nothing."
             yield "NP844", target, what, why, f"write cat {target.text}", {}
@@ -147,32 +206,23 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
         what = "the text for this command has no end: a backslash joins its last lines"
         why = "The shell takes all lines that follow for it."
         yield "NP844", first, what, why, "remove that backslash", {}
-    yield from _find_run_values(command)
     yield from _find_word_slips(command)
 
 
-def _find_run_values(words: Sequence[Word]) -> Iterator[_Slip]:
-    """Yield the words that begin a command by a slip."""
-    first, second, third, *_ = (
-        *words[words[0].keyword in _BEFORE_TEST :],
-        _NOTHING,
-        _NOTHING,
-        _NOTHING,
-    )
-    what, why = (
-        f"the shell runs the value of {first.text} as a command",
-        "An if runs a command, and a test needs [ ].",
-    )
-    is_test = first is not words[0] and second.keyword in ("=", "==", "!=")
-    if is_test and first.open_part == first.text:
-        yield "NP844", first, what, why, f"write [ {first.text} {second.text} ... ]", LIKELY
-    is_empty = first.text.endswith("=") and second.open_part == second.text != ""
-    if is_empty and third.keyword in ("*", "/", "+", "-", "%"):
-        what, why = f"the shell runs {second.text} as a command", "It computes in $(( )) only."
-        yield "NP844", second, what, why, f"write {first.text}$((...))", LIKELY
-    if first.text == "accelerate" and second.text.endswith(".py"):
-        what, why = f"accelerate has no command {second.text}", "accelerate stops at it."
-        yield "NP844", second, what, why, f"write accelerate launch {second.text}", {}
+def _shorten(name: str) -> set[str]:
+    return {name[:at] + name[at + 1 :] for at in range(len(name))}
+
+
+_SHORT = {short: name for name in _COMMON.split() for short in _shorten(name)}
+_KNOWN = {*_COMMON.split(), *_RARE.split()}
+
+
+def _find_near(name: str, text: str) -> str:
+    """Return the common command that a name is meant for, unless the text defines it."""
+    near = {name, *_shorten(name)} & _SHORT.keys() if name not in _KNOWN else ()
+    if not near or re.search(rf"\b{name}(?:=|[ ]*\()", text):
+        return ""
+    return _SHORT[min(near)]
 
 
 def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
@@ -247,13 +297,21 @@ def find_variable_slips(
         unused = []
     findings = [build_unused_finding(each) for each in unused if _PASSED.fullmatch(each.name)]
     documents = [each.document.span for each in own if each.document]
-    for match in _CONFLICT.finditer(code):
+    for match in _LINE.finditer(f"\n{text}"):
         at = match.start()  # in the script, which has no empty line before it
         start, end = documents[bisect(documents, (at, len(code))) - 1] if documents else (0, 0)
-        if not start <= at < end:
-            what, why = "git left a conflict here", "The shell stops at it."
-            hint, where = "keep one of the two versions", find_place(at + 1)
-            findings.append(build_finding("NP844", what, why, hint, where=where))
+        where, what, why = find_place(at + 1), "git left a conflict here", "The shell stops at it."
+        hint = "keep one of the two versions"
+        if match[1]:
+            first = own[0][0]
+            words = (word for each in own for word in (*each, *each.redirected))
+            if at < first.span[0] or any(word.span[0] < at < word.span[1] for word in words):
+                continue
+            what, why = "sbatch ignores #SBATCH behind a command", "It reads those above only."
+            where, hint = Place(path, *first.position), "move the command below them"
+        line = build_finding("NP844", what, why, hint, where=where)
+        if not start <= at < end and line not in findings:
+            findings.append(line)
     found = [
         (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
         for match in _BARE.finditer(code)
@@ -266,6 +324,10 @@ def find_variable_slips(
     for match in _NO_ARITHMETIC.finditer(code):
         what = f"the shell runs {match[1]} as a command"
         found.append((match.start(), "NP844", what, f"write $({match[0][1:]})"))
+    for match in _INNER.finditer(code):
+        if meant := _find_near(match[1], code):
+            what = f"the shell has no command {match[1]}"
+            found.append((match.start(1), "NP844", what, f"did you mean {meant}?"))
     for match in _ITSELF.finditer(code):
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
