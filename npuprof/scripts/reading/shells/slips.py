@@ -63,6 +63,8 @@ _NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+
 _INNER = re.compile(r"\$\(([a-z]{3,}\d?)[ )](?!=)")
 #: A redirection alone between two pipes, or before one.
 _NO_COMMAND = re.compile(r"(?:[|;&]|(?<!\\)\n)[\s\\]*<[ \t]*[^\s<>|&;()]+[\s\\]*\|[\s\\]*\Z")
+#: A number that a test seems to compare: a descriptor is before a redirection, not behind it.
+_COMPARED = re.compile(r"[ ][<>][ ]*(?:\d+|\$\{?\w+\}?)\Z")
 #: As far before its file it is searched.
 _NEAR = 80
 #: Words of a shell that begin or end a branch or a loop.
@@ -104,7 +106,7 @@ _MEANINGS = {
         {},
     ),
     "commas": ("the comma of {} is part of the value", "Blanks part values.", "remove it", LIKELY),
-    "name": (_RUNS, "The name of a variable to set has no $.", "remove the $", {}),
+    "name": (_RUNS, "The name of a variable to set has no $.", "remove the $", LIKELY),
     "open": (_RUNS, "The command of a test is [ alone.", "write a blank behind [", {}),
     "close": ("this test has no ]", "It must be a word of its own.", "write a blank before ]", {}),
     "accelerate": ("accelerate has no command {}", "It stops.", "write accelerate launch {}", {}),
@@ -190,7 +192,9 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
         what = f"{min(names)} is lost: a pipe or & sets it in a shell of its own"
         yield "NP844", first, what, "The script does not get it.", "put the pipe into $( )", {}
     for target in command.redirected[:1]:
-        if command[-1].text == "]" and first.span[0] < target.span[0] < command[-1].span[0]:
+        if command[-1].text == "]" and _COMPARED.search(
+            command.text, first.span[0], min(target.span[1], command[-1].span[0])
+        ):
             what, why = f"this test uses {target.text} as a file", "[ has no < and no >."
             yield "NP844", target, what, why, "write -lt or -gt", {}
         if _NO_COMMAND.search(command.text, target.span[0] - _NEAR, first.span[0]):
