@@ -142,9 +142,10 @@ class Resolver:
         )
         claims = config.claims
         if with_claims:
-            edited = dict(zip(map(id, config.lineage), lineage, strict=True))
             claims = {
-                name: claim._replace(profile=edited.get(id(claim.profile), claim.profile))
+                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
+                if (origin := claim.origin).profile in documents and not origin.revision
+                else claim
                 for name, claim in claims.items()
             }
         scenario = config.scenario

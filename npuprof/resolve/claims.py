@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, Origin, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, Origin, Record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,20 +21,14 @@ if TYPE_CHECKING:
 
 
 class Claim(Record):
-    """One claim of a preset: its value, and the profile and path that set it.
+    """One claim of a preset with its origin.
 
     ``conflict`` names the two parents whose claims do not intersect.
     """
 
     value: Any
-    profile: Profile
-    path: Path
+    origin: Origin
     conflict: Finding | None = None
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the value."""
-        return self.profile.origin(*self.path)
 
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
@@ -45,10 +39,10 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
         own |= {f"{table}.{name}": value for name, value in profile.table.get(table, {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
-            path: Path = ("profile", *name.split("."))
+            path = ("profile", *name.split("."))
             if name == releases.CANN:  # the range may be written in two tables
                 path = profile.locate_range(name)
-            combined[name] = Claim(own[name], profile, path)
+            combined[name] = Claim(own[name], profile.origin(*path))
             continue
         # own claims replace those of the parents, so that a new preset can widen them
         inherited, *others = [claims[name] for claims in parents if name in claims]
@@ -78,7 +72,7 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
     value = narrow_value(name, known.value, second.value)
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
-    return known if value == known.value else second._replace(value=value)
+    return known if value == known.value else Claim(value, second.origin)
 
 
 def find_axis(name: str) -> str:

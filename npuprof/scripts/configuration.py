@@ -294,9 +294,16 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> Iterator[
     paths = {setting.branches for setting in usable if setting.surface == launch.surface} | {base}
     # conditions by number, as their texts would be hashed again for each path
     numbers: dict[Branches, int] = {}
-    numbered = [(setting, numbers.setdefault(setting.branches, len(numbers))) for setting in usable]
+    numbered = [
+        (
+            numbers.setdefault(setting.branches, len(numbers)),
+            setting,
+            setting.reason in (UNSET, TAKEN_BACK),
+        )
+        for setting in usable
+    ]
     arms = group_pairs(
-        ((branch.number, branch.arm), number) for each, number in numbers.items() for branch in each
+        (branch.number, (branch.arm, number)) for each, number in numbers.items() for branch in each
     )
     # X=1 COMMAND sets a variable for that command alone
     is_apart = launch.surface == "env"
@@ -307,20 +314,18 @@ def configure_launch(name: str, launch: Launch, requested: Context) -> Iterator[
     for path, (command, end) in islice(ways, _MOST_PATHS):
         # a condition is true below the starts of its branches, and false in their other arms
         true = {numbers.get(each[:end]) for each in (base, path) for end in range(len(each) + 1)}
-        around = {branch.number: branch.arm for branch in path}
         false = {
             number
-            for (at, arm), inner in arms.items()
-            if around.get(at, arm) != arm
-            for number in inner
+            for branch in path
+            for arm, number in arms.get(branch.number, ())
+            if arm != branch.arm
         } - true
         certain = {}
         possible: dict[str, ScriptSetting] = {}
         # in execution order: later ones replace earlier ones
-        for setting, number in numbered[: end + 1]:
+        for number, setting, is_removed in numbered[: end + 1]:
             if is_apart and setting.command not in ("", command):
                 continue
-            is_removed = setting.reason in (UNSET, TAKEN_BACK)
             if number in true and not is_removed:
                 certain[setting.key] = setting
                 if setting.key in possible:
