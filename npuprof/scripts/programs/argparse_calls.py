@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -13,7 +14,7 @@ from typing import Any
 from npuprof.scripts.programs.dataclass_fields import LIBRARIES, ClassReader
 from npuprof.scripts.programs.parsers import ANY_NUMBER, OTHER_CLASS, Parser, ParserArgument
 from npuprof.scripts.python.builtin_calls import resolve_function_name
-from npuprof.scripts.python.calls import Entered, find_entered
+from npuprof.scripts.python.calls import Entered, find_class, find_class_of_method, find_entered
 from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.expressions import (
     Unknown,
@@ -94,7 +95,9 @@ class ParserReader:
 
         It has the arguments of all files that the program imports.
         """
-        can_parse = self.can_parse(path) or self.modules.list_supplied(path, _can_parse)
+        # an imported file may parse them where it is imported
+        files = (path, *self.modules.list_imported(path))
+        can_parse = any(map(self.can_parse, files)) or self.modules.list_supplied(path, _can_parse)
         module = self.modules.load(path) if can_parse else None
         if module is None:
             return None
@@ -215,6 +218,7 @@ class _Program:
             isinstance(node, (ast.Name, ast.Attribute))
             and write_source(node) in self._names
             and not any(each.kind == "import" for each in _list_bindings(node, scope))
+            and not _is_other_object(node, scope)
         )
 
     def _is_made(self, node: ast.expr, scope: Scope) -> bool:
@@ -286,7 +290,11 @@ class _Program:
                 case ast.ClassDef("ArgumentGroupFactory"):
                     continue  # its arguments are read where it is called
                 case ast.ClassDef(_, bases) if any(map(_is_foreign, bases)):
-                    self._add_gap(OTHER_CLASS, statement, scope)
+                    # its methods may give it to other functions
+                    self._names.add("self")
+                    self._words.add(b"self")
+                    if len(bases) > 1 or not all(map(_is_addition, statement.body)):
+                        self._add_gap(OTHER_CLASS, statement, scope)
                 case ast.Assign(targets, value) if any(
                     self._is_parser(each, scope) for each in targets
                 ):
@@ -321,7 +329,7 @@ class _Program:
                         self._read_call(node, scope)
                     case ast.Attribute(owner, name) if self._is_parser(owner, scope):
                         is_method = node in followed and name in _METHODS
-                        if not (is_method or _HARMLESS.match(name)):
+                        if not (is_method or _HARMLESS.match(name) or _is_added(name)):
                             self._add_gap(f"{name} of the parser is not followed", node, scope)
                     case ast.List() | ast.Tuple() | ast.Dict() if node not in followed:
                         if any(self._is_parser(part, scope) for part in list_parts(node)):
@@ -478,6 +486,26 @@ def _is_foreign(node: ast.expr) -> bool:
     return get_last_name(node).endswith(("ArgumentParser", "ArgParser", "Tap"))
 
 
+def _is_addition(item: ast.stmt) -> bool:
+    """Return whether an item of a class of parsers is a text, or a method beside its base's."""
+    return isinstance(item, ast.Expr) or _is_added(getattr(item, "name", "_"))
+
+
+def _is_added(name: str) -> bool:
+    """Return whether a class of parsers may have a name beside those of its base."""
+    return not (name.startswith(("_", "parse_args")) or hasattr(ArgumentParser, name))
+
+
+def _is_other_object(node: ast.expr, scope: Scope) -> bool:
+    """Return whether an expression is the object of a method, in a class of no parsers."""
+    cls, name = find_class_of_method(scope)
+    return write_source(node) == name and not any(map(_is_foreign, _list_bases(cls)))
+
+
+def _list_bases(cls: Scope | None) -> list[ast.expr]:
+    return cls.node.bases if cls and isinstance(cls.node, ast.ClassDef) else []
+
+
 def _is_direct(node: ast.AST, scope: Scope) -> bool:
     """Return whether a function evaluates an expression under no condition."""
     return any(getattr(each, "value", None) is node for each in scope.node.body)
@@ -490,7 +518,12 @@ def _list_bindings(node: ast.expr, scope: Scope) -> list[Binding]:
 
 
 def _resolve_name(function: ast.expr, scope: Scope) -> str:
-    """Return the dotted name of a library's function, most of those of others as empty."""
+    """Return the dotted name of a library's function, most of those of others as empty.
+
+    A class of the tree counts as its base.
+    """
+    if "Parser" in get_last_name(function) and (cls := find_class(function, scope)):
+        function, scope = next(iter(_list_bases(cls)), function), cls
     names = {get_last_name(function)}
     for each in _list_bindings(function, scope):
         if each.kind == "import":

@@ -244,7 +244,7 @@ class Programs:
         Without files, all those in the tree of a path count.
         """
         name = re.escape(flag.lstrip("-"))
-        pattern = rf"['\"](?:--)?{name}['\"=]"  # what the arguments are compared with
+        pattern = rf"['\"]{re.escape(flag)}['\"=]"  # what the arguments are compared with
         if files is None:
             either = re.sub(r"\\-|_", "[-_]", name)
             # with or without dashes; a pattern that begins with a fixed text is searched faster

@@ -255,6 +255,10 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
     """Return the program in Python that a command of a text starts, None for another command."""
     table = catalog.load_built_part("launchers")
     is_launched = False
+    # a program behind "--" is started by another one
+    inner = [at for at, word in enumerate(words, 1) if word.text == "--"]
+    if inner and (start := _find_program(words[inner[0] :], source)):
+        return start._replace(is_launched=True)
     for at, (word, following) in enumerate(zip_longest(words, words[1:]), 1):
         name = _name_program(word)
         module = table["commands"].get(name, {}).get(following.text) if following else None

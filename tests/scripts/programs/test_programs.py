@@ -622,3 +622,105 @@ def test_findings_of_parsers_and_of_slips_are_in_the_order_of_lines(tmp_path: Pa
         ("NP212", 3),
         ("NP845", 3),
     ]
+
+
+# eval/sample.sh of hpcaitech/Open-Sora before 71158643, whose code reads "aspect_ratio", and
+# research/cv/retinaface of mindspore-ai/models before 52185fac, whose train.py has cfg["device_id"]
+@pytest.mark.parametrize(
+    ("added", "codes"),
+    [
+        ("args.bf_16 = vars(args)['num_layer']\n", ["NP212", "NP212"]),
+        ("if '--num_layers' in texts: pass\n", ["NP212"]),
+        ("if '--num_layers=' in texts or '--device_id' in texts: pass\n", []),
+    ],
+)
+def test_an_attribute_with_the_name_of_a_flag_is_no_flag(
+    tmp_path: Path, added: str, codes: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text(f"{PROGRAM}args.num_layers = table['device_id']\n{added}")
+    found = scan(tmp_path, "train.py --num_layers 4 --device_id=0 --num-layers 3")
+    assert [each.code for each in found] == codes
+
+
+OWN_CLASS = """
+from dataclasses import dataclass
+from transformers import HfArgumentParser
+
+@dataclass
+class Arguments:
+    max_prompt_length: int = 2
+    def __post_init__(self):
+        self.layers = self.max_prompt_length
+
+class ParserPlus(HfArgumentParser):
+    def parse_yaml_and_args(self, path):
+        return [(each, path) for each in self.dataclass_types]
+    def parse(self):
+        return self.parse_args_into_dataclasses()
+
+(args,) = ParserPlus((Arguments,)).parse_args_into_dataclasses()
+"""
+
+
+# scripts/benchmarking/olmo3_infra.sh of allenai/open-instruct before ecc947e1
+@pytest.mark.parametrize(
+    ("old", "new", "severities"),
+    [
+        ("def parse(", "def parse(", ["error"]),
+        ("    def parse(", "    'Reads files too.'\n    def parse(", ["error"]),
+        ("def parse(self):", "def parse(self):\n        add(self)", []),
+        ("def parse(", "def parse_known_args(", []),
+        ("def parse(", "def parse_args_into_dataclasses(", []),
+        ("def parse(", "def __init__(", []),
+        ("def parse(", "def _add_dataclass_arguments(", []),
+        ("def parse(", "def error(", []),
+        ("(HfArgumentParser):", "(HfArgumentParser, Mixin):", []),
+        ("(HfArgumentParser):", "(LenientArgumentParser):", []),
+    ],
+)
+def test_a_class_that_adds_methods_to_its_parser_is_followed(
+    tmp_path: Path, old: str, new: str, severities: list[str]
+) -> None:
+    assert old in OWN_CLASS
+    (tmp_path / "train.py").write_text(OWN_CLASS.replace(old, new))
+    found = scan(tmp_path, "train.py --max_prompt_length 3 --max_token_length 4")
+    assert [each.severity for each in found] == severities
+
+
+# the same script: mason.py submits the command behind "--"
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("uv run mason.py --gpus 8 -- source a.sh \\&\\& python train.py --bf17", ["--bf17"]),
+        ("uv run mason.py --gpus 8 -- torchrun --nproc_per_node 8 train.py --bf17", ["--bf17"]),
+        ("srun -n 2 -- python train.py --bf17 --lr 1 -- --a 1", ["--bf17", "--lr"]),
+        ("torchrun train.py --bf16 -- --bf17", []),
+        ("torchrun train.py --bf17 -- data", ["--bf17"]),
+        ("git log -- train.py --bf17", []),
+    ],
+)
+def test_a_program_behind_two_dashes_is_judged(tmp_path: Path, line: str, names: list[str]) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "mason.py").write_text("import argparse\n")
+    (tmp_path / "run.sh").write_text(f"{line}\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.message.rpartition(" ")[2] for each in found] == names
+
+
+# research/cv/E-NET/train.py of mindspore-ai/models: its configuration parses the arguments
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [
+        (PROGRAM, ["NP212"]),
+        (PROGRAM.replace("args =", "if __name__ == '__main__':\n    args ="), []),
+        (PROGRAM.replace("args =", "def parse():\n    return"), []),
+        (PROGRAM.replace("parse_args", "parse_known_args"), []),
+    ],
+)
+def test_an_imported_file_may_parse_the_arguments(
+    tmp_path: Path, options: str, codes: list[str]
+) -> None:
+    (tmp_path / "options.py").write_text(options)
+    (tmp_path / "train.py").write_text("from options import args\nprint(args)\n")
+    found = scan(tmp_path, "train.py --num-layers 4 --device-id 0")
+    assert [each.code for each in found] == codes
