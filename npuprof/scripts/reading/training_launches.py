@@ -257,7 +257,7 @@ def _find_program(words: Sequence[Word], source: str) -> Start | None:
     is_launched = False
     # a program behind "--" is started by another one
     inner = [at for at, word in enumerate(words, 1) if word.text == "--"]
-    if inner and (start := _find_program(words[inner[0] :], source)):
+    if inner and (start := _find_program(words[inner[-1] :], source)):
         return start._replace(is_launched=True)
     for at, (word, following) in enumerate(zip_longest(words, words[1:]), 1):
         name = _name_program(word)
