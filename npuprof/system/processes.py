@@ -34,7 +34,7 @@ DEVNULL = -3
 #: A reading process is ended if nothing arrives from it for this long, in seconds.
 PATIENCE = 60.0
 #: One of as many batches is done before the others.
-_SAMPLE = 12
+_SAMPLE = 20
 #: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes
 #: forever.
 _LONGEST = 60
@@ -527,7 +527,7 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
         ) as pool,
         suppress(BrokenProcessPool),
     ):
-        others = pool.map(_work_in_copy, rest, chunksize=2)
+        others = pool.map(_work_in_copy, rest)
         for done in range(len(batches)):
             yield next(others if done % _SAMPLE else sampled)
         return
