@@ -159,7 +159,7 @@ def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
         ("accelerate t.py --lr 1\n", ("NP844", "certain", 1, 12), ""),
         # test/train_performance_8p.sh of XLM_ID0740 in ModelZoo-PyTorch before 143bf9f9
         ("let A ++\n", ("NP844", "certain", 1, 7), "operand expected"),
-        # an icefall recipe: all words but the last end in a comma
+        # egs/gigaspeech/KWS/run.sh of icefall before 42de4591
         ("for x in small, medium; do echo $x; done\n", ("NP844", "likely", 1, 10), ""),
         # test/train_performance_8p.sh of Pix2Pix_ID1467 in ModelZoo-TensorFlow
         ("B=1\n$A=$B\n", ("NP844", "likely", 2, 1), "=1: command not found"),

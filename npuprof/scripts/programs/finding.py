@@ -36,8 +36,7 @@ _KNOWN_KEYS = 0.8
 _VERY_ALIKE = 0.95
 #: The same of a missing path and another one, in a folder that is there and in any other.
 _ALIKE, _MORE_ALIKE = 0.7, 0.85
-_UNKNOWN = "correct the path"
-#: As many folders above a script are near it.
+#: This many folders above a script count as near it.
 _CLOSE = 3
 #: What is read of a program.
 Read = TypeVar("Read")
@@ -186,7 +185,7 @@ class Programs:
         if near:
             return f"did you mean {near[0]}?"
         is_program = ending in (".py", ".sh") and len(beside) > 1
-        return _UNKNOWN if is_program and (len(parts) > 1 or level < _CLOSE) else ""
+        return "correct the path" if is_program and (len(parts) > 1 or level < _CLOSE) else ""
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""

@@ -65,7 +65,7 @@ _INNER = re.compile(r"\$\(([a-z]{3,}\d?)[ )](?!=)")
 _NO_COMMAND = re.compile(r"(?:[|;&]|(?<!\\)\n)[\s\\]*<[ \t]*[^\s<>|&;()]+[\s\\]*\|[\s\\]*\Z")
 #: A number that a test seems to compare: a descriptor is before a redirection, not behind it.
 _COMPARED = re.compile(r"[ ][<>][ ]*(?:\d+|\$\{?\w+\}?)\Z")
-#: As far before its file it is searched.
+#: It is searched in this many characters before its file.
 _NEAR = 80
 #: Words of a shell that begin or end a branch or a loop.
 _KEYWORDS = ("else", "elif", "fi", "then", "done", "esac")
@@ -105,7 +105,12 @@ _MEANINGS = {
         "remove the blanks",
         {},
     ),
-    "commas": ("the comma of {} is part of the value", "Blanks part values.", "remove it", LIKELY),
+    "commas": (
+        "the comma of {} is part of the value",
+        "Blanks separate values.",
+        "remove it",
+        LIKELY,
+    ),
     "name": (_RUNS, "The name of a variable to set has no $.", "remove the $", LIKELY),
     "open": (_RUNS, "The command of a test is [ alone.", "write a blank behind [", {}),
     "close": ("this test has no ]", "It must be a word of its own.", "write a blank before ]", {}),
@@ -195,7 +200,7 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
         if command[-1].text == "]" and _COMPARED.search(
             command.text, first.span[0], min(target.span[1], command[-1].span[0])
         ):
-            what, why = f"this test uses {target.text} as a file", "[ has no < and no >."
+            what, why = f"this test uses {target.text} as a file", "In [ ], < and > redirect."
             yield "NP844", target, what, why, "write -lt or -gt", {}
         if _NO_COMMAND.search(command.text, target.span[0] - _NEAR, first.span[0]):
             what, why = f"no command reads {target.text}", "The pipe gets nothing."
