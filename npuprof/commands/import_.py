@@ -121,6 +121,8 @@ class Import(Verb):
         """
         if self.format == "toml":
             _require_preset_name(self.output or "-")
+        if self.name is not None and not is_profile_name(self.name):
+            raise NpuprofError(build_bad_new_name_finding(self.name))
         if self._is_of_run():
             write = (
                 functools.partial(_write_new_files, below="", force=self.force)

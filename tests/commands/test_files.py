@@ -72,6 +72,19 @@ def test_an_import_makes_missing_folders_of_its_file_within_the_work_tree(
     assert list((tmp_path / "outside").iterdir()) == []
 
 
+@pytest.mark.parametrize(("name", "hint"), [("a b", "a-b"), ("../x", "x"), (".z", "z")])
+def test_an_import_takes_no_name_that_a_preset_cannot_have(
+    name: str, hint: str, run: Run, repo: Repo
+) -> None:
+    Path("env.sh").write_text("export HCCL_CONNECT_TIMEOUT=600\npython train.py\n")
+    before = sorted(repo.folder.rglob("*.toml"))
+    done = run("import", "env.sh", "--name", name, "-o", "profiles")
+    assert done.code == 2
+    assert "NP004" in done.err
+    assert f"write {hint}" in done.err
+    assert sorted(repo.folder.rglob("*.toml")) == before
+
+
 # -- what npuprof has not written -----------------------------------------------------------------
 
 
