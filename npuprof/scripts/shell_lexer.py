@@ -57,7 +57,9 @@ _SEVERAL_WORDS = re.compile(r"[\s;]")
 _CLOSING = {"(": ")", "{": "}", "[": "]", '"': '"', "n": "esac"}
 _INSIDE = {
     ")": re.compile(
-        r"""\\.|'[^']*'?|["()]|\$\{|(?<=\s)\#[^\n]*|(?<=[\s;(])case\s+\S+\s+in\b""", re.DOTALL
+        r"""\\.|'[^']*'?|["()]|\$\{|(?<=\s)\#[^\n]*|(?<=[\s;(])case\s+\S+\s+in\b
+        |(?<!<)<<-?[ \t]*['"\\]?(?P<document>[A-Za-z_]\w*)""",
+        re.DOTALL | re.VERBOSE,
     ),
     "esac": re.compile(r"""\\.|'[^']*'?|"|\$[({]|(?<=\s)\#[^\n]*|\besac\b""", re.DOTALL),
     "}": re.compile(r"\\.|[{}]|\$\(", re.DOTALL),
@@ -378,14 +380,18 @@ class _Lexer:
 
     def _skip_documents(self) -> None:
         for command, delimiter, is_quoted in self.delimiters:
-            last_line = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE)
-            end = last_line.search(self.text, self.at)
+            end = self._search_end(delimiter, self.at)
             first = self.at
             # a shell also takes the rest of the file if the delimiter is missing
             self.at = end.end() if end else len(self.text)
             command.document = self._place_word((), is_quoted, first)
             command.document.span = first, end.start() if end else self.at
         self.delimiters = []
+
+    def _search_end(self, delimiter: str, at: int) -> re.Match[str] | None:
+        """Search for the last line of a here-document."""
+        last_line = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE)
+        return last_line.search(self.text, at)
 
     def _parse_word(self) -> Word:
         if plain := _PLAIN.match(self.text, self.at):  # nearly all words
@@ -463,7 +469,12 @@ class _Lexer:
             if match is None:
                 return len(self.text) + 1
             at = match.end()
-            if match[0] == closing[-1]:
+            if match.lastgroup:
+                if end := self._search_end(match["document"], at):  # else it is a shift
+                    at = end.end()
+                else:
+                    count_steps((len(self.text) - at) // 1000)
+            elif match[0] == closing[-1]:
                 closing.pop()
             elif match[0][0] not in "\\'#":
                 closing.append(_CLOSING[match[0][-1]])

@@ -167,6 +167,10 @@ QUOTED = [
     "a=$(awk -F \"'AP', \" '{print $2}' f |awk -F \")\" '{print $1}')",
     'echo "$(echo "a b" | sed \'s/"//\')"',
     "cat <<EOF\nit's\nEOF",
+    # tests/scripts/dummy_ltx_video_lora.sh of a-r-r-o-w/finetrainers at f476c37
+    "PROMPTS=$(cat <<EOF\nthe cat's eyes\nEOF\n)",
+    "echo \"$(cat <<-'END' | tr a b\n\tit's \")\n\tEND\n)\"",
+    'echo $((1 << N)) $(tr a b <<<"it\'s")',
 ]
 
 
