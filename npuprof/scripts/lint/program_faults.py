@@ -350,6 +350,12 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
     is_long = flag.startswith("--")
     if not (is_whole or is_alike) or (is_long and programs.is_quoted(flag, parser.path, files)):
         return []
+    if NO_RELEASE in parser.gaps:
+        # the tree may have a changed copy of the library
+        copied = programs.list_defined(parser.path, True).get(flag)
+        libraries = {each.where.partition(".")[0] for each in flags.values()}
+        if copied and not libraries.isdisjoint(copied.where.split("/")):
+            return []
     what = f"{parser.path} has no argument {flag}"
     why = f"{_STOPS} {nearest} is defined in {flags[nearest].where}." if nearest else _STOPS
     hint = did_you_mean(flag, flags, f"its arguments are in {', '.join(parser.files[:3])}")
