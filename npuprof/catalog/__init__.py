@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cache, cached_property
-from itertools import accumulate
 from marshal import loads
 
 from npuprof import system
@@ -183,18 +182,12 @@ def _find_entry_of(kind: type[Kind], section: str, name: str) -> Kind | None:
     return record if isinstance(record, kind) else None
 
 
-@cache
 def list_flags(section: str) -> dict[str, tuple[str, bool]]:
     """Return the argument of each flag of a program, and whether the flag switches it on.
 
     They are the flags of all releases.
     """
-    flags: dict[str, tuple[str, bool]] = {}
-    if section in load_sections() and load_sections()[section].launch:
-        for record in list_records(Setting, section):
-            if "." not in record.name:
-                flags |= dict.fromkeys((f"--{record.name}", *record.aliases), (record.name, True))
-                flags |= dict.fromkeys(record.negations, (record.name, False))
+    flags: dict[str, tuple[str, bool]] = load_built_part("flags").get(section, {})
     return flags
 
 
@@ -257,7 +250,7 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
     of_program, record = is_argument(f"{section}.{name}"), find_setting(section, name)
     if of_program and record and record.closed and isinstance(value, str):
         value = _read_table(value)
-    below = list_settings_below(section, name) if isinstance(value, dict) else []
+    below = _list_paths_below(section).get(name, ()) if isinstance(value, dict) else ()
     if (
         not isinstance(value, dict)
         or not (value or below)
@@ -295,9 +288,12 @@ def list_settings_below(section: str, name: str) -> list[Setting]:
 def _list_paths_below(section: str) -> dict[str, list[str]]:
     """Return the names of a section by each path above them, and by themselves."""
     below: dict[str, list[str]] = {}
-    for name in load_sections()[section].names if section in load_sections() else ():
-        for path in accumulate(name.split("."), "{}.{}".format):
+    known = load_sections().get(section)
+    for name in known.names if known and known.dotted else ():
+        path = name
+        while path:
             below.setdefault(path, []).append(name)
+            path = path.rpartition(".")[0]
     return below
 
 

@@ -71,6 +71,11 @@ def build_parts() -> TomlTable:
     for section, records in sections.items():
         fields, texts = _split_texts(section, records)
         parts[section], parts["texts"][section] = _pack_records(fields), _pack_records(texts)
+    parts["flags"] = {
+        section: _list_flags(sections[section])
+        for section, fields in described.items()
+        if fields.get("launch")
+    }
     for name in ("classes", "wire", "attributes", "reads", "launchers", "argument_classes"):
         parts[name] = _freeze_lists(_read_toml_file(f"{name}.toml"))
     parts["axes"] = {
@@ -161,6 +166,16 @@ def _split_texts(section: str, records: TomlTable) -> tuple[TomlTable, TomlTable
             else:
                 texts[name][field] = value
     return fields, texts
+
+
+def _list_flags(records: TomlTable) -> dict[str, tuple[str, bool]]:
+    """Return the argument of each flag of a program, and whether the flag switches it on."""
+    flags: dict[str, tuple[str, bool]] = {}
+    for name, record in records.items():
+        if "." not in name:
+            flags |= dict.fromkeys((f"--{name}", *record.get("aliases", ())), (name, True))
+            flags |= dict.fromkeys(record.get("negations", ()), (name, False))
+    return flags
 
 
 def _list_option_calls(

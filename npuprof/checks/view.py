@@ -246,6 +246,8 @@ class View:
     region: Region | None = None
     #: The releases of the region that require a selection.
     spans: Spans = {}
+    #: The ranges of releases that the preset is meant for, by axis.
+    ranges: tuple[tuple[str, str], ...] = ()
     #: The families that a preset or a user names besides the conversion's chip.
     named: tuple[str, ...] = ()
     #: Settings that may apply, by key: of a script, not of a preset.
@@ -374,13 +376,10 @@ class View:
 
         return written_condition.look_up(self.scenario, self.settings, path)
 
-    def list_values(self, axis: str, declared: Sequence[str] = ()) -> tuple[str | None, ...]:
-        """Return the product families, or the values of an axis, for which to evaluate rules.
-
-        They are those of the region or the scope, else those that the preset supports, else all
-        that are ``declared``, or the newest stable release.
-        """
-        known = {
+    @cached_property
+    def selected(self) -> dict[str, tuple[str | None, ...]]:
+        """The product families, releases and values of the region or the scope, by axis."""
+        return {
             "product": self.families or (None,),
             releases.CANN: self.releases,
             **dict(self.scope.versions),
@@ -388,15 +387,23 @@ class View:
             **self.spans,
             **dict(self.region.axes if self.region else ()),
         }
-        span = self.config.list_ranges().get(axis)
+
+    def list_values(self, axis: str, declared: Sequence[str] = ()) -> tuple[str | None, ...]:
+        """Return the product families, or the values of an axis, for which to evaluate rules.
+
+        They are those of the region or the scope, else those that the preset supports, else all
+        that are ``declared``, or the newest stable release.
+        """
+        if known := self.selected.get(axis):
+            return known
+        span = dict(self.ranges).get(axis)
         meant = releases.find_judged_releases(span, axis) if span else ()
         meant = meant or tuple(self.config.axes.get(axis, declared))
-        return known.get(axis) or meant or (releases.find_newest_stable(axis),)
+        return meant or (releases.find_newest_stable(axis),)
 
     def has_default_release(self, axis: str) -> bool:
         """Return whether no release of a framework is selected."""
-        selected = (*dict(self.scope.versions), *self.spans, *self.config.list_ranges())
-        return axis not in (*selected, "product", releases.CANN)
+        return axis not in (*self.selected, *dict(self.ranges))
 
     def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand of a condition is set, and its value; None means unknown.

@@ -201,24 +201,6 @@ class Profile:
     else the current.
     """
 
-    __slots__ = (
-        "document",
-        "form",
-        "home",
-        "key",
-        "layers",
-        "name",
-        "named",
-        "outdated",
-        "overrides",
-        "problems",
-        "stacked",
-        "steps",
-        "table",
-        "touched",
-        "yanked",
-    )
-
     def __init__(
         self,
         document: Document,
@@ -249,12 +231,7 @@ class Profile:
 
     def __getstate__(self) -> TomlTable:
         """Return the state to pickle, without the store, which belongs to the process."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "home"}
-
-    def __setstate__(self, state: TomlTable) -> None:
-        self.home = None
-        for name, value in state.items():
-            setattr(self, name, value)
+        return {**self.__dict__, "home": None}
 
     def edit(self, document: Document, edits: Mapping[Path, Any]) -> Profile:
         """Return the profile of another text that only edits settings, and moves other lines.
@@ -262,10 +239,7 @@ class Profile:
         ``edits`` are the values by section and name, None for one that is not set.
         """
         edited = object.__new__(Profile)
-        for name in self.__slots__:
-            setattr(edited, name, getattr(self, name))
-        edited.document = document
-        edited.layers = {}
+        edited.__dict__.update(self.__dict__, document=document, layers={})
         if edits:
             steps = [
                 Step("set", keys.format_full_key(*path), value, path)

@@ -33,23 +33,21 @@ class Claim(Record):
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
-    combined = {}
-    own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
-    for table in ("versions", "axes"):
-        own |= {f"{table}.{name}": value for name, value in profile.table.get(table, {}).items()}
-    for name in order_claims(own, *parents):
-        if name in own:
-            path = ("profile", *name.split("."))
-            if name == releases.CANN:  # the range may be written in two tables
-                path = profile.locate_range(name)
-            combined[name] = Claim(own[name], profile.origin(*path))
-            continue
-        # own claims replace those of the parents, so that a new preset can widen them
-        inherited, *others = [claims[name] for claims in parents if name in claims]
-        for other in others:
-            inherited = _narrow_claim(profile, name, inherited, other)
-        combined[name] = inherited
-    return combined
+    combined: Claims = {}
+    for claims in parents:
+        for name, claim in claims.items():
+            known = combined.get(name)
+            combined[name] = _narrow_claim(profile, name, known, claim) if known else claim
+    # own claims replace those of the parents, so that a new preset can widen them
+    for name, value in profile.table.items():
+        if name in _PLAIN:
+            # the range of CANN may be written in two tables
+            path = profile.locate_range(name) if name == releases.CANN else ("profile", name)
+            combined[name] = Claim(value, profile.origin(*path))
+        elif name in ("versions", "axes"):
+            for axis, item in value.items():
+                combined[f"{name}.{axis}"] = Claim(item, profile.origin("profile", name, axis))
+    return {name: combined[name] for name in order_claims(combined)}
 
 
 def order_claims(*claims: Iterable[str]) -> list[str]:

@@ -122,7 +122,6 @@ class ScriptView(View):
                 cann=None,
                 products=(),
                 axes={},
-                list_ranges=dict,
             ),
         )
 
