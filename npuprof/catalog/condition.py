@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import cache
 
 from npuprof.catalog.records import OPERATORS
 from npuprof.document import keys
@@ -131,6 +132,7 @@ def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
     return [comparison for part in parts for comparison in list_comparisons(part)]
 
 
+@cache
 def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return the setting for a dotted name in a condition, and the path below it."""
     if path[0] in SECTIONS and len(path) > 1:

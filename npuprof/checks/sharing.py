@@ -77,9 +77,18 @@ def find_shared_faults(
 ) -> Iterator[Fault]:
     """Yield the faults of a value that belongs in no shared preset, or needs trust."""
     section, name = keys.split_section_and_name(key)
-    if fault := _find_frozen_fault(key, value, in_python, declared):
-        yield fault
-    elif section not in ("options", "env"):
+    if section == "options":
+        option = catalog.find_option(name)
+        if option is not None and option.per_process:
+            what = f"{key} belongs to one process, not to a preset"
+            why = "Every process of every user would get the same value."
+            command = format_set_command(key, in_python)
+            hint = f"set it in the script, or give it at the start: {command}"
+            yield Fault("NP601", what, why, hint)
+    elif section == "env":
+        if fault := _find_frozen_fault(key, name, value, declared):
+            yield fault
+    else:
         from npuprof.catalog.execution import find_setting_effects
 
         for tail, _, effect in find_setting_effects(section, name, value):
@@ -88,28 +97,11 @@ def find_shared_faults(
             yield fault._replace(tail=tail)
 
 
-def _find_frozen_fault(
-    key: str, value: Any, in_python: bool, declared: TeamVariables
-) -> Fault | None:
-    """Return the fault for a value that belongs to the process, the job or the site, or None.
+def _find_frozen_fault(key: str, name: str, value: Any, declared: TeamVariables) -> Fault | None:
+    """Return the fault for a variable that belongs to the process, the job or the site, or None.
 
     A variable that the team has ``declared`` is not reported as unknown.
     """
-    if "." not in key:
-        option = catalog.find_option(key)
-        if option is None or not option.per_process:
-            return None
-        what = f"{key} belongs to one process, not to a preset"
-        why = "Every process of every user would get the same value."
-        return Fault(
-            "NP601",
-            what,
-            why,
-            f"set it in the script, or give it at the start: {format_set_command(key, in_python)}",
-        )
-    section, name = keys.split_section_and_name(key)
-    if section != "env":
-        return None
     from npuprof.catalog.execution import is_own_variable
     from npuprof.checks.variables import is_filled_in
 
@@ -510,9 +502,9 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
     cuts: dict[str, values.Cut] = {}
     for step in profile.steps:
         if step.op == "set" and step.key in current:
-            repeated = list(_check_repeated_values(view, profile, step, current[step.key]))
+            repeated = _list_repeated_values(step, current[step.key])
             if repeated and step.key not in _collect_overridden_keys(lineage):
-                yield from repeated
+                yield from _build_repetitions(view, profile, step, repeated)
         if step.op == "unset":
             take_over_spellings(current, step.key, None)
             if not apply_unset_step(current, step, cuts):
@@ -617,7 +609,8 @@ def _check_override_step(
     """Yield the findings for a step that changes nothing in the settings without overrides."""
     if step.key in plain:
         if step.op == "set":
-            yield from _check_repeated_values(view, profile, step, plain[step.key])
+            repeated = _list_repeated_values(step, plain[step.key])
+            yield from _build_repetitions(view, profile, step, repeated)
         return
     section, name = keys.split_section_and_name(step.key)
     # Only unknown names, and variables, which run removes from the environment of the host.
@@ -625,16 +618,18 @@ def _check_override_step(
         yield _build_idle_unset(view, profile, step, plain)
 
 
-def _check_repeated_values(
-    view: View, profile: Profile, step: Step, before: Any
-) -> Iterator[Finding]:
-    """Yield the parts of a step's value that are inherited anyway."""
-    repeated = []
+def _list_repeated_values(step: Step, before: Any) -> list[tuple[tuple[str, ...], Any]]:
+    """Return the parts of a step's value that are inherited anyway, with their paths."""
     if isinstance(step.value, dict):
         inherited = values.parse_structured_value(step.key, before)
-        repeated += _collect_repeated_leaves(inherited, step.value, ())
-    elif values.is_equivalent_setting(step.key, before, step.value):
-        repeated.append(((), step.value))
+        return _collect_repeated_leaves(inherited, step.value, ())
+    return [((), step.value)] * values.is_equivalent_setting(step.key, before, step.value)
+
+
+def _build_repetitions(
+    view: View, profile: Profile, step: Step, repeated: Iterable[tuple[tuple[str, ...], Any]]
+) -> Iterator[Finding]:
+    """Yield the findings for parts of a step's value that are inherited anyway."""
     for tail, value in repeated:
         what = (
             f"{keys.format_key_path(step.key, tail)} = "

@@ -142,10 +142,9 @@ class Resolver:
         )
         claims = config.claims
         if with_claims:
+            edited = dict(zip(map(id, config.lineage), lineage, strict=True))
             claims = {
-                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
-                if (origin := claim.origin).profile in documents and not origin.revision
-                else claim
+                name: claim._replace(profile=edited.get(id(claim.profile), claim.profile))
                 for name, claim in claims.items()
             }
         scenario = config.scenario

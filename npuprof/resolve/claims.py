@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, Origin, Record
+from npuprof.model import TYPE_CHECKING, Finding, Origin, Path, Record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,14 +21,20 @@ if TYPE_CHECKING:
 
 
 class Claim(Record):
-    """One claim of a preset with its origin.
+    """One claim of a preset, with the path in the profile that makes it.
 
     ``conflict`` names the two parents whose claims do not intersect.
     """
 
     value: Any
-    origin: Origin
+    profile: Profile
+    path: Path
     conflict: Finding | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the claim."""
+        return self.profile.origin(*self.path)
 
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
@@ -43,10 +49,10 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
         if name in _PLAIN:
             # the range of CANN may be written in two tables
             path = profile.locate_range(name) if name == releases.CANN else ("profile", name)
-            combined[name] = Claim(value, profile.origin(*path))
+            combined[name] = Claim(value, profile, path)
         elif name in ("versions", "axes"):
             for axis, item in value.items():
-                combined[f"{name}.{axis}"] = Claim(item, profile.origin("profile", name, axis))
+                combined[f"{name}.{axis}"] = Claim(item, profile, ("profile", name, axis))
     return {name: combined[name] for name in order_claims(combined)}
 
 
@@ -70,7 +76,7 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
     value = narrow_value(name, known.value, second.value)
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
-    return known if value == known.value else Claim(value, second.origin)
+    return known if value == known.value else second._replace(value=value)
 
 
 def find_axis(name: str) -> str:
