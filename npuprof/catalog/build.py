@@ -71,11 +71,8 @@ def build_parts() -> TomlTable:
     for section, records in sections.items():
         fields, texts = _split_texts(section, records)
         parts[section], parts["texts"][section] = _pack_records(fields), _pack_records(texts)
-    parts["flags"] = {
-        section: _list_flags(sections[section])
-        for section, fields in described.items()
-        if fields.get("launch")
-    }
+    programs = [section for section, fields in described.items() if fields.get("launch")]
+    parts["flags"] = {section: _list_flags(sections[section]) for section in programs}
     for name in ("classes", "wire", "attributes", "reads", "launchers", "argument_classes"):
         parts[name] = _freeze_lists(_read_toml_file(f"{name}.toml"))
     parts["axes"] = {
@@ -116,8 +113,7 @@ def build_parts() -> TomlTable:
             for section, records in sections.items()
             for name in records
         ),
-        # any argument
-        (f"{section}." for section, fields in described.items() if fields.get("launch")),
+        map("{}.".format, programs),  # any argument
     )
     parts["migrations"] = _build_migrations(history, names)
     parts["rules"], parts["rule_texts"] = _build_rules(
@@ -168,9 +164,9 @@ def _split_texts(section: str, records: TomlTable) -> tuple[TomlTable, TomlTable
     return fields, texts
 
 
-def _list_flags(records: TomlTable) -> dict[str, tuple[str, bool]]:
+def _list_flags(records: TomlTable) -> TomlTable:
     """Return the argument of each flag of a program, and whether the flag switches it on."""
-    flags: dict[str, tuple[str, bool]] = {}
+    flags: TomlTable = {}
     for name, record in records.items():
         if "." not in name:
             flags |= dict.fromkeys((f"--{name}", *record.get("aliases", ())), (name, True))

@@ -79,7 +79,7 @@ def find_shared_faults(
     section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)
-        if option is not None and option.per_process:
+        if option and option.per_process:
             what = f"{key} belongs to one process, not to a preset"
             why = "Every process of every user would get the same value."
             command = format_set_command(key, in_python)
@@ -618,7 +618,7 @@ def _check_override_step(
         yield _build_idle_unset(view, profile, step, plain)
 
 
-def _list_repeated_values(step: Step, before: Any) -> list[tuple[tuple[str, ...], Any]]:
+def _list_repeated_values(step: Step, before: Any) -> list[tuple[Path, Any]]:
     """Return the parts of a step's value that are inherited anyway, with their paths."""
     if isinstance(step.value, dict):
         inherited = values.parse_structured_value(step.key, before)
@@ -627,7 +627,7 @@ def _list_repeated_values(step: Step, before: Any) -> list[tuple[tuple[str, ...]
 
 
 def _build_repetitions(
-    view: View, profile: Profile, step: Step, repeated: Iterable[tuple[tuple[str, ...], Any]]
+    view: View, profile: Profile, step: Step, repeated: list[tuple[Path, Any]]
 ) -> Iterator[Finding]:
     """Yield the findings for parts of a step's value that are inherited anyway."""
     for tail, value in repeated:
@@ -643,9 +643,7 @@ def _build_repetitions(
         )
 
 
-def _collect_repeated_leaves(
-    before: Any, value: TomlTable, tail: tuple[str, ...]
-) -> list[tuple[tuple[str, ...], Any]]:
+def _collect_repeated_leaves(before: Any, value: TomlTable, tail: Path) -> list[tuple[Path, Any]]:
     """Return the leaves of a table that are the same in the inherited value, with their paths."""
     leaves = []
     for name, item in value.items():

@@ -246,8 +246,6 @@ class View:
     region: Region | None = None
     #: The releases of the region that require a selection.
     spans: Spans = {}
-    #: The ranges of releases that the preset is meant for, by axis.
-    ranges: tuple[tuple[str, str], ...] = ()
     #: The families that a preset or a user names besides the conversion's chip.
     named: tuple[str, ...] = ()
     #: Settings that may apply, by key: of a script, not of a preset.
@@ -398,12 +396,12 @@ class View:
             return known
         span = dict(self.ranges).get(axis)
         meant = releases.find_judged_releases(span, axis) if span else ()
-        meant = meant or tuple(self.config.axes.get(axis, declared))
-        return meant or (releases.find_newest_stable(axis),)
+        declared = self.config.axes.get(axis, declared)
+        return meant or tuple(declared) or (releases.find_newest_stable(axis),)
 
     def has_default_release(self, axis: str) -> bool:
         """Return whether no release of a framework is selected."""
-        return axis not in (*self.selected, *dict(self.ranges))
+        return axis not in self.selected | dict(self.ranges)
 
     def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> Operand:
         """Return whether an operand of a condition is set, and its value; None means unknown.

@@ -6,7 +6,7 @@ options.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib import import_module
 
@@ -257,21 +257,20 @@ def reject_lost_options(config: Config, reasons: Mapping[str, str], target: str)
     A reason may be empty. Without options, nothing is raised.
     """
     if reasons:
-        error = NotCarriedError(_build_lost_findings(config, reasons, target))
+        error = NotCarriedError(
+            _build_lost_finding(config, name, reason, target) for name, reason in reasons.items()
+        )
         error.names = tuple(reasons)
         raise error
 
 
-def _build_lost_findings(
-    config: Config, reasons: Mapping[str, str], target: str
-) -> Iterator[Finding]:
-    for name, reason in reasons.items():
-        why = reason or "npuprof never drops a setting silently."
-        hint = "unset it: nothing reads it"
-        if others := ", ".join(other for other in _list_carriers(name) if other != target):
-            where = "unset it here, or in an [[override]] for this target"
-            hint = f"it can be carried by {others}; {where}"
-        yield build_uncarried_finding(config, name, target, why, hint)
+def _build_lost_finding(config: Config, name: str, reason: str, target: str) -> Finding:
+    why = reason or "npuprof never drops a setting silently."
+    hint = "unset it: nothing reads it"
+    if others := ", ".join(other for other in _list_carriers(name) if other != target):
+        where = "unset it here, or in an [[override]] for this target"
+        hint = f"it can be carried by {others}; {where}"
+    return build_uncarried_finding(config, name, target, why, hint)
 
 
 @cache

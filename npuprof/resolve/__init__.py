@@ -134,17 +134,17 @@ class Resolver:
 
         The origins of claims are in these texts only if it is ``with_claims``.
         """
-        lineage = tuple(
-            profile.edit(documents[profile.name], edits.get(profile.name, {}))
+        edited = {
+            profile: profile.edit(documents[profile.name], edits.get(profile.name, {}))
             if profile.name in documents and not profile.document.revision
             else profile
             for profile in config.lineage
-        )
+        }
+        lineage = tuple(edited.values())
         claims = config.claims
         if with_claims:
-            edited = dict(zip(map(id, config.lineage), lineage, strict=True))
             claims = {
-                name: claim._replace(profile=edited.get(id(claim.profile), claim.profile))
+                name: claim._replace(profile=edited.get(claim.profile, claim.profile))
                 for name, claim in claims.items()
             }
         scenario = config.scenario

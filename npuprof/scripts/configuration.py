@@ -101,6 +101,7 @@ class ScriptView(View):
             scenario="offline-inference" if surface == "atc" else online, surface=""
         )
         self.named = self.scope.families
+        self.ranges = ()
         # rules for other products do not concern a conversion that names its chip
         if surface == "atc" and (chip := find_chip(self.settings)):
             self.scope = narrow_scope(self.scope, chip[1])
