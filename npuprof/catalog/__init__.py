@@ -187,8 +187,8 @@ def list_flags(section: str) -> dict[str, tuple[str, bool]]:
 
     They are the flags of all releases.
     """
-    flags: dict[str, tuple[str, bool]] = load_built_part("flags").get(section, {})
-    return flags
+    known = load_sections().get(section)
+    return load_built_part("flags")[section] if known and known.launch else {}
 
 
 @cache

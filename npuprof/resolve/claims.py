@@ -39,20 +39,22 @@ class Claim(Record):
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
-    combined: Claims = {}
-    for claims in parents:
-        for name, claim in claims.items():
-            known = combined.get(name)
-            combined[name] = _narrow_claim(profile, name, known, claim) if known else claim
-    # own claims replace those of the parents, so that a new preset can widen them
+    own: Claims = {}
     for name, value in profile.table.items():
         if name in _PLAIN:
             # the range of CANN may be written in two tables
             path = profile.locate_range(name) if name == releases.CANN else ("profile", name)
-            combined[name] = Claim(value, profile, path)
+            own[name] = Claim(value, profile, path)
         elif name in ("versions", "axes"):
             for axis, item in value.items():
-                combined[f"{name}.{axis}"] = Claim(item, profile, ("profile", name, axis))
+                own[f"{name}.{axis}"] = Claim(item, profile, ("profile", name, axis))
+    combined = dict(own)
+    for claims in parents:
+        # own claims replace those of the parents, so that a new preset can widen them
+        for name in claims.keys() - own:
+            known = combined.get(name)
+            claim = claims[name]
+            combined[name] = _narrow_claim(profile, name, known, claim) if known else claim
     return {name: combined[name] for name in order_claims(combined)}
 
 
