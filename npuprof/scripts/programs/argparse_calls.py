@@ -245,10 +245,6 @@ class _Program:
                 if entered and entered.function not in self._reached:
                     self._reach(Scope(entered.function, entered.scope))
 
-    def _is_run(self, scope: Scope) -> bool:
-        """Return whether the program runs what is in a scope; the top of any module is run."""
-        return scope.node in self._reached or isinstance(scope.node, ast.Module)
-
     def _find_entered(self, node: ast.AST, scope: Scope) -> Entered | None:
         """Return the called function, if it is in the files and has to do with a parser."""
         # names are compared before anything is resolved
@@ -389,11 +385,11 @@ class _Program:
                 self._is_parser(each, scope) for each in list_parts(keyword.value)
             ):
                 self._add_gap("a parent of the parser is not followed", node, scope)
-        self._abbreviated |= abbreviated and self._is_run(scope)
+        self._abbreviated |= abbreviated and scope.node in self._reached
 
     def _read_parsing(self, name: str, node: ast.Call, owner: ast.expr, scope: Scope) -> None:
         """Note how a parser reads the command line."""
-        if not self._is_run(scope):
+        if scope.node not in self._reached:
             return
         self._is_parsed = True
         if name == "parse_args_and_config":
@@ -414,8 +410,7 @@ class _Program:
         ):
             self._add_gap("other arguments than the program's are parsed", node, scope)
         else:
-            if scope.node in self._reached:
-                self._strictness = max(self._strictness, 1 + _is_direct(node, scope))
+            self._strictness = max(self._strictness, 1 + _is_direct(node, scope))
 
     def _is_off(self, node: ast.Call, scope: Scope) -> bool:
         """Return whether a call is only made with a parameter that is never true."""
