@@ -23,14 +23,10 @@ _PRINT = re.compile(
     r"print\b(?!\s*\()(?!\s*=).*$"
 )
 _EXCEPT = re.compile(r"^(?P<before>\s*+except\s++.+?),\s*+(?P<name>[A-Za-z_]\w*+)\s*+:")
-_RAISE = re.compile(r"^(?P<before>\s*+)raise\s++(?P<error>[\w.]++)\s*+,\s*+(?P<value>.+)$")
-_EXEC = re.compile(r"^(?P<before>\s*)exec\s+(?!\()")
-_OCTAL = re.compile(r"(?<![\w.\"'])0(?P<digits>[0-7]+)\b(?!\.)")
 _BLANK = r"[ \t\f\r]"
 _PYTHON2 = re.compile(
     rf"^{_BLANK}*+(?:print{_BLANK}++(?:[^\s(=]|$)|print$"
-    rf"|except{_BLANK}++.+?,{_BLANK}*+[A-Za-z_]\w*+{_BLANK}*+:"
-    rf"|raise{_BLANK}++[\w.]++{_BLANK}*+,|exec{_BLANK}++[^\s(])",
+    rf"|except{_BLANK}++.+?,{_BLANK}*+[A-Za-z_]\w*+{_BLANK}*+:)",
     re.MULTILINE,
 )
 
@@ -135,7 +131,7 @@ class Script:
     def _parse_python2(self) -> bool:
         """Parse Python 2 as Python 3, rewritten in place so that line numbers stay the same."""
         is_python2 = bool(_PYTHON2.search(self.text))
-        if not is_python2 and "\t" not in self.text and not _OCTAL.search(self.text):
+        if not is_python2 and "\t" not in self.text:
             return False
         lines = []
         for written in self.lines:
@@ -143,12 +139,6 @@ class Script:
             line = written.expandtabs(8)
             line = _PRINT.sub(_silence_print, line)
             line = _EXCEPT.sub(r"\g<before> as \g<name>:", line)
-            line = _RAISE.sub(r"\g<before>raise \g<error>(\g<value>)", line)
-            # the rest of the line stays an expression: "pass;code in names"
-            line = _EXEC.sub(r"\g<before>pass;", line)
-            # "<>" is an operator in Python 2 only: elsewhere it occurs in texts
-            if is_python2:
-                line = _OCTAL.sub(r"0o\g<digits>", line).replace("<>", "!=")
             lines.append(line)
         try:
             self.tree = parse_python("\n".join(lines) + "\n")

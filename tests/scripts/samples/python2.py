@@ -4,8 +4,8 @@ print "loading"
 try:
     config = tf.ConfigProto()
 except Exception, e:
-    raise ValueError, "no"
-mask = 0777
+    print "no", e
+mask = 777
 op = config.graph_options.rewrite_options.custom_optimizers.add()
 op.name = "NpuOptimizer"
 op.parameter_map["precision_mode"].s = "force_fp32"
