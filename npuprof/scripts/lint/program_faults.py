@@ -192,7 +192,7 @@ def _judge_program(
     is_own = False
     config = programs.read_config(path, values) if path else None
     if config or (program and program.syntax == "hydra"):
-        if config and config.complete:
+        if config and not config.gaps:
             judged = {each: _find_override_faults(config, each.name, values) for each in given}
         elif not module.startswith("verl."):  # it may have keys of its own
             judged = {each: [] for each in given}
@@ -297,7 +297,7 @@ def _iterate_override_faults(
     overrides = {".".join(path): value for path, value in leaves.items()}
     read = partial(programs.read_config, overrides=overrides)
     configs = programs.read_named(read) if table else []
-    if not configs or not all(config.complete for config in configs):
+    if not configs or any(config.gaps for config in configs):
         return
     # the command may name another configuration
     how = {} if "--config-name" in overrides else LIKELY

@@ -19,7 +19,6 @@ from npuprof.scripts.steps import count_steps
 
 _HEADER = re.compile(r"^\s*#\s*@package[ \t]+(\S+)", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\{([\w/@.]+)\}")
-_MOST_FILES = 500
 
 
 class HydraKey(Record):
@@ -36,18 +35,13 @@ class HydraKey(Record):
 class HydraConfig(Record):
     """The keys of a configuration by dotted name, and its groups.
 
-    It is complete unless there are ``gaps``.
+    ``gaps`` are why keys may be missing.
     """
 
     path: str
     keys: dict[str, HydraKey]
     groups: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
-
-    @property
-    def complete(self) -> bool:
-        """Whether it has all keys."""
-        return not self.gaps
 
 
 def read_hydra_config(
@@ -107,7 +101,6 @@ class _Composer:
         self._folder = folder
         self._read = read
         self._overrides = dict(overrides)
-        self._composed: set[tuple[str, str]] = set()
         self.keys: dict[str, HydraKey] = {}
         self.groups: dict[str, str] = {}
         self.gaps: dict[str, None] = {}
@@ -117,14 +110,11 @@ class _Composer:
 
     def compose(self, config: str, package: str) -> None:
         """Add the keys of a configuration and of its defaults, all of them below a package."""
-        if (config, package) in self._composed:
-            return
-        self._composed.add((config, package))
         path = self._locate(config)
         text = self._read(path).decode(errors="replace")
         problems: list[Finding] = []
         documents = parse_yaml(path, text, problems) if text else None
-        if not documents or problems or len(self._composed) > _MOST_FILES:
+        if not documents or problems:
             self.gaps[f"{path} is not read"] = None
             return
         prefix = ""
