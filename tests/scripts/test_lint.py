@@ -581,10 +581,6 @@ def test_an_entry_with_options_and_without_a_name_is_an_error(lines: str, namele
         ('["use_off_line"].b = "True"', "write True"),
         ('["hccl_timeout"].i = "600"', "write 600"),
         ('["precision_mode"].s = "force_fp32"', 'write tf.compat.as_bytes("force_fp32")'),
-        (
-            '["precision_mode"].s = tf.compat.as_text("force_fp16")',
-            'write tf.compat.as_bytes("force_fp16")',
-        ),
     ],
 )
 def test_a_value_of_another_type_is_told_as_its_field_takes_it(line: str, hint: str) -> None:

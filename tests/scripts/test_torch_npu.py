@@ -80,7 +80,6 @@ READ = [
     ("torch.npu.set_compile_mode(False)", {"jit_compile": False}),
     ("mm = torch.npu.matmul\nmm.allow_hf32 = True", {"matmul.allow_hf32": True}),
     (f"torch.npu.matmul.cube_math_type = {MEMBER}", {"matmul.cube_math_type": "USE_HF32"}),
-    ("setattr(torch.npu.config, 'allow_internal_format', False)", {"allow_internal_format": False}),
     ("torch_npu.npu.set_option(option=dict(ACL_AICORE_NUM=24))", {"ACL_AICORE_NUM": 24}),
     (
         "o = {}\no.update({'ACL_DEBUG_DIR': '/a'}, ACL_AICORE_NUM=2)\ntorch.npu.set_option(o)",

@@ -35,15 +35,7 @@ _METHODS = {
     "encode",
     "decode",
 }
-_CONVERSIONS = {
-    "as_bytes",
-    "to_bytes",
-    "as_str_any",
-    "as_text",
-    "as_str",
-    "ensure_binary",
-    "ensure_str",
-}
+_CONVERSIONS = {"as_bytes", "to_bytes"}
 
 
 def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
@@ -65,7 +57,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
         return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
-        return _convert_text(name, node, fold(node.args[0]))
+        return _convert_text(node, fold(node.args[0]))
     library_function = _LIBRARY.get(resolve_function_name(function, scope))
     if library_function is not None and not node.keywords:
         return compute_value(node, library_function, *map(fold, node.args))
@@ -74,13 +66,11 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     raise Unknown("depends on the result of", node=node)
 
 
-def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
-    """Return the result of a conversion between text and bytes, by name. Raises Unknown."""
+def _convert_text(node: ast.Call, value: Any) -> Any:
+    """Return the bytes of a text. Raises Unknown."""
     if not isinstance(value, (str, bytes)):
         raise Unknown(f"{format_expression(node)} raises TypeError")
-    if "byte" in name or name in ("b", "ensure_binary"):
-        return compute_value(node, value.encode) if isinstance(value, str) else value
-    return compute_value(node, value.decode) if isinstance(value, bytes) else value
+    return compute_value(node, value.encode) if isinstance(value, str) else value
 
 
 def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:

@@ -108,8 +108,8 @@ def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
 def _parse_definition(call: ast.Call) -> tuple[str, ast.expr | None]:
     """Return the flag that a call of ``DEFINE_...`` declares, and its default."""
     named = {keyword.arg: keyword.value for keyword in call.keywords}
-    name = named.get("name") or named.get("flag_name")
-    default = named.get("default") or named.get("default_value")
+    name = named.get("name")
+    default = named.get("default")
     match call.args:
         case [name, default, *_]:
             pass

@@ -131,11 +131,6 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     match call:
         case ast.Call(ast.Attribute(ast.Name() as table, "update")):
             _note_update(visitor, call, table, scope)
-        case ast.Call(args=[owner, attribute, value]) if name == "setattr":
-            group = _resolve_path(owner, scope)
-            if group in _list_groups():
-                text, reason = visitor.evaluate_expression(attribute, scope)
-                _read_attribute(visitor, call, group, "" if reason else str(text), value, scope)
     # an import may rename a function, but no attribute of a module
     if not isinstance(call.func, ast.Name) and name not in list_markers():
         return
@@ -193,10 +188,6 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 def _read_attribute(
     visitor: Visitor, node: ast.expr, group: str, attribute: str, value: ast.expr, scope: Scope
 ) -> None:
-    if not attribute:
-        hidden = ScriptValue(reason=f"depends on {format_expression(node)}")
-        _report(visitor, node, "", hidden, scope)
-        return
     for form in list_forms().get(f"{group}.{attribute}", ()):
         if not form.is_call:
             read = _read_value(visitor, value, scope, form)
