@@ -58,6 +58,7 @@ from npuprof.scripts.script_records import (
     StartedProgram,
     UnusedVariable,
     UsedFile,
+    find_position,
 )
 from npuprof.store.checked import CheckedStore
 
@@ -81,6 +82,10 @@ _CONFIG = re.compile("conf|cfg|yaml")
 #: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.
 _KEY = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
 _FEWEST_KEYS = 12
+#: A value that is a name in a module of a package.
+_DOTTED = re.compile(
+    r"^[ -]*(?:\w+[ ]*:[ ]*)?['\"]?((?:[A-Za-z_]\w*\.){2,}\w+)['\"]?[ ]*(?:#|\r?$)", re.MULTILINE
+)
 #: The key and the place of a setting, or of a finding about it.
 _locate = attrgetter("key", "line", "column")
 
@@ -117,11 +122,12 @@ def judge_programs(
 
 
 def judge_defaults(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
-    """Yield likely findings about a YAML file whose keys are arguments of a program above it.
+    """Yield likely findings about names in a YAML file, or keys as arguments of a program above it.
 
     argparse takes such defaults without a check of their names and choices.
     """
     text = data.decode(errors="replace")
+    yield from _judge_names(path, text, programs)
     keys = _KEY.findall(text)
     for parser in programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else ():
         for document in parse_yaml(path, text, []) or ():
@@ -137,6 +143,20 @@ def judge_defaults(path: str, data: bytes, programs: Programs) -> Iterator[Findi
                         yield fault._replace(why="argparse does not check it.", **LIKELY).place(
                             where=Place(path, *key.position)
                         )
+
+
+def _judge_names(path: str, text: str, programs: Programs) -> Iterator[Finding]:
+    """Yield likely findings about names of classes and modules that the tree of a file lacks."""
+    for match in _DOTTED.finditer(text):
+        if lacking := programs.find_lacking(os.path.dirname(path), match[1]):
+            yield catalog.build_finding(
+                "NP846",
+                f"the tree has no {match[1]}",
+                f"Python stops there: {lacking} lacks a part of it.",
+                "correct the name",
+                where=Place(path, *find_position(text, match.start(1))),
+                **LIKELY,
+            )
 
 
 def _build_start_finding(started: StartedProgram, what: str, why: str, hint: str) -> Finding:

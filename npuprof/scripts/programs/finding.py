@@ -21,6 +21,7 @@ from npuprof.scripts.programs.parsers import Parser, ParserArgument
 from npuprof.scripts.python.imports import ModuleCache
 from npuprof.scripts.script_records import UsedFile
 from npuprof.scripts.steps import TooManySteps, limit_steps
+from npuprof.scripts.words import list_words
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import find_packages
 
@@ -28,6 +29,8 @@ from npuprof.system.files import find_packages
 _DEFINITION = re.compile(
     rb"""add_argument\(\s*['"]--([\w-]+)|\n    ([A-Za-z]\w+)[ ]*:[ ]*[A-Za-z].*="""
 )
+#: What may give a module other names than those in its text.
+_DYNAMIC = re.compile(rb"import[ \t(]+\*|__getattr__|globals\(\)|setattr\(|sys\.modules")
 #: Takes a table of defaults, such as a YAML file of arguments.
 _TAKES_DEFAULTS = re.compile(rb"\.set_defaults\(\*\*\w")
 #: The minimum share of a file's keys that are arguments of its program.
@@ -66,6 +69,8 @@ class Programs:
         self.list_tree = self._modules.list_tree
         self._list_defined = cache(self._find_defined)
         self._list_defaulting = cache(self._find_defaulting)
+        #: Returns the module that lacks what a dotted name in a file of a folder has next.
+        self.find_lacking = cache(self._find_lacking)
         self.find_nearest = cache(self._find_nearest)  # launches have many arguments in common
         #: Returns the top of the tree of a folder, whose launches are compared with the same names.
         self.find_top = cache(_find_top)
@@ -109,13 +114,17 @@ class Programs:
         below += [each for each in self._programs if os.path.basename(each) in names]
         return next(filter(_is_python, below), "")
 
-    def _find_module(self, file: str, module: str) -> str:
+    def _locate_all(self, file: str, module: str) -> list[str]:
+        """Return the files of a module, by the folders above a file and those of the trees."""
         homes = [
-            os.path.normpath(os.path.join(top, home)) for top in self._tops for home in ("", "src")
+            os.path.join(top, home, "program.py") for top in self._tops for home in ("", "src")
         ]
-        tops = [file, *(os.path.join(home, "program.py") for home in homes)]
+        return [self._modules.locate(os.path.normpath(each), module, 0) for each in (file, *homes)]
+
+    def _find_module(self, file: str, module: str) -> str:
         names = (f"{module}.__main__", module)
-        found = [self._modules.locate(top, name, 0) for top in tops for name in names]
+        places = zip(*(self._locate_all(file, name) for name in names), strict=True)
+        found = [*chain.from_iterable(places)]
         package, *rest = module.split(".")
         for folder in find_packages(package)[:1]:
             path = os.path.join(folder, *rest)
@@ -137,6 +146,23 @@ class Programs:
         is_direct = module.count(".") == package.count(".") + 1
         is_missing = is_direct or self._list_ends(file, end) == []
         return os.path.dirname(found) if is_missing else ""
+
+    def _find_lacking(self, folder: str, name: str) -> str:
+        file, module, part = os.path.join(folder, "program"), name, ""
+        while not (found := next(filter(None, self._locate_all(file, module)), "")):
+            module, _, part = module.rpartition(".")
+            if not module:
+                return ""
+        home = os.path.dirname(found)
+        top = Path(found).parents[module.count(".") + found.endswith("__init__.py")]
+        data = self._modules.read(found)
+        is_there = (
+            part.encode() in list_words(data)
+            or _DYNAMIC.search(data)
+            or os.path.exists(os.path.join(home, part))
+            or (top / "__init__.py").exists()  # another package with the name of a folder
+        )
+        return "" if is_there else found
 
     def _list_ends(self, file: str, end: str, with_others: bool = False) -> list[str] | None:
         """Return the Python files in the tree of a script with an end, None for a large tree."""
