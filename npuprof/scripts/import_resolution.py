@@ -16,7 +16,7 @@ from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.imports import ModuleCache, Modules
 from npuprof.scripts.script_records import Followed, ImportedFile, ScriptSetting
-from npuprof.system import find_repository_top, is_below, join_normal
+from npuprof.system import find_repository_top, join_normal
 from npuprof.system.files import read_plain_file
 
 #: In larger trees, the users of a function are unknown.
@@ -143,7 +143,7 @@ def _climb_to_top(tops: Sequence[str], folder: str) -> tuple[str, list[str]]:
     They are relative to the folder.
     """
     full = os.path.realpath(folder or ".")
-    enclosing = (top for top in tops if is_below(full, top))
+    enclosing = (top for top in tops if f"{full}{os.sep}".startswith(os.path.join(top, "")))
     top = next(enclosing, "") or find_repository_top(full) or full
     levels = os.path.relpath(full, top).count(os.sep) + 1 if full != top else 0
     chain = [folder]

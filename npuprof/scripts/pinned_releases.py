@@ -46,6 +46,8 @@ _BRANCH = re.compile(r"(?:^|\s)(?:-b|--branch)[\s=]+(\S+)")
 _VERSION = re.compile(
     r"v?(?P<release>\d+\.\w+(?:\.\w+)*(?:-(?:alpha|beta|rc|post)[\w.]*)?)(?P<suffix>(?:-[\w.]+)*)"
 )
+#: What precedes a version, and its start; the pattern with all names is slower.
+_PINNED = re.compile(r"(?:==[ \t]*|[:@])v?\d+\.")
 #: The parts of a tag behind the release that make it another one.
 _OTHER = re.compile(r"-(?:dev|nightly|alpha|beta|rc|\d+\.)", re.IGNORECASE)
 
@@ -218,19 +220,17 @@ def _list_names(folder: str) -> list[str]:
 
 def list_pins(file: str, text: str, is_docker: bool = False) -> list[Pin]:
     """Return the pins of a text outside comments: of each release, the first one."""
-    known = _normalize(text)
+    known = _normalize(text) if _PINNED.search(text) else ""
     # the arguments of a Dockerfile may be parts of a name
-    names = [name for name in _load_axes() if is_docker or name in known]
+    has_name = is_docker or any(name in known for name in _load_axes())
     has_clone = "clone" in text  # other revisions are of folders that it names
-    if not (names or has_clone):
+    if not (has_name or has_clone):
         return []
     pins = {}
     lines = _list_lines(text)
     folders: dict[str, str] = {}
     for line, content in _list_last_stage(lines) if is_docker else lines:
-        # a search for a fixed text is faster than the patterns
-        normal = _normalize(content)
-        versions = _list_versions(content) if any(name in normal for name in names) else ()
+        versions = _list_versions(content) if has_name and _PINNED.search(content) else ()
         revisions = _list_revisions(content, folders) if has_clone else ()
         for written in (*versions, *revisions):
             release, is_newer = _find_release(written)

@@ -107,8 +107,8 @@ def scan_scripts(
         scans += [scan] if survey is not None else []
     result.coverage = count.coverage
     findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
-    recommended = [finding for finding in findings if finding.code == RECOMMENDED]
-    findings = [finding for finding in findings if finding not in recommended[1:]]
+    first = next((finding for finding in findings if finding.code == RECOMMENDED), None)
+    findings = [each for each in findings if each.code != RECOMMENDED or each is first]
     findings = _exclude_own_names(findings, files)
     if survey is not None:
         _count_scripts(survey, scans, result, folders)

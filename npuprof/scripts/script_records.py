@@ -82,7 +82,7 @@ def find_position(text: str, offset: int) -> Position:
 
 def find_line_starts(text: str) -> list[int]:
     """Return the offset of each line of a text."""
-    return [0, *(match.end() for match in re.finditer("\n", text))]
+    return [0, *[match.end() for match in re.finditer("\n", text)]]
 
 
 #: Callers look up many offsets of one text in a row.

@@ -485,6 +485,6 @@ def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
     """Return pieces with adjacent literals merged."""
     # each piece is copied once: a long word may have an escape for each character
     joined: list[Part] = []
-    for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
-        joined += ["".join(map(str, group))] if is_literal else group  # noqa: B031 - one of the two is used
+    for kind, group in groupby(pieces, type):
+        joined += ["".join(map(str, group))] if kind is str else group  # noqa: B031 - one of the two is used
     return tuple(joined) or ("",)

@@ -113,11 +113,10 @@ def find_start(arguments: Sequence[Word]) -> tuple[Program, Sequence[Word]] | No
 
     None for another command.
     """
-    texts = [argument.text for argument in arguments]
-    for at, text in enumerate(texts, 1):
-        for start, program in list_starts().get(text.rpartition("/")[2], ()):
+    for at, argument in enumerate(arguments, 1):
+        for start, program in list_starts().get(argument.text.rpartition("/")[2], ()):
             end = at + len(start)
-            if texts[at:end] == start:
+            if [word.text for word in arguments[at:end]] == start:
                 return program, arguments[end:]
     return None
 

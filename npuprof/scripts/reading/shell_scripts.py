@@ -26,7 +26,7 @@ from npuprof.scripts.reading.shells.arrival import (
     explain_cut,
     mark_lost,
 )
-from npuprof.scripts.reading.shells.expansion import Value, join_runs, list_runs
+from npuprof.scripts.reading.shells.expansion import BLANK, Value, join_runs, list_runs
 from npuprof.scripts.reading.shells.known_variables import (
     ASSIGNMENT,
     DECLARING,
@@ -85,7 +85,7 @@ _ATC = re.compile(rb"atc\b(?<!\watc)")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
 #: The supported commands, and commands that can precede them.
-_READ = frozenset((*LAUNCHERS, *program_arguments.list_starts()))
+_COMMANDS = frozenset((*LAUNCHERS, *PREFIXES, *program_arguments.list_starts()))
 _BUILTINS = re.compile(r"[:.]|source|export|declare|typeset|unset|set|atc(?:\.bin)?|python3?")
 #: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
@@ -346,7 +346,6 @@ class _ShellReader:
             self.number, self.command = self.number + 1, command
             self._record_test(before)
             self._read_command()
-            self._record_constants()
             before = command
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
@@ -371,14 +370,6 @@ class _ShellReader:
         )
         return tuple(setting._replace(order=0) for setting in settle(settings))
 
-    def _record_constants(self) -> None:
-        """Record the constants that the command assigns."""
-        for word in self.command:
-            if "=" in word.text and (match := ASSIGNMENT.match(word.text)):
-                name = match["name"]
-                if name in self.constants:
-                    self.known[name] = self.constants[name]
-
     @cached_property
     def has_separator(self) -> bool:
         """Whether other characters than blanks may split texts into words."""
@@ -398,11 +389,12 @@ class _ShellReader:
     @cached_property
     def names_in_exports(self) -> set[str]:
         """The names in commands that may export a variable assigned before."""
-        names: set[str] = set()
-        for command in self.commands:
-            if any(word.text in _EXPORTS for word in command):
-                names.update(word.text.partition("=")[0].removesuffix("+") for word in command)
-        return names
+        return {
+            word.text.partition("=")[0].removesuffix("+")
+            for command in self.commands
+            if not _EXPORTS.isdisjoint([word.text for word in command])
+            for word in command
+        }
 
     def _find_place(self) -> None:
         """Find what is around the command: conditions, a function, and why it never runs."""
@@ -507,10 +499,12 @@ class _ShellReader:
 
     def _is_certain(self) -> bool:
         """Return whether the command is outside of branches, loops, functions and parentheses."""
-        blocks_around = [
-            block for block in self.blocks if block.kind != "{" or block.text or block.function
-        ]
-        return not (blocks_around or self.test or self.command.join or self.command.shells)
+        return not (
+            self.test
+            or self.command.join
+            or self.command.shells
+            or any(block.kind != "{" or block.text or block.function for block in self.blocks)
+        )
 
     def _name_file(self) -> str:
         return self.command.file or self.path
@@ -587,9 +581,9 @@ class _ShellReader:
         if words[0].text == words[0].open_part:  # the command is in a variable
             words = self._fill_words(words) or words
         first = _name_program(words[0])
-        # most commands end here
-        is_read = first in _READ or first in PREFIXES or _BUILTINS.fullmatch(first)
-        if not is_read and not ASSIGNMENT.match(words[0].text):
+        if not (
+            ASSIGNMENT.match(words[0].text) or first in _COMMANDS or _BUILTINS.fullmatch(first)
+        ):
             return
         words = _strip_prefix(words)
         assigned = list(list_assignments(words))
@@ -801,6 +795,8 @@ class _ShellReader:
 
     def _record_value(self, name: str, word: Word) -> None:
         """Record the words of a variable, with their conditions."""
+        if name in self.constants:
+            self.known[name] = self.constants[name]
         source, value = self.command.text[slice(*word.span)], word.value
         is_array = bool(word.items) or (not value.text and source.endswith(")"))
         is_appended = word.text.startswith(f"{name}+=")
@@ -859,10 +855,9 @@ class _ShellReader:
         expansion = word.open_part
         if match := _ALL_ITEMS.fullmatch(expansion):
             items = self._find_variable(match["name"], True)
-            blank = word.with_parts(" ")
             if items is None:
                 return None
-            return [run for item in items.words for run in (*list_runs(item), blank)]
+            return [run for item in items.words for run in (*list_runs(item), BLANK)]
         match = VARIABLE.fullmatch(expansion)
         if match and (value := self._find_variable(match[match.lastgroup or ""], False)):
             return value.words

@@ -13,6 +13,8 @@ from npuprof.scripts.steps import count_steps
 
 #: Runs of blanks and of other characters.
 _RUN = re.compile(r"[ \t\n]+|[^ \t\n]+")
+#: The run that stands for all blanks between two others.
+BLANK = Word(0, 0, (" ",))
 
 
 class Value(NamedTuple):
@@ -34,8 +36,11 @@ def list_runs(word: Word, written: str = "", at: int = 0) -> list[Word]:
     runs = []
     for part in word.parts:
         for run in _RUN.findall(part) if isinstance(part, str) else part:
+            if run.isspace():
+                runs.append(BLANK)
+                continue
             # quotes and backslashes in the file are not in the word
-            found = -1 if run.isspace() else written.find(run, at)
+            found = written.find(run, at)
             count_steps(1 if found >= 0 else 1 + len(written) // 100)
             at = max(at, found)
             line, column = find_position(written, at) if "\n" in written else (1, at + 1)
@@ -53,8 +58,8 @@ def join_runs(runs: Iterable[Word]) -> list[Word]:
     """
     words = []
     for is_blank, (first, *others) in groupby(runs, lambda run: run.text.isspace()):
-        count_steps(1 + len(others))
         if not is_blank:
+            count_steps(1 + len(others))
             more = [part for run in others for part in run.parts]
             words.append(first.with_parts(*first.parts, *more) if more else first)
     return words

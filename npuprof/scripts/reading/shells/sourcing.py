@@ -82,17 +82,20 @@ class Sourcing:
         return "" if any(known.issuperset(_READ.findall(word)) for word in words) else joined
 
     def _iterate_expanded(self, commands: list[Command]) -> Iterator[Command]:
-        known = None
+        known: dict[str, str] | None = None
         has_moved = False
         for command in commands:
-            start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
+            start = 0
+            while start < len(command) - 1 and command[start].keyword in _BEFORE:
+                start += 1
             first = command[start].keyword
             # in parentheses, only the subshell moves
             has_moved |= first in ("cd", "pushd", "popd") and not command.shells
             body = None
             if first in ("source", ".") and len(command) > start + 1:
-                known = find_constants(commands) if known is None else known
-                body = self._read_file(command, command[start + 1], known, has_moved)
+                if known is None and command[start + 1].open_part:
+                    known = find_constants(commands)
+                body = self._read_file(command, command[start + 1], known or {}, has_moved)
             if body is None:
                 yield command
             else:
