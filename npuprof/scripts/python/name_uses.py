@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from npuprof.scripts.python.expressions import list_parts, name_callee, write_source
+from npuprof.scripts.python.expressions import PLAIN, list_parts, name_callee, write_source
 from npuprof.scripts.python.module import NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.scopes import Scope, statement_blocks
@@ -203,7 +203,12 @@ class Calls:
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in self._index.nodes for child in list_parts(node)}
+        return {
+            child: node
+            for node in self._index.nodes
+            if type(node) not in PLAIN
+            for child in list_parts(node)
+        }
 
     @cached_property
     def _statements(self) -> list[ast.stmt]:

@@ -447,9 +447,12 @@ class Visitor:
 
     def _find_ways(self, module: Module) -> tuple[Set[str], set[int]]:
         """Return what may set something in a file: the names of calls, and the lines."""
-        names, count = module.list_callable(self._list_supplied(module.path)), 0
+        supplied, surfaces = self._list_supplied(module.path), self._list_surfaces(module)
+        if not supplied and not surfaces:  # its nodes need no index
+            return frozenset(), set()
+        names, count = module.list_callable(supplied), 0
         index, lines = module.index, set[int]()
-        for surface in self._list_surfaces(module):
+        for surface in surfaces:
             lines.update(index.list_lines(surface.names))
             if not surface.names:
                 lines.update(range(len(module.script.lines) + 1))

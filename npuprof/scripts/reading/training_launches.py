@@ -122,9 +122,11 @@ def read_start(
     first, names = words[0], catalog.load_built_part("launchers")["words"]
     # before the variables of all other commands are expanded
     is_assignment = len(words) == 1 and "=" in first.text
-    if is_assignment or first.text in names["others"]:
-        return None
-    if not (first.open_part or any(_name_program(word) in names["starts"] for word in words)):
+    if (
+        is_assignment
+        or first.text in names["others"]
+        or not (first.open_part or any(_name_program(word) in names["starts"] for word in words))
+    ):
         return None
     is_text = first.keyword == "eval"
     # the words of a text, in quotes or not, are read once more

@@ -118,13 +118,10 @@ class _Script:
             if _LAUNCH.match(" ".join(word.text for word in _strip(step.words)[:20]))
         ]
         self.reads = frozenset(_READ.findall(text))
+        # a sourced file may export variables
+        self.is_sourcing = any(_sources(step.words) for step in steps)
         #: whether a command is named by a variable, which may be any function
         self.is_open = any(step.words and step.words[0].open_part for step in steps)
-
-    @cached_property
-    def is_sourcing(self) -> bool:
-        """Whether it sources a file, which may export variables."""
-        return any(_sources(step.words) for step in self.steps)
 
     @cached_property
     def uses(self) -> frozenset[str]:
@@ -163,9 +160,9 @@ class _Script:
 
     def is_unexported(self, setting: ScriptSetting) -> bool:
         """Return whether the script only assigns a variable, and nothing else names it."""
-        if setting.unused or not self.launches or not _is_judged(setting):
+        if self.is_sourcing or setting.unused or not self.launches or not _is_judged(setting):
             return False
-        return setting.name not in self.uses and not self.is_sourcing
+        return setting.name not in self.uses
 
 
 def explain_cut(text: str, argument: Word, rest: Sequence[Word], after: Sequence[Word]) -> str:

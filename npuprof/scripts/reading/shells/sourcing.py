@@ -82,13 +82,13 @@ class Sourcing:
         return "" if any(known.issuperset(_READ.findall(word)) for word in words) else joined
 
     def _iterate_expanded(self, commands: list[Command]) -> Iterator[Command]:
-        known: dict[str, str] | None = None
+        known = None
         has_moved = False
         for command in commands:
-            start = 0
-            while start < len(command) - 1 and command[start].keyword in _BEFORE:
-                start += 1
-            first = command[start].keyword
+            for start, word in enumerate(command):  # noqa: B007 - used behind the loop
+                if word.keyword not in _BEFORE:
+                    break
+            first = word.keyword
             # in parentheses, only the subshell moves
             has_moved |= first in ("cd", "pushd", "popd") and not command.shells
             body = None
