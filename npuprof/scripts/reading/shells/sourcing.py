@@ -85,10 +85,8 @@ class Sourcing:
         known = None
         has_moved = False
         for command in commands:
-            for start, word in enumerate(command):  # noqa: B007 - used behind the loop
-                if word.keyword not in _BEFORE:
-                    break
-            first = word.keyword
+            start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
+            first = command[start].keyword
             # in parentheses, only the subshell moves
             has_moved |= first in ("cd", "pushd", "popd") and not command.shells
             body = None
