@@ -194,6 +194,8 @@ class ScriptView(View):
             return super().lookup_operand(path, point)
         if any(_is_around(path, _split_key(name)) for name in self.possible):
             return None, None
+        if key in _OTHER_SOURCES and key not in self.settings:
+            return False, None
         if key in self.settings or head in self.complete:
             if self.settings.get(key) is UNDECIDED:
                 return None if tail else True, None
@@ -214,6 +216,8 @@ class ScriptView(View):
 
 
 NOTHING = _Nothing()
+#: Files that replace the arguments of Megatron-LM: no variable of unknown arguments brings one.
+_OTHER_SOURCES = ("megatron.yaml-cfg", "megatron.mm-model")
 _AFFECTS_OTHERS = re.compile(r'\."?(?:no-|[+~]|--config)')
 
 

@@ -213,9 +213,11 @@ class _Scanner:
             ):
                 scan = self._judge_script(read_script(file, data, is_named, self.modules), data)
             if file.endswith(YAML_ENDINGS):
-                scan = scan._replace(
-                    findings=[*scan.findings, *judge_defaults(file, data, self._programs)]
-                )
+                # the settings of the file may be known
+                known = {(each.code, each.where) for each in scan.findings}
+                added = judge_defaults(file, data, self._programs)
+                fresh = [each for each in added if (each.code, each.where) not in known]
+                scan = scan._replace(findings=[*scan.findings, *fresh])
         unjudged = tuple(list_unjudged(scan.imported or ImportedFile(file), data))
         return scan._replace(faults=faults, unjudged=unjudged)
 

@@ -53,7 +53,7 @@ def test_a_file_is_read_by_its_tables(run: Run) -> None:
         ("1999", "80", ("NP203", 7, 9)),
         ("1999", "null", ("NP202", 7, 9)),
         ('"made-up"', '"made up"', ("NP203", 19, 21)),
-        ('"port" : 1999,', '"port" : 1,\n        "port" : 1999,', ("NP836", 7, 9)),
+        ('"port" : 1999,', '"port" : 1,\n        "port" : 1999,', ("NP836", 8, 9)),
         ("1999,", "1999, // the port", ("NP835", 7, 24)),
         ("1999,", "1999,\n # the port\n", ("NP835", 8, 2)),
         # Python 3.13 names the place of the comma

@@ -193,6 +193,35 @@ def test_a_word_that_a_program_may_mean_is_no_slip(text: str) -> None:
         ("X={$Y:-2}\n", ("NP845", "likely", 1, 3), ""),
         ("X=${Y:'const'}\n", ("NP845", "likely", 1, 3), ""),
         ("X=${Y:False}\n", ("NP845", "likely", 1, 3), ""),
+        # examples/aishell/s0/run.sh of wenet before 3ff867cd, bicif_paraformer/finetune.sh of
+        # FunASR before 4071879e
+        ('echo ${Y: "--a $Y"}\n', ("NP845", "likely", 1, 6), ""),
+        ("X=${Y: 26669}\n", ("NP845", "likely", 1, 3), ""),
+        # tests/functional_tests/test_scripts of Megatron-LM before a86e6438 and 26171e8a
+        ("if [[ -n $A ]]; then A=4; fi\n", ("NP844", "likely", 1, 7), ""),
+        ("cat <BUILD_DIR/a\n", ("NP845", "likely", 1, 6), "No such file"),
+        # slurm/train.slurm of open-r1 before 44cb13d4
+        (
+            'set -x -e\nA=$(grep :: $0)  # b\n\nif [ -n "$A" ]; then B=1; fi\n',
+            ("NP844", "likely", 2, 1),
+            "",
+        ),
+        # slurm/sft.slurm of open-r1 before 43cb6a0e
+        ('"""Usage:\n\n"""\n', ("NP844", "likely", 1, 1), "command not found"),
+        # tests/test_qwen3-0.6B_fsdp_colocated_2xGPU.sh of slime before eb6a9c1b
+        ("A=(\n  --a 512 * 1024\n)\n", ("NP844", "certain", 2, 11), ""),
+        # scripts of glore_res, posenet and mobilenetv2 in mindspore-ai/models before c0266a38
+        (
+            "DATA_PATH=$(realpath ${2:-a})\nDATA_PATH=$(echo $2)\nset -- -n $2 $DATA_PATH\n",
+            ("NP844", "likely", 3, 7),
+            "",
+        ),
+        ("RANK_TABLE_FILE=$2\necho a --device_num $2\n", ("NP844", "likely", 2, 7), ""),
+        (
+            "a()\n{\n  if [ $2 -eq 1 ]; then A=1; fi\n  CONFIG_FILE=../$2\n}\n",
+            ("NP844", "likely", 3, 8),
+            "",
+        ),
     ],
 )
 def test_what_a_shell_takes_for_something_else_is_found(
@@ -239,6 +268,15 @@ def test_what_a_shell_takes_for_something_else_is_found(
         "for ((i = 0; i < 2; i++)) { A=1; }\nfor i in 1 2\n{\n  A=1\n}\n",
         "cat <<! > /dev/null\nfi\n!\n",
         "[ ] && bash -c 'if true; then'\neval '[ ] && for i in a; do :; done'\n",
+        "A=abcd; B=1; A=${A: -2} B=${A: 0:3} C=${A: B} D=${A: 1}\n",
+        'if [ -n "$A" ]; then A=--debug; fi; if [ -z "$B" ]; then B=4; fi\n',
+        'set -e; A=$(grep -c :: /dev/null || true)\nif [ -n "$A" ]; then B=1; fi\n',
+        'A=$(grep :: /dev/null)\nif [ -n "$A" ]; then B=1; fi\n',
+        'set -e\nA=$(grep A /dev/null | tail -n 1)\nif [ -n "$A" ]; then B=1; fi\n',
+        'A="\n--a 1\n" B=$A\n: """\nusage\n"""\n',
+        "A=(2 '*' 3) B=(--env a --lr 1 --env b)\n",
+        "a() {\n  A_FILE=$2; echo $A_FILE\n}\nb() {\n  [ $2 -eq 1 ] || A=1\n}\n",
+        'case "$1" in\n  -d) A_DIR="$2" ;;\n  -n) NUM="$2" ;;\nesac\n',
     ],
 )
 def test_words_and_marks_in_texts_are_no_slips(text: str) -> None:
@@ -355,6 +393,11 @@ def test_a_hint_of_a_shell_is_the_line_to_write(line: str, hint: str) -> None:
         # examples/librispeech/s0/run.sh of wenet, whose options set what they find, and its loops
         (f"wave_data=a\neval $1=2\n{START} --d $wave_data --e $wave_dat\n", (3, 64)),
         (f"for i in 1 2; do\n{{\n{START} --d $loss\n}} &\ndone\n", (3, 49)),
+        # skyrl-train/examples/text_to_sql/run_sql_fsdp.sh of SkyRL before 5cc0f8ed
+        (f"{START} data.train_data=$train_data\n", (1, 61)),
+        (f"{START} --run $run\n", (1, 51)),
+        # scripts/v1_5/release/13b/3_sft.sh of VILA before 3a3be9fe
+        (f"STAGE2_PATH=$1\n{START} --model $BASE_MODEL_PATH\n", (2, 53)),
         # examples/qwen3vl/finetune_qwen3vl_8B.sh of MindSpeed-MM before f83b2638
         ("torchrun $DISTRIBUTED_ARGS train.py\n", (1, 10)),
     ],
@@ -387,6 +430,9 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
         f'N_A=$1\nsed "s/\\${{n_a}}/$N_A/" a\n{START}\n',
         f"case $loss in a) ;; esac\n{START} $loss\n",
         f"wave_data=a\neval $1=2\n{START} --d $wave_data --e $save_data\n",
+        f"wave_data=a\neval $1=2\n{START} --d $wave_data --wave_dat $wave_dat\n",
+        # toolkits of Pai-Megatron-Patch: the sizes of a job and of a model have nothing in common
+        f"MODEL_SIZE=$1\n{START} --nodes $WORLD_SIZE\n",
         f"wave_data=a\neval $1=2\n[ $wave_dat ] || exit\n{START} --d $wave_data $wave_dat\n",
     ],
 )
@@ -404,6 +450,12 @@ def test_a_variable_that_something_may_set_is_no_slip(text: str) -> None:
         (f"export SAVE_PATH=out\n{START}\n", []),
         (f"SAVE_PATH=out {START}\n", []),
         (f"SIZE=1\n{START}\n", []),
+        # options of scripts/run_merge_lora.sh of LMFlow before 1ae1e1c4
+        (f'case $1 in\n  --lora)\n    data="$2"\n  ;;\nesac\n{START} $lora\n', [3]),
+        (f'case $1 in\n  --lora)\n    lora="$2"\n  ;;\nesac\n{START} $lora\n', []),
+        (f"data=$2\n{START}\n", []),
+        # test/train_performance_8p.sh of ModelZoo-PyTorch: a template with options for all
+        (f"for a in $*; do\n  hf32=${{a#*=}}\ndone\n{START}\n", []),
     ],
 )
 def test_a_place_for_results_that_no_command_gets_is_likely_a_slip(

@@ -632,6 +632,45 @@ def test_a_runtime_environment_of_ray_is_json(text: str, is_variable: bool) -> N
         assert ENVIRONMENTS[text]
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # scripts/run-qwen3-235B-A22B.sh of slime before its comma, and its test before the brace
+        ('J="{\n  \\"a\\": {\n    \\"b\\": \\"${X}\\"\n    \\"c\\": 1 } }"\n', [3]),
+        ("J='{\n  \"a\": 1,\n}'\n", [4]),  # a constant
+        ('A=1\nJ="{\\"a\\": 1, \\"b\\": $A}"\n', []),
+    ],
+)
+def test_what_is_no_json_is_found_where_it_is_written(text: str, lines: list[int]) -> None:
+    script = f'{text}ray job submit --runtime-env-json="$J" -- python3 t.py --lr 1\n'
+    found = check_script(read(script), Context())
+    assert [each.line for each in found if "JSON" in each.message] == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # scripts/eval/oe-eval.sh of open-instruct before 4ddd53c2
+        ('J="{\\"path\\":\\"$P\\", \\"length\\": ${N}"\n', [2]),
+        ('IFS=, read -ra A <<< $1\nJ="{\\"path\\":\\"$P\\""\n', [3]),
+        ('J="{\\"path\\":\\"$P\\", \\"length\\": ${N}}"\n', []),
+        ("J=\"{{'a'\"\n", []),  # a template
+    ],
+)
+def test_json_without_its_end_is_found(text: str, lines: list[int]) -> None:
+    script = f'N=${{N:-1}}\n{text}torchrun t.py --lr 1 --model-args "$J"\n'
+    found = check_script(read(script), Context())
+    assert [each.line for each in found if "JSON" in each.message] == lines
+
+
+def test_unknown_arguments_hide_no_contradiction_of_known_ones() -> None:
+    """Those of examples/retool/retool_qwen3_4b_sft.sh of THUDM/slime before a01b0b07."""
+    known = "--tensor-model-parallel-size 2 --num-layers 2 --hidden-size 8"
+    script = f"torchrun t.py $MORE {known} --lr-warmup-iters 128 --lr-warmup-fraction 0.9\n"
+    found = check_script(read(script), Context())
+    assert [each.code for each in found if each.code.startswith("NP33")] == ["NP3325"]
+
+
 def test_a_file_of_arguments_is_judged_by_the_parser_of_its_program(tmp_path: Path) -> None:
     """The misspelt name is that of hiyouga/LLaMA-Factory, commit 955396e8a."""
     home = tmp_path / "src" / "llamafactory"

@@ -49,6 +49,7 @@ from npuprof.scripts.programs.parsers import (
     Parser,
     ParserArgument,
 )
+from npuprof.scripts.reading.config_files import drop_doubles
 from npuprof.scripts.reading.shells.slips import build_unused_finding
 from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML_ENDINGS
 from npuprof.scripts.reading.trees import parse_yaml
@@ -122,13 +123,17 @@ def judge_programs(
 
 
 def judge_defaults(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
-    """Yield likely findings about names in a YAML file, or keys as arguments of a program above it.
+    """Yield findings about the keys of a YAML file, and about names that its tree lacks.
 
-    argparse takes such defaults without a check of their names and choices.
+    Keys may be arguments of a program above it. argparse takes such defaults without a check of
+    their names and choices.
     """
     text = data.decode(errors="replace")
     yield from _judge_names(path, text, programs)
     keys = _KEY.findall(text)
+    if len({*keys}) < len(keys):  # in several documents, if not in one
+        for document in parse_yaml(path, text, []) or ():
+            yield from drop_doubles(path, "The program", document)
     for parser in programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else ():
         for document in parse_yaml(path, text, []) or ():
             for key, node in document.pairs or ():

@@ -92,13 +92,14 @@ def drop_doubles(path: str, reader: str, root: Node) -> Iterator[Finding]:
     for table in iterate_tables([root]):
         # names like _comment are comments, which JSON lacks
         table.pairs = [pair for pair in table.pairs or () if not str(pair[0].value).startswith("_")]
-        last = {key.value: (key, value) for key, value in table.pairs}
-        for key, _ in table.pairs:
-            if (again := last[key.value][0]) is not key:
-                what = f"{key.value} is in this table twice, again in line {again.line}"
-                why = f"{reader} takes the last one, and ignores this one."
+        last: dict[object, tuple[Node, Node]] = {}
+        for key, value in table.pairs:
+            if first := last.get(key.value):
+                what = f"{key.value} is in this table twice, first in line {first[0].line}"
+                why = f"{reader} takes this one, and ignores the one above."
                 where = Place(path, *key.position)
                 yield build_finding("NP836", what, why, "remove one of them", where=where)
+            last[key.value] = key, value
         table.pairs = [*last.values()]
 
 

@@ -79,7 +79,10 @@ _ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[[@*]\]\}")
 _EXPANDED = re.compile(r"[$`]")
 _NAME = re.compile(r"[\w.-]+")
 #: An assignment of the separators, not in a shell of its own and not for one command.
-_SEPARATOR = re.compile(r"[\n;][ \t]*(?:(?:export|local|declare)[ \t]+)?IFS=")
+_SEPARATOR = re.compile(
+    r"[\n;][ \t]*(?:(?:export|local|declare)[ \t]+)?"
+    r"IFS=(?!(?:'[^']*'|\"[^\"]*\"|[^\s'\"])*+[ \t]+\w)"
+)
 _REFERENCE = re.compile(r"(\$\{[^}]*\}|\$\([^)]*\)|\$\w+|`[^`]*`)")
 _ATC = re.compile(rb"atc\b(?<!\watc)")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")

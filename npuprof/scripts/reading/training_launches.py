@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile, zip_longest
+from operator import attrgetter
 from typing import Any
 
 from npuprof import catalog
+from npuprof.document.json_tree import find_json_error
 from npuprof.document.keys import format_key_segment
-from npuprof.model import Finding, Record
+from npuprof.model import Record
 from npuprof.scripts.reading.program_arguments import NO_FILE, NO_TABLE
 from npuprof.scripts.reading.shells.expansion import split_words
 from npuprof.scripts.reading.shells.sourcing import CURRENT_FOLDER
-from npuprof.scripts.reading.trees import Node, parse_json
+from npuprof.scripts.reading.trees import Node
 from npuprof.scripts.script_records import (
     HERE,
     PLACEHOLDER,
@@ -161,7 +163,7 @@ def read_start(
         frozenset(lines),
         _is_unranked(before),
     )
-    rows = [*read(section, start.arguments), *_find_broken_json(path, words, expand)]
+    rows = [*read(section, start.arguments), *_find_broken_json(words, expand, source)]
     settings = [_build(path, scope, *row) for row in rows]
     is_training = re.search(_TRAINING, start.program.text) is not None
     return record, settings, start.is_launched or section != "args" or is_training
@@ -189,23 +191,33 @@ def _is_unranked(words: Sequence[Word]) -> bool:
 
 
 def _find_broken_json(
-    path: str, words: Sequence[Word], expand: Callable[[Word], Sequence[Word]]
+    words: Sequence[Word], expand: Callable[[Word], Sequence[Word]], source: str
 ) -> Iterator[Argument]:
-    """Yield the runtime environment of a job of Ray if it is no JSON."""
+    """Yield the runtime environment of a job of Ray if it is no JSON, and JSON without its end."""
     for word, following in pairwise(words):
         name, equals, _ = word.text.partition("=")
-        if name != "--runtime-env-json":
+        if not name.startswith("--"):
             continue
         value = word.value if equals else following
+        written = source[slice(*(word if equals else following).span)]
         # without its quotes, so that all variables are expanded
-        words = expand(Word(*value.position, value.parts))
-        parts = [part for each in words for part in (*each.parts, " ")]
-        problems: list[Finding] = []
+        found = expand(Word(*value.position, tuple(filter(None, value.parts))))
+        parts = [part for each in found for part in (*each.parts, " ")]
         # what a variable may stand for: nothing, or a value
         texts = ["".join(p if isinstance(p, str) else each for p in parts) for each in ("", "0")]
-        if not any(parse_json(path, text, problems) for text in texts):
-            reason = f"{NO_TABLE}: {problems[0].message.partition(': ')[2]}"
-            yield word.with_parts(name), "", None, reason
+        is_cut = texts[0].startswith('{"') and texts[0].count("{") > texts[0].count("}")
+        if not (is_cut or name == "--runtime-env-json"):
+            continue
+        errors = [find_json_error(text) for text in texts]
+        if all(errors):
+            (line, column, reason), text = max(zip(filter(None, errors), texts, strict=True))
+            *above, last = text.split("\n")[:line]
+            before = "\n".join((*above, last[: column - 1])).rstrip()
+            # the values of variables inside are set above
+            place = max(found[: before.count(" ") + 1], key=attrgetter("position"))
+            line = place.line + (before.count("\n") if "\n" in written else 0)
+            at = Word(line, place.column, (name,), origin=place.origin)
+            yield at, "", None, f"{NO_TABLE}: {reason}"
 
 
 def read_flags(path: str, words: Sequence[Word]) -> list[ScriptSetting]:

@@ -39,8 +39,10 @@ def list_runs(word: Word, written: str = "", at: int = 0) -> list[Word]:
             if run.isspace():
                 runs.append(BLANK)
                 continue
-            # quotes and backslashes in the file are not in the word
+            # quotes and most backslashes in the file are not in the word
             found = written.find(run, at)
+            if '"' in run and found < 0:
+                found = written.find(run.replace('"', '\\"'), at)
             count_steps(1 if found >= 0 else 1 + len(written) // 100)
             at = max(at, found)
             line, column = find_position(written, at) if "\n" in written else (1, at + 1)

@@ -42,19 +42,21 @@ _PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
 _JOINED_PATH = re.compile(r"--\w[\w-]*\.{0,2}/[\w./-]+")
 #: A path that begins with a name in capitals. Patterns of lines begin with the end of the one
 #: above: a search for a fixed character is several times faster.
-_BARE = re.compile(r"""\n[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/""")
+_BARE = re.compile(
+    r"""\n[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/|<[ ]?([A-Z]\w*_(?:DIR|PATH))/"""
+)
 #: A place for results that is the script itself.
 _ITSELF = re.compile(r"""\n[ \t]*(\w+)=["']?\$0["']?(?=\s)""")
 _COMMENT = re.compile(r"\n[ \t]*#.*")
 #: Commands that use a place without writing anything there.
 _ABOUT = re.compile(r"\n[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
-#: A name, or the end of a flag behind a dash.
-_MENTION = re.compile(r"-\w+|\w+")
+#: A name, the end of a flag behind a dash, or of an override behind a dot.
+_MENTION = re.compile(r"[-.]\w+|\w+")
 _USE = re.compile(r"\$(?<!\\\$)\{?([A-Za-z_]\w*)")
 #: The same, without a default.
 _UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
-_NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=['\"]\D|(?:True|False)\b)")
+_NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=[ ]*['\"]\D|(?:True|False)\b|[ ]\d{3,}\})")
 #: What git leaves where two versions conflict, or an option of a job of Slurm.
 _LINE = re.compile(r"\n(?:(?:<{7}|>{7}) |(#SBATCH) )")
 #: Arithmetic in single parentheses.
@@ -86,6 +88,7 @@ _WRONG = re.compile(
     |(?:\S*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)[ ]
         (?:\S+[ ])*?(?P<dash>[\u2013\u2014])\w
     |(?P<near>[a-z]{3,}\d?)(?:[ ](?!=)|\Z)
+    |(?P<text>"(?!\w+\+?=)[^ $]*\n)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -117,6 +120,7 @@ _MEANINGS = {
     "accelerate": ("accelerate has no command {}", "It stops.", "write accelerate launch {}", {}),
     "python": ("the launcher runs a script with the name {}", "It starts Python.", "remove {}", {}),
     "dash": ("{} begins with a long dash", "No flag does.", "write - or --", {}),
+    "text": ("the shell runs this text as a command", "It is no comment.", "write #", LIKELY),
     "near": ("the shell has no command {}", "It goes on without it.", "did you mean {}?", LIKELY),
 }
 #: Common commands, and programs with a name close to one.
@@ -134,8 +138,26 @@ _COMPUTED = re.compile(
 _POSITIONAL = re.compile(
     r"""\n(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
 )
+#: An argument of a script as a path, and as a number.
+_ROLE = re.compile(
+    r"""(?i:PATH|DIR|FILE)\w*=\S*?(?:\$\(\w+[ ])?"?\$\{?(\d)\b
+    |\$\{?(\d)\}?[ ]-(?:eq|ne|[lg][te])\b|[ ](?:-np?|--\w*(?:num|size))[ =]\$\{?(\d)\b""",
+    re.VERBOSE,
+)
+_DEFINED = re.compile(r"\n(?:function |[\w-]+ ?\(\))")
+#: A number for a variable that has a value.
+_LOST_VALUE = re.compile(r"-n \"?\$\{?(\w+)\}?\"? \]{1,2}\s*;?\s*then\s+\1=\d+\s*;?\s*fi\b")
+#: A command that may find nothing, and a test whether it did.
+_SEARCH = re.compile(
+    r"""\n[ \t]*(\w+)=(?:\$\(|`)grep [^|\n`]*[)`][ \t]*(?:#.*)?\n\s*if \[{1,2} -[nz] "?\$\{?\1\b"""
+)
+_STOPS_AT_ANY = re.compile(r"\A\n#!.* -\w*e|\nset .*-\w*e")
+#: What a path leads to, by the end of a name.
+_KIND = re.compile("_(?:PATH|DIR|FILE)$")
 #: Names of one device: several programs read it, each by its own name.
 _DEVICE = re.compile(r"device(?!t)|rank|gpu")
+#: The value of an option of the script.
+_OPTION = re.compile(r"[ \t]\w+=\"?\$\{?2\b")
 #: An assignment to a name that no variable can have.
 _HYPHENS = re.compile(r"[A-Za-z_]\w*(?:-\w+)+=.*")
 #: Variables with arguments, or a place for results, and those that a caller may set.
@@ -238,9 +260,12 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
     """Yield words that a program in Python cannot mean."""
     before: dict[str, str] = {}
     is_option, last = False, ""
-    if len(words) < 2:  # half of all commands, most of them assignments
+    items = words[0].items  # of an array
+    if len(words) < 2 and not items:  # half of all commands, most of them assignments
         return
-    words = [*dropwhile(lambda word: not _PYTHON.fullmatch(word.text.partition("=")[0]), words)]
+    words = items or [
+        *dropwhile(lambda word: not _PYTHON.fullmatch(word.text.partition("=")[0]), words)
+    ]
     for word, following in zip_longest(words, words[1:], fillvalue=_END):
         name, is_joined, text = word.text.partition("=")
         value = text if is_joined else following.text
@@ -260,7 +285,8 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
             what, why = f"there is neither = nor a blank in {name}", "All of it is the flag's name."
             yield "NP844", word, what, why, "write = before the path", {}
         is_unknown = not is_joined and following.open_part
-        has_value = name.startswith("--") and not (value.startswith("-") or is_unknown)
+        # an array may be for another program, which takes several
+        has_value = name.startswith("--") and not (value.startswith("-") or is_unknown or items)
         is_next = name == last  # as of a list: --rate 6 --rate 12
         last = name if name.startswith("--") else last
         if has_value and before.setdefault(name, value).lower() != value.lower() and not is_next:
@@ -304,7 +330,12 @@ def find_variable_slips(
     ]
     if has_unread or _GETS_ANY.search(f"\n{text}"):
         unused = []
-    findings = [build_unused_finding(each) for each in unused if _PASSED.fullmatch(each.name)]
+    reported = [
+        each
+        for each in unused
+        if _PASSED.fullmatch(each.name) or _OPTION.match(code, assigned[each.name][-1] - 1)
+    ]
+    findings = [*map(build_unused_finding, reported)]
     documents = [each.document.span for each in own if each.document]
     for match in _LINE.finditer(f"\n{text}"):
         at = match.start()  # in the script, which has no empty line before it
@@ -322,9 +353,9 @@ def find_variable_slips(
         if not start <= at < end and line not in findings:
             findings.append(line)
     found = [
-        (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
+        (match.end() - len(name) - 1, "NP845", f"{name} is no variable here", f"write ${name}")
         for match in _BARE.finditer(code)
-        if match[1] in assigned
+        if (name := match[1] or match[2]) in assigned or match[2]
     ]
     for match in _NO_DEFAULT.finditer(code):
         name = match[1] or match[2]
@@ -341,6 +372,21 @@ def find_variable_slips(
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
+    for match in _LOST_VALUE.finditer(code):
+        what = f"this test keeps no value of {match[1]} that is given"
+        found.append((match.start(), "NP844", what, "write -z in place of -n"))
+    for match in _SEARCH.finditer(code) if _STOPS_AT_ANY.search(code) else ():
+        what = f"the script stops here if {match[1]} would be empty"
+        found.append((match.start(1), "NP844", what, "write || true behind the command"))
+    bounds = (0, *(match.start() for match in _DEFINED.finditer(code)), len(code))
+    for start, end in pairwise(bounds):
+        roles = [*_ROLE.finditer(code, start, end)]
+        paths = {match[1] for match in roles if match[1]}
+        for match in roles:
+            number = match[2] or match[3]
+            if number in paths:
+                what = f"${number} is a number here, and a path elsewhere"
+                found.append((match.start(), "NP844", what, "correct the number behind $"))
     taken: list[str] = []
     for match in _POSITIONAL.finditer(code):
         number = int(match[2])
@@ -358,7 +404,7 @@ def find_variable_slips(
     unset = {
         match[1]: match.start()
         for match in _USE.finditer(code)
-        if used[match[1]] >= mentioned[match[1]] + mentioned[f"-{match[1]}"]
+        if used[match[1]] >= mentioned[match[1]]
     }
     if unset:
         sets_any = has_unread or any(
@@ -370,11 +416,15 @@ def find_variable_slips(
         names = [each.name for each in unused[:_MOST_UNUSED]]
         for name, at in unset.items():
             if sets_any:  # what sets others hardly means a slip for one of these
-                near = [*places][:_MOST_UNUSED] if name in expanded else []
+                # an option may set what has its name
+                is_free = name in expanded and not mentioned[f"-{name}"]
+                near = [*places][:_MOST_UNUSED] if is_free else []
                 alike = get_close_matches(name, near, 1, _VERY_ALIKE)
             else:
                 alike = get_close_matches(name, names, _MOST_UNUSED, _ALIKE)
                 alike += by_letters.get(_sort_letters(name), ())
+                if name in expanded and (kind := _KIND.search(name)):
+                    alike += [each for each in names if each.endswith(kind[0])]
             is_own = name in expanded and name.islower() and not name.endswith("_proxy")
             is_own |= name.endswith("_ARGS") and not _OF_CALLER.search(name)
             if alike or (is_own and not sets_any):
@@ -386,7 +436,7 @@ def find_variable_slips(
         build_finding(rule, what, _WHY[rule], hint, where=find_place(at), **LIKELY)
         for at, rule, what, hint in found
     ]
-    return unused, findings
+    return [each for each in unused if each not in reported], findings
 
 
 def _list_expanded(commands: Sequence[Command]) -> set[str]:
