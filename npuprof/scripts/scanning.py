@@ -34,6 +34,7 @@ from npuprof.scripts.reading import (
     read_script,
 )
 from npuprof.scripts.reading.file_kinds import is_script_candidate, may_be_called
+from npuprof.scripts.reading.shell_scripts import import_shell_script
 from npuprof.scripts.reading.training_launches import YAML_ENDINGS
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import PartLocations
@@ -45,6 +46,8 @@ from npuprof.system.processes import map_in_processes
 #: Reads of variables in a shell and in Python, and other uses of names: a value, a default.
 _READ = re.compile(rb"(\$\{?|getenv\(\W|environ(?:\.get\(|\[)\W)([A-Za-z_]\w*)\b(?!\W?\]\s*=[^=])")
 _NAMED = re.compile(rb"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?[-=]")
+#: The commands of a job at the top of a YAML file, as of SkyPilot or MosaicML.
+_COMMANDS = re.compile(r"^(?:run|setup|command): *\|[-+]?\n((?:[ \t]+.*\n|\n)+)", re.MULTILINE)
 #: The maximum number of files per process and batch: files of a folder share imports.
 _BATCH = 100
 
@@ -215,7 +218,12 @@ class _Scanner:
             if file.endswith(YAML_ENDINGS):
                 # the settings of the file may be known
                 known = {(each.code, each.where) for each in scan.findings}
-                added = judge_defaults(file, data, self._programs)
+                added = [*judge_defaults(file, data, self._programs)]
+                text = data.decode(errors="replace") if b": |" in data else ""
+                for match in _COMMANDS.finditer(text):
+                    placed = "\n" * text.count("\n", 0, match.start(1)) + match[1]
+                    script = import_shell_script(file, placed, self.modules, is_part=True)
+                    added += self._judge_script(script, data).findings
                 fresh = [each for each in added if (each.code, each.where) not in known]
                 scan = scan._replace(findings=[*scan.findings, *fresh])
         unjudged = tuple(list_unjudged(scan.imported or ImportedFile(file), data))

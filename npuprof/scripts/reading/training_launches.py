@@ -196,28 +196,24 @@ def _find_broken_json(
     """Yield the runtime environment of a job of Ray if it is no JSON, and JSON without its end."""
     for word, following in pairwise(words):
         name, equals, _ = word.text.partition("=")
-        if not name.startswith("--"):
-            continue
         value = word.value if equals else following
-        written = source[slice(*(word if equals else following).span)]
+        if not (name.startswith("--") and (value.open_part or "{" in value.text)):
+            continue
         # without its quotes, so that all variables are expanded
-        found = expand(Word(*value.position, tuple(filter(None, value.parts))))
-        parts = [part for each in found for part in (*each.parts, " ")]
+        plain = Word(*value.position, tuple(filter(None, value.parts)), span=value.span)
+        runs = [run for each in expand(plain) for run in split_words(each, source)]
+        parts = [part for run in runs for part in (*run.parts, " ")]
         # what a variable may stand for: nothing, or a value
         texts = ["".join(p if isinstance(p, str) else each for p in parts) for each in ("", "0")]
         is_cut = texts[0].startswith('{"') and texts[0].count("{") > texts[0].count("}")
-        if not (is_cut or name == "--runtime-env-json"):
-            continue
-        errors = [find_json_error(text) for text in texts]
-        if all(errors):
-            (line, column, reason), text = max(zip(filter(None, errors), texts, strict=True))
-            *above, last = text.split("\n")[:line]
-            before = "\n".join((*above, last[: column - 1])).rstrip()
-            # the values of variables inside are set above
-            place = max(found[: before.count(" ") + 1], key=attrgetter("position"))
-            line = place.line + (before.count("\n") if "\n" in written else 0)
-            at = Word(line, place.column, (name,), origin=place.origin)
-            yield at, "", None, f"{NO_TABLE}: {reason}"
+        if is_cut or name == "--runtime-env-json":
+            errors = [*filter(None, map(find_json_error, texts))]
+            if len(errors) > 1:
+                (_, column, reason), text = max(zip(errors, texts, strict=True))
+                count = text[: column - 1].rstrip().count(" ") + 1
+                # the values of variables inside are set above
+                place = max(runs[:count], key=attrgetter("position"))
+                yield place.with_parts(name), "", None, f"{NO_TABLE}: {reason}"
 
 
 def read_flags(path: str, words: Sequence[Word]) -> list[ScriptSetting]:
