@@ -21,6 +21,7 @@ from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.programs.finding import Programs
 from npuprof.scripts.reading.file_kinds import import_script
 from npuprof.scripts.reading.training_launches import mentions_training
+from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import ImportedFile, ScriptSetting, StartedProgram
 from npuprof.scripts.shared_bases import build_family
@@ -661,6 +662,25 @@ def test_json_without_its_end_is_found(text: str, lines: list[int]) -> None:
     script = f'N=${{N:-1}}\n{text}torchrun t.py --lr 1 --model-args "$J"\n'
     found = check_script(read(script), Context())
     assert [each.line for each in found if "JSON" in each.message] == lines
+
+
+# scripts/train-13b.yaml of FastChat before 672fd1cc
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("setup: |\n  pip install a\n\nrun: |\n  torchrun --nnodes=$N \\\n    t.py --lr 1\n", [6]),
+        ("name: a\ncommand: |-\n  torchrun t.py \\\n    --lr 1\n    --wd 2\n", [5]),
+        # the job may set any variable, and get the file
+        ("envs: {}\nrun: |\n  torchrun b/t.py $my_data\n", []),
+        ("jobs:\n  a:\n    run: |\n      torchrun --nnodes=$N t.py --lr 1\n", []),
+    ],
+)
+def test_the_commands_of_a_job_in_yaml_are_judged(
+    text: str, lines: list[int], tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [(each.code, each.line) for each in found] == [("NP844", line) for line in lines]
 
 
 def test_unknown_arguments_hide_no_contradiction_of_known_ones() -> None:
