@@ -281,8 +281,8 @@ class StartedProgram(Record):
 
     ``scope`` is that of the settings: its section, ``@``, and the place of the start. ``script`` is
     the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
-    ``lines`` are those that have only words before its arguments. ``is_unranked`` if all of
-    several nodes are started as the first one.
+    ``lines`` are those that have only words before its arguments. ``nodes`` is the place of a
+    number of nodes that are all started as the first one.
     """
 
     scope: str
@@ -290,7 +290,7 @@ class StartedProgram(Record):
     module: str
     location: ScriptLocation
     lines: frozenset[int] = frozenset()
-    is_unranked: bool = False
+    nodes: ScriptLocation | None = None
 
 
 class UnusedVariable(Record):

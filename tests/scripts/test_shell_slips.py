@@ -521,7 +521,7 @@ def test_a_variable_with_the_name_of_a_flag_that_no_command_gets_is_likely_a_sli
 def test_several_nodes_without_a_rank_are_likely_a_slip(
     arguments: str, is_found: bool, tmp_path: Path
 ) -> None:
-    found = find_unused("lr", f"torchrun {arguments} t.py --lr 1\n", tmp_path)
+    found = find_unused("lr", f"torchrun {arguments} \\\n  t.py --lr 1\n", tmp_path)
     assert found == [("NP844", 1)] * is_found
 
 

@@ -668,7 +668,7 @@ def test_json_without_its_end_is_found(text: str, lines: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("setup: |\n  pip install a\n\nrun: |\n  torchrun --nnodes=$N \\\n    t.py --lr 1\n", [6]),
+        ("setup: |\n  pip install a\n\nrun: |\n  torchrun --nnodes=$N \\\n    t.py --lr 1\n", [5]),
         ("name: a\ncommand: |-\n  torchrun t.py \\\n    --lr 1\n    --wd 2\n", [5]),
         # the job may set any variable, and get the file
         ("envs: {}\nrun: |\n  torchrun b/t.py $my_data\n", []),

@@ -55,6 +55,7 @@ from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML
 from npuprof.scripts.reading.trees import parse_yaml
 from npuprof.scripts.script_records import (
     ImportedFile,
+    ScriptLocation,
     ScriptSetting,
     StartedProgram,
     UnusedVariable,
@@ -100,17 +101,17 @@ def judge_programs(
     added: list[Finding] = []
     # a function may start a program several times
     for started in dict.fromkeys(imported.list_records(StartedProgram)):
-        if started.is_unranked:
+        if started.nodes:
             what = "--nnodes without --node_rank: each node is started as node 0"
             why = "torchrun waits for other nodes until it gives up."
             hint = "write --node_rank $NODE_RANK, or --rdzv_endpoint HOST:PORT"
-            added.append(_build_start_finding(started, what, why, hint))
+            added.append(_build_start_finding(started.nodes, what, why, hint))
         if given := by_scope.get(started.scope):
             path = programs.find(imported.file, started.script, started.module)
             if not path and (package := programs.find_package(imported.file, started.module)):
                 what = f"{package} has no module {started.module}"
                 hint = "correct the name of the module"
-                added.append(_build_start_finding(started, what, "Python stops.", hint))
+                added.append(_build_start_finding(started.location, what, "Python stops.", hint))
             _judge_program(given, by_place, path, programs, started.module)
             added += _find_unused_flags(imported, path, given[0].surface, programs)
     for used in imported.list_records(UsedFile):
@@ -164,8 +165,8 @@ def _judge_names(path: str, text: str, programs: Programs) -> Iterator[Finding]:
             )
 
 
-def _build_start_finding(started: StartedProgram, what: str, why: str, hint: str) -> Finding:
-    place = Place(started.location.file, started.location.line, started.location.column)
+def _build_start_finding(location: ScriptLocation, what: str, why: str, hint: str) -> Finding:
+    place = Place(location.file, location.line, location.column)
     return catalog.build_finding("NP844", what, why, hint, where=place, **LIKELY)
 
 

@@ -161,7 +161,7 @@ def read_start(
         start.module,
         _locate(path, start.program),
         frozenset(lines),
-        _is_unranked(before),
+        _find_unranked(path, before),
     )
     rows = [*read(section, start.arguments), *_find_broken_json(words, expand, source)]
     settings = [_build(path, scope, *row) for row in rows]
@@ -169,25 +169,26 @@ def read_start(
     return record, settings, start.is_launched or section != "args" or is_training
 
 
-def _is_unranked(words: Sequence[Word]) -> bool:
-    """Return whether a launcher starts several nodes, and gets neither a rank nor a meeting place.
+def _find_unranked(path: str, words: Sequence[Word]) -> ScriptLocation | None:
+    """Return the place of several nodes if a launcher gets neither a rank nor a meeting place.
 
     ``torch.distributed.run`` takes 0 as the rank of a node that gets none.
     """
     known = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
-    nodes, is_torchrun = "1", False
+    nodes, found, is_torchrun = "1", None, False
     for word, following in pairwise((*words, Word(0, 0, ("",)))):
         name, equals, value = word.text.partition("=")
         flag = name.replace("_", "-")
         is_torchrun |= _name_program(word) in known
         if flag == "--nnodes":
-            nodes = value if equals else following.text
+            nodes, found = value if equals else following.text, _locate(path, word)
         # the variable may have the rank
         is_open = following.text == following.open_part != "" and (equals or name[:1] != "-")
         if is_open or flag.startswith(("--node-rank", "--rdzv", "--standalone")):
-            return False
+            return None
     # variables with PET_ are for the launcher, which reads the others of them itself
-    return is_torchrun and nodes not in ("1", "1:1") and "PET_" not in nodes
+    is_several = nodes not in ("1", "1:1") and "PET_" not in nodes
+    return found if is_torchrun and is_several else None
 
 
 def _find_broken_json(
