@@ -656,6 +656,7 @@ def test_what_is_no_json_is_found_where_it_is_written(text: str, lines: list[int
         ('IFS=, read -ra A <<< $1\nJ="{\\"path\\":\\"$P\\""\n', [3]),
         ('J="{\\"path\\":\\"$P\\", \\"length\\": ${N}}"\n', []),
         ("J=\"{{'a'\"\n", []),  # a template
+        ("M=${M:+--a=1}\ntorchrun t.py ${M:+$M --b=1} ${N:---c=1}\n", []),
     ],
 )
 def test_json_without_its_end_is_found(text: str, lines: list[int]) -> None:

@@ -197,8 +197,10 @@ def _find_broken_json(
     """Yield the runtime environment of a job of Ray if it is no JSON, and JSON without its end."""
     for word, following in pairwise(words):
         name, equals, _ = word.text.partition("=")
+        if not name.startswith("--"):
+            continue
         value = word.value if equals else following
-        if not (name.startswith("--") and (value.open_part or "{" in value.text)):
+        if not (value.open_part or "{" in value.text):
             continue
         # without its quotes, so that all variables are expanded
         plain = Word(*value.position, tuple(filter(None, value.parts)), span=value.span)

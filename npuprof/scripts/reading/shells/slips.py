@@ -42,9 +42,7 @@ _PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
 _JOINED_PATH = re.compile(r"--\w[\w-]*\.{0,2}/[\w./-]+")
 #: A path that begins with a name in capitals. Patterns of lines begin with the end of the one
 #: above: a search for a fixed character is several times faster.
-_BARE = re.compile(
-    r"""\n[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/|<[ ]?([A-Z]\w*_(?:DIR|PATH))/"""
-)
+_BARE = re.compile(r"""\n[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/""")
 #: A place for results that is the script itself.
 _ITSELF = re.compile(r"""\n[ \t]*(\w+)=["']?\$0["']?(?=\s)""")
 _COMMENT = re.compile(r"\n[ \t]*#.*")
@@ -145,8 +143,6 @@ _ROLE = re.compile(
     re.VERBOSE,
 )
 _DEFINED = re.compile(r"\n(?:function |[\w-]+ ?\(\))")
-#: A number for a variable that has a value.
-_LOST_VALUE = re.compile(r"-n \"?\$\{?(\w+)\}?\"? \]{1,2}\s*;?\s*then\s+\1=\d+\s*;?\s*fi\b")
 #: A command that may find nothing, and a test whether it did.
 _SEARCH = re.compile(
     r"""\n[ \t]*(\w+)=(?:\$\(|`)grep [^|\n`]*[)`][ \t]*(?:#.*)?\n\s*if \[{1,2} -[nz] "?\$\{?\1\b"""
@@ -353,9 +349,9 @@ def find_variable_slips(
         if not start <= at < end and line not in findings:
             findings.append(line)
     found = [
-        (match.end() - len(name) - 1, "NP845", f"{name} is no variable here", f"write ${name}")
+        (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
         for match in _BARE.finditer(code)
-        if (name := match[1] or match[2]) in assigned or match[2]
+        if match[1] in assigned
     ]
     for match in _NO_DEFAULT.finditer(code):
         name = match[1] or match[2]
@@ -372,9 +368,6 @@ def find_variable_slips(
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
-    for match in _LOST_VALUE.finditer(code):
-        what = f"this test keeps no value of {match[1]} that is given"
-        found.append((match.start(), "NP844", what, "write -z in place of -n"))
     for match in _SEARCH.finditer(code) if _STOPS_AT_ANY.search(code) else ():
         what = f"the script stops here if {match[1]} would be empty"
         found.append((match.start(1), "NP844", what, "write || true behind the command"))
