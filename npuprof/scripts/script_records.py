@@ -282,7 +282,8 @@ class StartedProgram(Record):
     ``scope`` is that of the settings: its section, ``@``, and the place of the start. ``script`` is
     the path of the program as written, ``module`` that of ``-m MODULE``; the other is empty.
     ``lines`` are those that have only words before its arguments. ``nodes`` is the place of a
-    number of nodes that are all started as the first one.
+    number of nodes that are all started as the first one. ``first`` is the first argument if it is
+    a word that may be no value of a flag.
     """
 
     scope: str
@@ -291,6 +292,7 @@ class StartedProgram(Record):
     location: ScriptLocation
     lines: frozenset[int] = frozenset()
     nodes: ScriptLocation | None = None
+    first: str = ""
 
 
 class UnusedVariable(Record):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import accumulate, chain
 from math import inf
 from operator import attrgetter
 from typing import Any
@@ -52,7 +52,7 @@ from npuprof.scripts.programs.parsers import (
 from npuprof.scripts.reading.config_files import drop_doubles
 from npuprof.scripts.reading.shells.slips import build_unused_finding
 from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML_ENDINGS
-from npuprof.scripts.reading.trees import parse_yaml
+from npuprof.scripts.reading.trees import Node, parse_yaml
 from npuprof.scripts.script_records import (
     ImportedFile,
     ScriptLocation,
@@ -79,6 +79,9 @@ _COUNTS: dict[Any, tuple[int, float]] = {None: (1, 1), "?": (0, 1), "*": (0, inf
 _NUMBERS = {0: "no value", 1: "a value"}
 _STOPS = "The program stops at it."
 _build_unknown_fault = lru_cache(1000)(build_unknown_fault)  # launches have slips in common
+#: The minimum share of a command's flags that are known, and a gap for others out of the tree.
+_KNOWN_FLAGS = 0.75
+_OUTSIDE = re.compile(r"not in the tree|sys\.argv|mindspeed|add_argument of")
 #: A flag that names a file.
 _CONFIG = re.compile("conf|cfg|yaml")
 #: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.
@@ -88,6 +91,10 @@ _FEWEST_KEYS = 12
 _DOTTED = re.compile(
     r"^[ -]*(?:\w+[ ]*:[ ]*)?['\"]?((?:[A-Za-z_]\w*\.){2,}\w+)['\"]?[ ]*(?:#|\r?$)", re.MULTILINE
 )
+#: Any key, the maximum share of unknown ones, and a key of a table that may have any.
+_ANY_KEY = re.compile(r"^ *(?:- )?([a-z_]\w*):(?=\s)", re.MULTILINE)
+_OPEN_TABLE = re.compile("^hydra$|arg|param|env")
+_UNKNOWN_KEYS = 0.1
 #: The key and the place of a setting, or of a finding about it.
 _locate = attrgetter("key", "line", "column")
 
@@ -106,8 +113,17 @@ def judge_programs(
             why = "torchrun waits for other nodes until it gives up."
             hint = "write --node_rank $NODE_RANK, or --rdzv_endpoint HOST:PORT"
             added.append(_build_start_finding(started.nodes, what, why, hint))
-        if given := by_scope.get(started.scope):
-            path = programs.find(imported.file, started.script, started.module)
+        given = by_scope.get(started.scope)
+        path = (given or started.first) and programs.find(
+            imported.file, started.script, started.module
+        )
+        parser = programs.read_parser(path) if started.first and path else None
+        if parser and parser.complete and not parser.has_positional:
+            what = f"{path} takes no argument without a flag, but gets {started.first}"
+            added.append(
+                _build_start_finding(started.location, what, _STOPS, "write its flag before it")
+            )
+        if given:
             if not path and (package := programs.find_package(imported.file, started.module)):
                 what = f"{package} has no module {started.module}"
                 hint = "correct the name of the module"
@@ -135,7 +151,10 @@ def judge_defaults(path: str, data: bytes, programs: Programs) -> Iterator[Findi
     if len({*keys}) < len(keys):  # in several documents, if not in one
         for document in parse_yaml(path, text, []) or ():
             yield from drop_doubles(path, "The program", document)
-    for parser in programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else ():
+    parsers = programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else []
+    if not parsers:
+        yield from _find_unknown_keys(path, text, programs)
+    for parser in parsers:
         for document in parse_yaml(path, text, []) or ():
             for key, node in document.pairs or ():
                 known = parser.keys.get(key.value)
@@ -163,6 +182,46 @@ def _judge_names(path: str, text: str, programs: Programs) -> Iterator[Finding]:
                 where=Place(path, *find_position(text, match.start(1))),
                 **LIKELY,
             )
+
+
+def _find_unknown_keys(path: str, text: str, programs: Programs) -> Iterator[Finding]:
+    """Yield likely findings about the keys of a YAML file that no Python file of its tree has.
+
+    Nearly all others are arguments of programs of the tree, or fields of its classes.
+    """
+    found = _ANY_KEY.findall(text)
+    keys = dict.fromkeys(found)
+    if sum("_" in key for key in keys) < _FEWEST_KEYS:
+        return
+    defined = programs.list_defined(path)
+    unknown = [key for key in keys if f"--{key}".replace("_", "-") not in defined]
+    if len(unknown) > len(keys) * _UNKNOWN_KEYS:
+        return
+    # others may be for the file itself, or of a schema
+    unknown = [
+        key
+        for key in unknown
+        if found.count(key) == 1
+        and not re.search(rf"[&*.{{]{key}\b", text)
+        and not programs.is_quoted(key, path)
+    ]
+    for node in _list_keys(parse_yaml(path, text, []) or ()) if unknown else ():
+        if node.value in unknown:
+            what = f"no program of the tree has an argument {node.value}"
+            why = "Nearly all other keys are arguments of its programs, or fields of its classes."
+            hint = did_you_mean(node.value, [each[2:] for each in defined], "remove it")
+            where = Place(path, *node.position)
+            yield catalog.build_finding("NP212", what, why, hint, where=where, **LIKELY)
+
+
+def _list_keys(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the keys of tables, but not those below a key that stands for any arguments."""
+    for node in nodes:
+        yield from _list_keys(node.items or ())
+        for key, value in node.pairs or ():
+            yield key
+            if not _OPEN_TABLE.search(str(key.value)):
+                yield from _list_keys([value])
 
 
 def _build_start_finding(location: ScriptLocation, what: str, why: str, hint: str) -> Finding:
@@ -216,10 +275,20 @@ def _judge_program(
     values = {each.name: ... if each.reason else each.value for each in given}
     judged: dict[ScriptSetting, list[Fault]] = {}
     is_own = False
-    config = programs.read_config(path, values) if path else None
+    # only names in the section of verl have the dashes of flags
+    names = {
+        each: each.name
+        if each.surface == "verl" or each.reason == OVERRIDE
+        else spell_flag(each.name)
+        for each in given
+    }
+    overrides = {names[each]: values[each.name] for each in given}
+    config = programs.read_config(path, overrides) if path else None
     if config or (program and program.syntax == "hydra"):
         if config and not config.gaps:
-            judged = {each: _find_override_faults(config, each.name, values) for each in given}
+            judged = {
+                each: _find_override_faults(config, name, overrides) for each, name in names.items()
+            }
         elif not module.startswith("verl."):  # it may have keys of its own
             judged = {each: [] for each in given}
     elif path:
@@ -227,6 +296,9 @@ def _judge_program(
         if any(each.endswith(YAML_ENDINGS) for each in parser.files):
             # the keys of another file may be arguments instead
             parser = parser._replace(gaps=(*parser.gaps, *filter(_CONFIG.search, values)))
+        known = sum(each.name.replace("-", "_") in parser.keys for each in given)
+        is_most = known >= len(given) * _KNOWN_FLAGS
+        is_most &= not any(map(_OUTSIDE.search, parser.gaps))
         marks = {f"--{name}" for name in program.marks} if program else set()
         is_own = parser.complete and not marks <= parser.flags.keys()
         for each in given:
@@ -239,7 +311,7 @@ def _judge_program(
             is_known = catalog.find_setting(each.surface, each.name) is not None
             if flag in parser.flags or not is_known:  # MindSpeed changes parsers
                 value = ... if each.reason else each.value
-                faults = _find_flag_faults(parser, flag, value, programs)
+                faults = _find_flag_faults(parser, flag, value, programs, is_most)
             if flag not in parser.flags:
                 faults = faults or _find_slips(each, programs)
             if is_known:
@@ -342,10 +414,13 @@ def _iterate_flags(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield spell_flag(name), value
 
 
-def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs) -> list[Fault]:
+def _find_flag_faults(
+    parser: Parser, flag: str, value: Any, programs: Programs, is_most: bool = False
+) -> list[Fault]:
     """Return the faults of a flag: an unknown name, or a value that the parser rejects.
 
-    The value is true for a flag alone, ``...`` if it is not known.
+    The value is true for a flag alone, ``...`` if it is not known. ``is_most`` if the parser has
+    most arguments of the command: others need not be alike to be unknown.
     """
     flags = parser.flags
     how = {} if parser.complete else LIKELY
@@ -374,7 +449,9 @@ def _find_flag_faults(parser: Parser, flag: str, value: Any, programs: Programs)
         return []
     files = parser.files if is_whole or is_respelt else None
     is_long = flag.startswith("--")
-    if not (is_whole or is_alike) or (is_long and programs.is_quoted(flag, parser.path, files)):
+    if not (is_whole or is_alike or is_most) or (
+        is_long and programs.is_quoted(flag, parser.path, files)
+    ):
         return []
     if NO_RELEASE in parser.gaps:
         # the tree may have a changed copy of the library
@@ -426,8 +503,9 @@ def _find_override_faults(
     if is_group or prefix == "++" or re.match(r"-|hydra\b", key):
         return []
     # an override before it may have made the key
-    others = [each.lstrip("+~") for each in overrides if each != name]
-    if any(f"{key}.".startswith(f"{each}.") for each in others):
+    above = list(accumulate(key.split("."), "{}.{}".format))
+    others = (f"{mark}{each}" for mark in ("", "+", "++", "~") for each in above)
+    if any(each in overrides for each in others if each != name):
         return []
     known = config.keys.get(key)
     if prefix == "+":

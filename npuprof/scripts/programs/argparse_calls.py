@@ -43,7 +43,8 @@ _PARSING = (
 #: What changes the arguments before they are parsed, or the functions that parse them.
 _CHANGING = re.compile(
     rb"sys\.argv(?:\[[^\]\n]*\])?\s*\+?=[^=]|sys\.argv\.(?:append|extend|insert|pop|remove)\("
-    rb"|del sys\.argv|SystemExit|\.parse_args\s*=[^=]|^\s*(?:import|from)\s+mindspeed\w*[.\s]",
+    rb"|del sys\.argv|SystemExit|[A-Z]\w*\.parse_args\s*=[^=]"
+    rb"|^\s*(?:import|from)\s+mindspeed\w*[.\s]",
     re.MULTILINE,
 )
 _CHANGES = (b"sys.argv", b"SystemExit", b".parse_args", b"mindspeed")
@@ -60,7 +61,7 @@ _METHODS = (*_PARTS, *_PARSING_METHODS, "add_argument")
 #: Other attributes of a parser, which change no arguments.
 _HARMLESS = re.compile(
     r"print_|format_|error|exit|[gs]et_default|_(?:group_)?actions|prog|usage"
-    r"|parse_(?:yaml_file|json_file|dict)"
+    r"|parse(?:_yaml_file|_json_file|_dict)?\Z"
 )
 #: A flag that is computed of a name, and the name of a file.
 _COMPUTED = re.compile(r"add_argument\((?:'--' \+ \w+|f'--\{\w+\}'|'--\{\}'\.format\(\w+\))[,)]")
@@ -339,13 +340,19 @@ class _Program:
         if name == "add_config_arguments":
             where = f"{scope.file}:{node.lineno}"
             self._arguments += [ParserArgument((flag,), where) for flag in _OF_DEEPSPEED]
+        if name == "add_subparsers":  # the command is an argument without a flag
+            self._arguments.append(ParserArgument((name,), f"{scope.file}:{node.lineno}"))
         if name == "add_argument":
             self._read_argument(node, scope)
         elif name not in _PARTS[:3] and _creates_parser(node, scope):
             self._read_options(node, scope)
         elif _is_foreign(node.func):
             self._add_gap(OTHER_CLASS, node, scope)
-        elif name in _PARSING_METHODS and isinstance(node.func, ast.Attribute):
+        elif isinstance(node.func, ast.Attribute) and (
+            name in _PARSING_METHODS
+            # of classes that also read files of arguments
+            or (name == "parse" and self._is_parser(node.func.value, scope))
+        ):
             self._read_parsing(name, node, node.func.value, scope)
         elif (
             any(self._is_parser(each, scope) for each in values)

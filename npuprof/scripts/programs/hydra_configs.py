@@ -19,6 +19,8 @@ from npuprof.scripts.steps import count_steps
 
 _HEADER = re.compile(r"^\s*#\s*@package[ \t]+(\S+)", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\{([\w/@.]+)\}")
+#: What gives a function its configuration: Hydra's, and that of NeMo.
+_DECORATORS = re.compile(rb"hydra\.main|hydra_runner")
 
 
 class HydraKey(Record):
@@ -51,14 +53,14 @@ def read_hydra_config(
 
     ``overrides`` are those of the command line with plain values, by name with prefix.
     """
-    module = modules.load(path) if b"hydra.main" in modules.read(path) else None
+    module = modules.load(path) if _DECORATORS.search(modules.read(path)) else None
     if module is None:
         return None
     calls = [
         each
         for function in module.index.list_of(ast.FunctionDef)
         for each in function.decorator_list
-        if isinstance(each, ast.Call) and write_source(each.func) == "hydra.main"
+        if isinstance(each, ast.Call) and _DECORATORS.fullmatch(write_source(each.func).encode())
     ]
     if len(calls) != 1:
         return None
@@ -80,11 +82,15 @@ def read_hydra_config(
         for key, value in overrides.items()
         if key.startswith("+")
     )
+    # one of its own name may have more keys; those of other names are in no file of defaults
+    registered = re.compile(rf"['\"]{re.escape(name.removesuffix('.yaml'))}['\"]".encode())
     if (
         "--config-dir" in overrides
         or any(map(modules.read, added))
+        or any(keyword.arg == "schema" for keyword in calls[0].keywords)
         or any(
-            b"ConfigStore" in modules.read(each) for each in (path, *modules.list_imported(path))
+            b"ConfigStore" in data and registered.search(data)
+            for data in map(modules.read, (path, *modules.list_imported(path)))
         )
     ):
         composer.gaps["there are other configurations"] = None

@@ -48,6 +48,7 @@ _MENTIONS = [
             "deepspeed",
             "accelerate launch",
             "uv run",
+            "coverage run",
             "ray job submit",
             "llamafactory-cli",
             "--tensor-model-parallel-size",
@@ -68,6 +69,8 @@ _MENTIONS = [
 ]
 #: A flag without expansions.
 _FLAG = re.compile(r"--?[A-Za-z_][^$`]*")
+#: A word that is no flag, no override, no file of arguments, and has no expansion.
+_WORD = re.compile(r"(?!.*\.(?:ya?ml|json|toml)\Z)[\w.][\w./-]*")
 #: A flag with pairs as values, no switch of Hydra.
 _TAKES_PAIRS = re.compile(r"--(?!multirun)[\w-]+")
 #: Variables that contain any number of arguments; $arg is the variable of a loop.
@@ -162,6 +165,7 @@ def read_start(
         _locate(path, start.program),
         frozenset(lines),
         _find_unranked(path, before),
+        next((each.text for each in start.arguments[:1] if _WORD.fullmatch(each.text)), ""),
     )
     rows = [*read(section, start.arguments), *_find_broken_json(words, expand, source)]
     settings = [_build(path, scope, *row) for row in rows]

@@ -241,3 +241,38 @@ def test_keys_of_a_program_that_is_not_found_are_not_judged_by_verl(tmp_path: Pa
         (tmp_path / "run.sh").write_text(f"python3 -m {module} {overrides}\n")
         found = scan_scripts([str(tmp_path)], Context(), None, None).findings
         assert [each.code for each in found] == ["NP217"] * module.startswith("verl.")
+
+
+RUNNER = PROGRAM.replace("hydra.main", "hydra_runner")
+STORE = "from hydra.core.config_store import ConfigStore\nConfigStore.instance().store(NAME, {})\n"
+
+
+# tests/functional_tests and nemo/core/config/hydra_runner.py of NVIDIA/NeMo
+@pytest.mark.parametrize(
+    ("program", "line", "names"),
+    [
+        (PROGRAM, "data.batch=1 table.a=2 table.b=2", ["table.b"]),
+        (RUNNER, "data.batch=1 table.a=2 table.b=2", ["table.b"]),
+        (PROGRAM.replace("hydra.main", "other"), "data.batch=1 table.a=2 table.b=2", []),
+        # the command names the configuration
+        (PROGRAM, "--config-name=over data.batch=1 table.a=2 table.c=2", ["table.c"]),
+        (PROGRAM, "--config-name=data files.train=x files.a=2 files.b=2", ["files.a", "files.b"]),
+        (PROGRAM, "--config-name=$NAME data.batch=1 table.a=2 table.b=2", []),
+        # one that Python registers may have more keys only if it has this name
+        (f"import others\n{PROGRAM}", "a.b=1 a.c=1 a.d=1", ["a.b", "a.c", "a.d"]),
+        (f"import same\n{PROGRAM}", "a.b=1 a.c=1 a.d=1", []),
+        (RUNNER.replace("config_path=", "schema=A, config_path="), "a.b=1 a.c=1 a.d=1", []),
+    ],
+)
+def test_overrides_of_any_program_are_judged_by_the_named_configuration(
+    tmp_path: Path, program: str, line: str, names: list[str]
+) -> None:
+    for path, content in FILES.items():
+        (tmp_path / "config" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "config" / path).write_text(content)
+    (tmp_path / "train.py").write_text(program)
+    (tmp_path / "others.py").write_text(STORE.replace("NAME", "'schema'"))
+    (tmp_path / "same.py").write_text(STORE.replace("NAME", "'ppo'"))
+    (tmp_path / "run.sh").write_text(f"torchrun train.py {line}\n")
+    found = scan_scripts([str(tmp_path / "run.sh")], Context(), None, None).findings
+    assert [each.message.rpartition(" ")[2] for each in found] == names

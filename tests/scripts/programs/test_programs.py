@@ -749,3 +749,89 @@ def test_an_imported_file_may_parse_the_arguments(
     (tmp_path / "train.py").write_text("from options import args\nprint(args)\n")
     found = scan(tmp_path, "train.py --num-layers 4 --device-id 0")
     assert [each.code for each in found] == codes
+
+
+# scripts/finetune/finetune_v1.sh of hao-ai-lab/FastVideo before 4f3e8751; at that time the scripts
+# of allenai/open-instruct also had --number_samples_per_prompt, which no file knew
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("--num-layers 4 --hidden-size 8 --bf16 --prefetch", ["--prefetch"]),
+        ("--num_layers 4 --hidden_size 8 --bf16 --prefetch 1", ["--prefetch"]),
+        ("--num-layers 4 --hidden-size 8 --prefetch", []),  # the program knows too few of them
+        ("--num-layers 4 --hidden-size 8 --bf16 --quoted", []),
+    ],
+)
+def test_a_name_that_no_file_has_is_likely_unknown_beside_known_ones(
+    tmp_path: Path, line: str, names: list[str]
+) -> None:
+    methods = "    def parse_args(self):\n        ...\n"
+    other = f"import argparse\nclass MyArgumentParser(argparse.ArgumentParser):\n{methods}"
+    program = PROGRAM.replace("import argparse\n", other).replace("= argparse.", "= My")
+    (tmp_path / "train.py").write_text(f"{program}print(args.quoted)\n")
+    found = scan(tmp_path, f"train.py {line}")
+    assert [each.message.rpartition(" ")[2] for each in found] == names
+    assert {(each.code, each.certainty) for each in found} <= {("NP212", "likely")}
+    # slime gives its parser to SGLang, whose names it changes
+    for other in (
+        "from transformers import A\nfrom tyro import cli\ncli(A)\n",
+        "parser.add_argument = add\n",
+    ):
+        (tmp_path / "train.py").write_text(program.replace("args =", f"{other}args ="))
+        assert scan(tmp_path, f"train.py {line}") == []
+
+
+# open_instruct/dpo.py of allenai/open-instruct
+def test_a_method_that_also_reads_files_may_parse_the_arguments(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        OWN_CLASS.replace("parse_args_into_dataclasses()", "parse()")
+    )
+    found = scan(tmp_path, "train.py --max_promt_length 3")
+    assert [(each.code, each.certainty) for each in found] == [("NP212", "likely")]
+
+
+# applications/Chat/examples/train_prompts.sh of hpcaitech/ColossalAI before 891b8e7f
+@pytest.mark.parametrize(
+    ("line", "program", "is_found"),
+    [
+        ("prompts.csv --bf16", PROGRAM, True),
+        ("prompts.csv", PROGRAM, True),
+        ("--bf16", PROGRAM, False),
+        ("config.yaml --bf16", PROGRAM, False),  # some programs read it themselves
+        ("a=1 --bf16", PROGRAM, False),
+        ("$DATA --bf16", PROGRAM, False),
+        ("prompts.csv --bf16", f"{PROGRAM}parser.add_argument('data')\n", False),
+        # examples/conversion/convert_megatron_mimo.py of NVIDIA-NeMo/Megatron-Bridge
+        ("export --bf16", f"{PROGRAM}parser.add_subparsers().add_parser('export')\n", False),
+        ("prompts.csv --bf16", PROGRAM.replace("parse_args", "parse_known_args"), False),
+    ],
+)
+def test_a_word_before_all_flags_needs_an_argument_without_one(
+    tmp_path: Path, line: str, program: str, is_found: bool
+) -> None:
+    (tmp_path / "train.py").write_text(program)
+    found = scan(tmp_path, f"train.py {line}")
+    assert [(each.code, each.certainty) for each in found] == [("NP844", "likely")] * is_found
+
+
+# scripts of mindspore-ai/models, and tests of NVIDIA/NeMo, which run below coverage
+@pytest.mark.parametrize(
+    ("start", "is_found"),
+    [
+        ('torchrun $(dirname "$(pwd)")/train.py', True),
+        ('torchrun $(cd ./"`dirname $0`" || exit; pwd)/../train.py', True),
+        ("cd run0\ntorchrun ../../train.py", True),
+        ("coverage run -a --data-file=/a/.coverage train.py", True),
+        ("python -m coverage run --parallel-mode train.py", True),
+        ("torchrun $(find_program)/train.py", False),
+        ("coverage run -m pytest train.py", False),
+    ],
+)
+def test_a_program_in_a_folder_that_a_command_names_is_found(
+    tmp_path: Path, start: str, is_found: bool
+) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "scripts/run.sh").write_text(f"{start} --bf17\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.code for each in found if each.code == "NP212"] == ["NP212"] * is_found

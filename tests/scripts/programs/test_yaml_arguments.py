@@ -186,3 +186,80 @@ def write_defaults(folder: Path, program: str, file: str) -> None:
     )
     (folder / "configs/a").mkdir(parents=True)
     (folder / "configs/a/b.yaml").write_text(file)
+
+
+FIELDS = """
+import argparse
+from dataclasses import dataclass
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--num-layers", type=int)
+parser.add_argument("--hidden-size", type=int)
+parser.add_argument("--vocab-size", type=int)
+parser.parse_args()
+
+@dataclass
+class Config:
+    scheduler_name: str = ""
+    warmup_steps: int = 0
+    weight_decay: float = 0.1
+    adam_epsilon: float = 0.1
+    save_steps: int = 1
+    eval_steps: int = 1
+    max_steps: int = 1
+    data_path: str = ""
+    save_path: str = ""
+    model_args: dict = None
+    checkpoint_activations: bool = False
+"""
+KNOWN = "".join(
+    f"{name}: 1\n"
+    for name in (
+        *("num_layers", "hidden_size", "vocab_size", "scheduler_name", "warmup_steps"),
+        *("weight_decay", "adam_epsilon", "save_steps", "eval_steps", "max_steps"),
+        *("data_path", "save_path"),
+    )
+)
+
+
+# examples/wav2vec/xlsr/config/finetune.yaml of facebookresearch/fairseq (7f5ec30b),
+# examples/llava/conf/train/train_llava1.5_7b.yaml of FlagOpen/FlagScale (b6478b86), and
+# examples/grpo/deepseekv3_grpo_tutorial/grpo_config.yaml of mindspore-ai/mindrlhf (68bfa633)
+@pytest.mark.parametrize(
+    ("added", "names"),
+    [
+        ("checkpoint_activation: true", ["checkpoint_activation"]),
+        ("img_embedding_idx: 1", ["img_embedding_idx"]),
+        ("sceduler_name: cosine", ["sceduler_name"]),
+        ("checkpoint_activations: true", []),
+        ("used_by_name: 1", []),  # a file has this word
+        ("HCCL_OTHER: 1", []),  # an environment variable
+        ("hydra:\n  job_dir: out", []),  # of Hydra itself
+        ("model_args:\n  other_key: 1", []),  # of a library
+        ("n_filters: &n_filters 8\nmodel_args: *n_filters", []),  # for the file itself
+        ("n_filters: 8\nmodel_args: ${n_filters}", []),
+        ("a:\n  own_key: 1\nb:\n  own_key: 1", []),  # docs/design of FastVideo: a schema
+        ("a_1: 1\nb_1: 1\nc_1: 1", []),  # too many for a slip
+    ],
+)
+def test_a_key_that_no_file_of_the_tree_has_is_likely_unknown(
+    tmp_path: Path, added: str, names: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text(f"{FIELDS}print(Config().used_by_name)\n")
+    (tmp_path / "config.yaml").write_text(f"{KNOWN}{added}\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.message.rpartition(" ")[2] for each in found] == names
+    assert {(each.code, each.certainty) for each in found} <= {("NP212", "likely")}
+
+
+def test_a_file_with_few_known_keys_is_no_file_of_arguments(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FIELDS)
+    few = "".join(KNOWN.splitlines(keepends=True)[:9])
+    (tmp_path / "config.yaml").write_text(f"{few}sceduler_name: cosine\n")
+    assert scan(tmp_path) == []
+
+
+def test_a_file_that_takes_defaults_is_judged_once(tmp_path: Path) -> None:
+    fields = FIELDS.replace("scheduler_name", "dynamic_name")
+    write_defaults(tmp_path, f"{DEFAULTS}{fields}", f"{FILE}dynamic_scale: True\n")
+    assert scan(tmp_path) == [LIKELY]
