@@ -21,6 +21,8 @@ from npuprof.system.files import read_plain_file
 
 #: In larger trees, the users of a function are unknown.
 _MOST_FILES = 5000
+#: The same of all its files.
+_MOST_OTHERS = 25_000
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 
@@ -92,7 +94,7 @@ class _Finder:
     def list_files(self, path: str, with_others: bool = False) -> tuple[str, ...] | None:
         """Return the Python files of a file's tree, or all; None if there are too many."""
         _, chain = self._list_folders(os.path.dirname(path))
-        return self._list_tree(chain[-1], with_others)
+        return self._list_tree(chain[-1])[with_others]
 
     def _find_module(self, folder: str, name: str, level: int) -> str:
         """Return the file of a module imported in a folder, empty if it is outside the tree.
@@ -160,22 +162,24 @@ def _list_names(folder: str) -> frozenset[str]:
     return frozenset()
 
 
-def _list_tree(top: str, with_others: bool) -> tuple[str, ...] | None:
-    """Return the Python files below a folder, or all; None if there are too many."""
-    files = []
+def _list_tree(top: str) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return the Python files below a folder, and all files, None where there are too many."""
+    programs: list[str] = []
+    files: list[str] = []
     for folder, folders, names in os.walk(top or "."):
         # in place: os.walk enters only these, in this order
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS
         )
-        files += [
-            join_normal(folder, name)
-            for name in sorted(names)
-            if with_others or name.endswith((".py", ".ipynb"))
-        ]
-        if len(files) > _MOST_FILES * (1 + 4 * with_others):
-            return None
-    return tuple(files)
+        paths = [join_normal(folder, name) for name in sorted(names)]
+        programs += [path for path in paths if path.endswith((".py", ".ipynb"))]
+        files += paths if len(files) <= _MOST_OTHERS else ()
+        if min(len(programs) - _MOST_FILES, len(files) - _MOST_OTHERS) > 0:
+            break
+    return (
+        tuple(programs) if len(programs) <= _MOST_FILES else None,
+        tuple(files) if len(files) <= _MOST_OTHERS else None,
+    )
 
 
 def set_callers_apart(

@@ -21,7 +21,7 @@ from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import ONLY_READ, RECOMMENDED, check_script
-from npuprof.scripts.lint.program_faults import judge_defaults, judge_programs
+from npuprof.scripts.lint.program_faults import judge_programs, judge_yaml
 from npuprof.scripts.named_files import Sidecar, attach_contents, check_sidecars, find_sidecars
 from npuprof.scripts.pinned_releases import FilePins, Pin, PinFinder
 from npuprof.scripts.programs.finding import Programs
@@ -218,7 +218,7 @@ class _Scanner:
             if file.endswith(YAML_ENDINGS):
                 # the settings of the file may be known
                 known = {(each.code, each.where) for each in scan.findings}
-                added = [*judge_defaults(file, data, self._programs)]
+                added = [*judge_yaml(file, data, self._programs)]
                 text = data.decode(errors="replace") if b": |" in data else ""
                 for match in _COMMANDS.finditer(text):
                     placed = "\n" * text.count("\n", 0, match.start(1)) + match[1]

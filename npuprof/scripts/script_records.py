@@ -305,12 +305,14 @@ class UnusedVariable(Record):
 class UsedFile(Record):
     """A file with a relative path that a shell script starts, sources or passes to a program.
 
-    The path ``is_fixed`` to the script's folder, or below any folder above it.
+    The path ``is_fixed`` to the script's folder, or below any folder above it. It ``is_open`` if
+    the folder that a variable names is before it.
     """
 
     path: str
     where: Place
     is_fixed: bool
+    is_open: bool
 
 
 class UnreadLines(Record):

@@ -51,6 +51,7 @@ from npuprof.scripts.programs.parsers import (
 )
 from npuprof.scripts.reading.config_files import drop_doubles
 from npuprof.scripts.reading.shells.slips import build_unused_finding
+from npuprof.scripts.reading.shells.used_files import list_named_files
 from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML_ENDINGS
 from npuprof.scripts.reading.trees import Node, parse_yaml
 from npuprof.scripts.script_records import (
@@ -130,23 +131,28 @@ def judge_programs(
                 added.append(_build_start_finding(started.location, what, "Python stops.", hint))
             _judge_program(given, by_place, path, programs, started.module)
             added += _find_unused_flags(imported, path, given[0].surface, programs)
-    for used in imported.list_records(UsedFile):
-        if hint := programs.find_missing(imported.file, used):
-            what, why = f"the tree has no {used.path}", "The command stops there."
-            added.append(
-                catalog.build_finding("NP846", what, why, hint, where=used.where, **LIKELY)
-            )
-    return [*chain(*by_place.values()), *added]
+    used = imported.list_records(UsedFile)
+    missing = _find_missing_files(imported.file, used, programs)
+    return [*chain(*by_place.values()), *added, *missing]
 
 
-def judge_defaults(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
-    """Yield findings about the keys of a YAML file, and about names that its tree lacks.
+def _find_missing_files(
+    file: str, used: Sequence[UsedFile], programs: Programs
+) -> Iterator[Finding]:
+    for each, hint in programs.find_missing(file, used):
+        what, why = f"the tree has no {each.path}", "The command stops there."
+        yield catalog.build_finding("NP846", what, why, hint, where=each.where, **LIKELY)
+
+
+def judge_yaml(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
+    """Yield findings about the keys of a YAML file, and about names and files that its tree lacks.
 
     Keys may be arguments of a program above it. argparse takes such defaults without a check of
     their names and choices.
     """
     text = data.decode(errors="replace")
     yield from _judge_names(path, text, programs)
+    yield from _find_missing_files(path, [*list_named_files(path, text)], programs)
     keys = _KEY.findall(text)
     if len({*keys}) < len(keys):  # in several documents, if not in one
         for document in parse_yaml(path, text, []) or ():

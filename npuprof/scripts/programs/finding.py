@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import cache, partial
@@ -42,8 +42,12 @@ _KNOWN_KEYS = 0.8
 _VERY_ALIKE = 0.95
 #: The same of a missing path and another one, in a folder that is there and in any other.
 _ALIKE, _MORE_ALIKE = 0.7, 0.85
+#: The same of a name alone.
+_MOST_ALIKE = 0.9
 #: This many folders above a script count as near it.
 _CLOSE = 3
+#: A script has this many folders above and around it if it is directly below the top.
+_SHALLOW = 2
 #: What is read of a program.
 Read = TypeVar("Read")
 
@@ -173,49 +177,91 @@ class Programs:
         tree = self._modules.list_tree(file, with_others)
         return None if tree is None else [each for each in tree if f"/{each}".endswith(f"/{end}")]
 
-    def find_missing(self, file: str, used: UsedFile) -> str:
-        """Return a hint about a path of a script that its tree lacks, empty if it may be right."""
-        locate, path = self._modules.locate_file, used.path
-        if locate is None or locate(file, path, used.is_fixed):
-            return ""
+    def find_missing(self, file: str, used: Sequence[UsedFile]) -> Iterator[tuple[UsedFile, str]]:
+        """Yield the paths of a script that its tree lacks, with hints, but for those in doubt."""
+        locate = self._modules.locate_file
+        missing = [each for each in used if locate and not locate(file, each.path, each.is_fixed)]
+        if not missing:
+            return
         above = [each or "." for each in list_enclosing_folders(os.path.dirname(file), self._tops)]
+        # one at the top is started there; of others, files that are there tell the folder
+        starts = above[1:] and [
+            home
+            for home in above
+            if any(
+                os.path.isfile(os.path.join(home, each.path))
+                for each in used
+                if not (each.is_fixed or each.is_open)
+            )
+        ]
+        ignored = b"".join(
+            map(self._modules.read, (above[-1] + "/.gitignore", above[-1] + "/.gitmodules"))
+        )
+        for each in missing:
+            homes = above[:1] if each.is_fixed else starts if len(starts) == 1 else above
+            is_certain = len(homes) == 1 and not each.is_open
+            if hint := self._find_near(file, each, homes, is_certain, ignored):
+                yield each, hint
+
+    def _find_near(
+        self, file: str, used: UsedFile, homes: Sequence[str], is_certain: bool, ignored: bytes
+    ) -> str:
+        """Return a hint about a missing path, empty if it may be right.
+
+        It is relative to one of some folders, or to the only one if that ``is_certain``.
+        """
+        path = used.path
         folder, name = os.path.split(path)
         parts, ending = folder.split("/"), os.path.splitext(name)[1]
         found = [
-            (length, level, home)
+            (length, home)
             for length in (len(parts), 2, 1)
-            for level, home in enumerate(above[:1] if used.is_fixed else above)
+            for home in homes
             if os.path.isdir(os.path.join(home, *parts[:length]))
         ]
-        if not found:
-            return ""
-        tree = self._modules.list_tree(file, True) or ()
-        is_elsewhere = not used.is_fixed and self._list_ends(file, path, True) != []
+        is_elsewhere = not is_certain and self._list_ends(file, path, True) != []
         # what git ignores or takes from other repositories
-        lines = map(self._modules.read, (above[-1] + "/.gitignore", above[-1] + "/.gitmodules"))
-        ends = "|".join(map(re.escape, (*parts, name, f"*{ending}")))
-        ignored = re.compile(rf"(?:^|[/= ])(?:{ends})[/*]*\s*$".encode(), re.MULTILINE)
-        if is_elsewhere or any(map(ignored.search, lines)):
+        ends = "|".join(map(re.escape, (*filter(None, parts), name, f"*{ending}")))
+        pattern = re.compile(rf"(?:^|[/= ])(?:{ends})[/*]*\s*$".encode(), re.MULTILINE)
+        if is_elsewhere or pattern.search(ignored):
             return ""
-        length, level, home = found[0]
-        if os.path.exists(os.path.join(home, path)):  # behind a link out of the tree
+        length, home = found[0] if found else (0, homes[0])
+        if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing
             return ""
         here = os.path.normpath(os.path.join(home, folder))
         others = [
             os.path.relpath(each, home)
-            for each in tree
+            for each in self._modules.list_tree(file, True) or ()
             if each.endswith(ending) and (each.endswith(name) or os.path.dirname(each) == here)
         ]
-        moved = [each for each in others if os.path.basename(each) == name]
-        beside = [each for each in others if os.path.dirname(each) == folder]
-        likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
-        near = find_nearest_names(path, moved, 1, likeness)
-        if ending != ".json" or "conf" in path:  # others are data
-            near += find_nearest_names(path, beside, 1, _MORE_ALIKE)
+        moved = [each for each in others if os.path.basename(each) == name and not used.is_open]
+        beside = [os.path.basename(each) for each in others if os.path.dirname(each) == folder]
+        is_program = ending in (".py", ".sh")
+        is_there = length == len(parts) and folder and not used.is_open
+        near: Sequence[str] = ()
+        if len(moved) == 1:
+            where = os.path.dirname(os.path.normpath(os.path.join(home, moved[0])))
+            # deeper folders may be parts of other repositories
+            is_own = not found and len(homes) <= _SHALLOW and where == os.path.dirname(file)
+            if is_own or _is_like(folder, os.path.dirname(moved[0]), is_certain):
+                near = moved
+        if found and not near:
+            likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
+            near = folder and find_nearest_names(path, moved, 1, likeness)
+            is_own = here == os.path.dirname(file)
+            if not near and (ending != ".json" or "conf" in path or is_own):  # others are data
+                is_near = is_there or (is_certain and is_program)
+                likeness = _ALIKE if is_near else _MORE_ALIKE if folder else _MOST_ALIKE
+                near = [
+                    os.path.join(folder, each)
+                    for each in find_nearest_names(name, beside, 1, likeness)
+                    if folder or home == homes[0]
+                ]
         if near:
             return f"did you mean {near[0]}?"
-        is_program = ending in (".py", ".sh") and len(beside) > 1
-        return "correct the path" if is_program and (len(parts) > 1 or level < _CLOSE) else ""
+        if is_program and is_there and len(beside) > 1 - is_certain:
+            return "correct the path" if len(parts) > 1 or home in homes[:_CLOSE] else ""
+        return ""
 
     def read_named(self, read: Callable[[str], Read | None]) -> list[Read]:
         """Return what is read of the named programs, and of those in the named folders."""
@@ -287,6 +333,17 @@ class Programs:
         # a search for a fixed text is faster than the pattern
         part = max(re.split("[-_]", flag), key=len).encode()
         return any(part in data and quoted.search(data) for data in map(self._modules.read, files))
+
+
+def _is_like(folder: str, other: str, is_certain: bool) -> bool:
+    """Return whether a folder, which may be ``is_certain``, has the names of another one."""
+    names, others = ({*each.split("/")} - {""} for each in (folder, other))
+    if other.count("..") > folder.count("..") + bool(names):
+        return False
+    if not is_certain:
+        return bool(names) and names <= others
+    near = find_nearest_names(folder, [other], 1, _ALIKE)
+    return names <= others or others <= names or bool(near)
 
 
 def _is_python(path: str) -> bool:

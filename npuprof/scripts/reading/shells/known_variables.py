@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
@@ -27,17 +28,13 @@ _LONGEST = 10_000
 _PRODUCT = re.compile(r"\$\(\(([\w\s${}*/]+)\)\)")
 _FACTOR = re.compile(r"([*/])\s*\$?\{?(\w+)\}?\s*")
 _NUMBER = re.compile(r"[1-9]\d{0,8}")
-_SELF = r'"?(?:\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\})"?'
-_DIRNAME = (
-    rf'\$\(dirname (?:-- )?(?:{_SELF}|"\$\((?:readlink -f|realpath) '
-    rf'{_SELF}\)"|\$\((?:readlink -f|realpath) {_SELF}\))\)'
-)
-_FOLDER = re.compile(rf"(?:{_DIRNAME}|`dirname {_SELF}`|\$\{{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}})")
-_CHANGED = re.compile(
-    r"(?:\$\(|`)[ ]?cd (?:-P )?(?:-- )?"
-    rf'"?(?:(?P<folder>{_FOLDER.pattern})|\$(?:\{{(?P<long>\w+)\}}|(?P<short>\w+)))'
-    r'(?P<rest>(?:/[\w.-]+)*)/?"?[ ]*(?:&?>[ ]*/dev/null(?:[ ]2>&1)?[ ]*)?'
-    r"(?:&&|;)[ ]*pwd(?:[ ]-P)?[ ]?(?:\)|`)"
+_SELF = re.compile(r"\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\}")
+_FOLDER = re.compile(r"\$\{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}")
+#: A path from that of the script, by one of these commands.
+_CALL = re.compile(
+    r"(?:\$\(|`)[ ]*(?P<call>dirname|realpath|readlink -[fm]|cd(?: -P)?)(?: --)? +"
+    r'"?(?P<inner>"?\$(?:\w+|\{[^}]+\}|\(.+\))"?|`.+`)(?P<rest>(?:/[\w.-]+)*)/?"?[ ]*'
+    r"(?:(?:&?>[ ]*/dev/null(?:[ ]2>&1)?[ ]*)?(?:&&|;)[ ]*pwd(?:[ ]-P)?[ ]*)?(?:\)|`)"
 )
 
 
@@ -126,9 +123,12 @@ def find_expansion(text: str, known: Mapping[str, str]) -> str | None:
         return _multiply(f"*{match[1].strip()}", known)
     if _FOLDER.fullmatch(text):
         return f"{HERE}."
-    if match := _CHANGED.fullmatch(text):
-        folder = f"{HERE}." if match["folder"] else known.get(match["long"] or match["short"], "")
-        return f"{folder}{match['rest']}" if folder.startswith(HERE) else None
+    if match := _CALL.fullmatch(text):
+        inner = match["inner"].strip('"')
+        path = f"{HERE}./-" if _SELF.fullmatch(inner) else find_expansion(inner, known) or ""
+        if path.startswith(HERE):
+            up = "/.." if match["call"] == "dirname" else ""
+            return HERE + posixpath.normpath(path.removeprefix(HERE) + match["rest"] + up)
     return None
 
 

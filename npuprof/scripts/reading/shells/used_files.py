@@ -9,25 +9,33 @@ from itertools import pairwise
 
 from npuprof.model import Place
 from npuprof.scripts.reading.shells.known_variables import ASSIGNMENT, fill_word
-from npuprof.scripts.script_records import HERE, UsedFile, remove_script_folder
+from npuprof.scripts.script_records import UsedFile, find_position, remove_script_folder
 from npuprof.scripts.shell_lexer import Command
 
-#: A relative path to such a file: alone, as a value, or as a default.
+#: A relative path to such a file, also below a variable: alone, as a value, or as a default.
 _PATH = re.compile(
-    r"(?:\A|=|:-)[\"']?((?=[\w.])[\w./@+-]*(?:\.(?:py|sh|ya?ml|toml|json)|require\w*\.txt))[\"'}]*\Z"
+    r"(?:\A|=|:-)[\"']?(?P<above>\$\w+/|\$\{\w+\}/)?"
+    r"(?P<path>(?=[\w.])[\w./@+-]*(?:\.(?:py|sh|ya?ml|toml|json)|require\w*\.txt))[\"'}]*\Z"
+)
+#: The same as a value of a YAML file.
+_VALUE = re.compile(
+    r"^[ \t-]*(?P<key>[\w.-]+):[ \t]+[\"']?(?:\./)?"
+    r"(?P<path>\w[\w./@+-]*/[\w.@+-]+\.(?:py|sh|ya?ml|toml|json))[\"']?[ \t]*(?:\#.*)?$",
+    re.MULTILINE,
 )
 _STARTS = re.compile(
     r"(?:.*/)?(?:python[\d.]*|pip3?|torchrun|deepspeed|accelerate|msrun|(?:ba)?sh|source|\.)"
 )
-#: A flag or a variable of what a program writes, or a path that is to be replaced.
-_WRITTEN = r"[\w-]*(?:out|save|log|dump|result|write|report|export|cache|target|dest)[\w-]*"
-_NO_INPUT = re.compile(rf"(?i)-{_WRITTEN} |\b{_WRITTEN}=|path/to|your|xxx")
+#: A flag or a variable of what a program writes or omits, or a path that is to be replaced.
+_WRITTEN = r"[\w-]*(?:out|save|log|dump|result|write|report|export|cache|target|dest|exclude)[\w-]*"
+_NO_INPUT = re.compile(rf"(?i)-{_WRITTEN} |\b{_WRITTEN}=\S*\Z|path/to|your|xxx")
 #: Words of commands that bring files that the tree does not have.
 _BRINGS = re.compile(
-    r"(?m)^(?:clone|checkout|submodule|apply|wget|curl|tar|unzip|rsync|scp|patch|gsutil|download)$"
+    r"(?m)^(?:clone|checkout|submodule|apply|wget|curl|tar|unzip|rsync|scp|patch|gsutil|download|\.\..*\*)$"
 )
-#: The folder of the script, or one above it.
-_HOME = re.compile(rf"{HERE}.*|[./]*")
+#: A relative folder, and one above another.
+_FOLDER = re.compile(r"(?!/)[\w./+-]*[\w./+]")
+_ABOVE = re.compile(r"[./]*")
 
 
 def list_used_files(
@@ -35,18 +43,35 @@ def list_used_files(
 ) -> Iterator[UsedFile]:
     """Yield the files with relative paths that a script uses, and does not make itself."""
     used: dict[str, UsedFile] = {}
+    # the folder to which the script has gone, whether from its own, and whether it made that
+    folder, is_known, is_made = ".", False, False
     for command in commands:
-        is_move = command[0].keyword in ("cd", "pushd")
-        if is_move and not _HOME.fullmatch(fill_word(command[-1], constants).text):
-            break
-        for before, word in pairwise(() if command.file else (command[0], *command)):
+        if any(word.keyword in ("cd", "pushd") for word in command[:2]):
+            text, is_own = remove_script_folder(fill_word(command[-1], constants).text)
+            if not is_own and _ABOVE.fullmatch(folder + text):
+                continue
+            if command[0].keyword != "cd" or command.shells or not _FOLDER.fullmatch(text):
+                break
+            folder = posixpath.normpath(text if is_own else posixpath.join(folder, text))
+            is_known = is_known or is_own
+            is_made = not _ABOVE.fullmatch(folder) and _is_made(folder, commands)
+        for before, word in pairwise(() if command.file or is_made else (command[0], *command)):
             if "." not in word.text:
                 continue
-            text, is_fixed = remove_script_folder(fill_word(word, constants).text)
+            text, is_own = remove_script_folder(fill_word(word, constants).text)
             match = _PATH.search(text)
             if match and _uses_files(command) and not _NO_INPUT.search(f"{before.text} {text}"):
-                path = posixpath.normpath(match[1] if is_fixed else match[1].lstrip("./"))
-                used.setdefault(path, UsedFile(path, Place(file, *word.position), is_fixed))
+                path = match["path"]
+                is_fixed = is_own or (is_known and not match["above"])
+                # a program may look for a name alone elsewhere
+                is_alone = "/" not in path and not path.endswith((".py", ".sh"))
+                is_open = is_alone or (not is_fixed and bool(match["above"] or folder != "."))
+                if not (is_own or match["above"]):
+                    path = posixpath.join(folder, path)
+                path = posixpath.normpath(path)
+                path = path if is_fixed else path.lstrip("./")
+                record = UsedFile(path, Place(file, *word.position), is_fixed, is_open)
+                used.setdefault(path, record)
     if used:
         made = "\n".join(
             fill_word(word, constants).text
@@ -54,8 +79,27 @@ def list_used_files(
             for word in (*command.redirected, *(() if _uses_files(command) else command))
         )
         for path, record in () if _BRINGS.search(made) else used.items():
-            if posixpath.basename(path) not in made and (record.is_fixed or "/" in path):
+            if posixpath.basename(path) not in made:
                 yield record
+
+
+def list_named_files(file: str, text: str) -> Iterator[UsedFile]:
+    """Yield the files with relative paths that are values in a YAML file."""
+    for match in _VALUE.finditer(text):
+        if not _NO_INPUT.search(f"-{match['key']} {match['path']}"):
+            where = Place(file, *find_position(text, match.start("path")))
+            yield UsedFile(match["path"], where, False, False)
+
+
+def _is_made(folder: str, commands: Sequence[Command]) -> bool:
+    """Return whether a script may make a folder."""
+    name = posixpath.basename(folder)
+    return any(
+        name in word.text
+        for command in commands
+        if command[0].keyword != "cd" and not _uses_files(command)
+        for word in command
+    )
 
 
 def _uses_files(command: Command) -> bool:
