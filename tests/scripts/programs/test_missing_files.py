@@ -138,7 +138,7 @@ MISSING_BELOW = [
     pytest.param(
         ". utils/parse_options.sh || exit 1;",
         "jobs/parse_options.sh README.md",
-        "did you mean jobs/parse_options.sh?",
+        "did you mean parse_options.sh?",
         id="sourced file beside the script",
     ),
     # tools/scripts/run_train.sh of mindyolo: ./tools/run.py tells where it is started
