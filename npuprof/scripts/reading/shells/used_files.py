@@ -45,6 +45,7 @@ def list_used_files(
     used: dict[str, UsedFile] = {}
     # the folder to which the script has gone, whether from its own, and whether it made that
     folder, is_known, is_made = ".", False, False
+    made_names: set[str] | None = None
     for command in commands:
         if any(word.keyword in ("cd", "pushd") for word in command[:2]):
             text, is_own = remove_script_folder(fill_word(command[-1], constants).text)
@@ -54,7 +55,9 @@ def list_used_files(
                 break
             folder = posixpath.normpath(text if is_own else posixpath.join(folder, text))
             is_known = is_known or is_own
-            is_made = not _ABOVE.fullmatch(folder) and _is_made(folder, commands)
+            if made_names is None:
+                made_names = _list_made_names(commands)
+            is_made = not _ABOVE.fullmatch(folder) and posixpath.basename(folder) in made_names
         for before, word in pairwise(() if command.file or is_made else (command[0], *command)):
             if "." not in word.text:
                 continue
@@ -91,15 +94,15 @@ def list_named_files(file: str, text: str) -> Iterator[UsedFile]:
             yield UsedFile(match["path"], where, False, False)
 
 
-def _is_made(folder: str, commands: Sequence[Command]) -> bool:
-    """Return whether a script may make a folder."""
-    name = posixpath.basename(folder)
-    return any(
-        name in word.text
+def _list_made_names(commands: Sequence[Command]) -> set[str]:
+    """Return the names in paths that a script may make."""
+    return {
+        name
         for command in commands
         if command[0].keyword != "cd" and not _uses_files(command)
         for word in command
-    )
+        for name in word.text.split("/")
+    }
 
 
 def _uses_files(command: Command) -> bool:
