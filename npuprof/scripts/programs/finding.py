@@ -232,7 +232,8 @@ class Programs:
         others = [
             os.path.relpath(each, home)
             for each in self._modules.list_tree(file, True) or ()
-            if each.endswith(ending) and (each.endswith(name) or os.path.dirname(each) == here)
+            if each.endswith(ending)
+            and (each.endswith(name) or (os.path.dirname(each) or ".") == here)
         ]
         moved = [each for each in others if os.path.basename(each) == name and not used.is_open]
         beside = [os.path.basename(each) for each in others if os.path.dirname(each) == folder]
@@ -248,7 +249,7 @@ class Programs:
         if found and not near:
             likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
             near = folder and find_nearest_names(path, moved, 1, likeness)
-            is_own = here == os.path.dirname(file)
+            is_own = here == (os.path.dirname(file) or ".")
             if not near and (ending != ".json" or "conf" in path or is_own):  # others are data
                 is_near = is_there or (is_certain and is_program)
                 likeness = _ALIKE if is_near else _MORE_ALIKE if folder else _MOST_ALIKE
