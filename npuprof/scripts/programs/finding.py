@@ -219,6 +219,10 @@ class Programs:
             for home in homes
             if os.path.isdir(os.path.join(home, *parts[:length]))
         ]
+        # for a name alone, a scan of single files does not search the tree
+        is_searched = folder or len(self._tops) > 1
+        if not (is_searched or is_certain):
+            return ""
         is_elsewhere = not is_certain and self._list_ends(file, path, True) != []
         # what git ignores or takes from other repositories
         ends = "|".join(map(re.escape, (*filter(None, parts), name, f"*{ending}")))
@@ -229,9 +233,10 @@ class Programs:
         if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing
             return ""
         here = os.path.normpath(os.path.join(home, folder))
+        beside_it = (os.path.join(here, each) for each in os.listdir(here)) if not folder else ()
         others = [
             os.path.relpath(each, home)
-            for each in self._modules.list_tree(file, True) or ()
+            for each in (self._modules.list_tree(file, True) if is_searched else beside_it) or ()
             if each.endswith(ending)
             and (each.endswith(name) or (os.path.dirname(each) or ".") == here)
         ]
@@ -251,7 +256,7 @@ class Programs:
             near = folder and find_nearest_names(path, moved, 1, likeness)
             is_own = here == (os.path.dirname(file) or ".")
             if not near and (ending != ".json" or "conf" in path or is_own):  # others are data
-                is_near = is_there or (is_certain and is_program)
+                is_near = is_there or (is_certain and is_program and is_own)
                 likeness = _ALIKE if is_near else _MORE_ALIKE if folder else _MOST_ALIKE
                 near = [
                     os.path.join(folder, each)
