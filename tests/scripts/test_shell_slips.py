@@ -407,6 +407,8 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
     [
         f"{START} --data $DATA_PATH --rank $RANK\n",  # of the environment
         f"{START} $EXTRA_ARGS --proxy $http_proxy\n",
+        # internvl_chat/shell of OpenGVLab/InternVL: a site may set them
+        f"srun ${{SRUN_ARGS}} {START}\n",
         f"awk '{{ print $loss; $lr }}' log\n{START}\n",
         f"cat <<'END'\n$some_value\nEND\n{START}\n",
         f"bash -c 'echo $loss'\n{START}\n",

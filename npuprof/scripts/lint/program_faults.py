@@ -50,7 +50,7 @@ from npuprof.scripts.programs.parsers import (
     ParserArgument,
 )
 from npuprof.scripts.reading.config_files import drop_doubles
-from npuprof.scripts.reading.shells.slips import build_unused_finding
+from npuprof.scripts.reading.shells.text_slips import build_unused_finding
 from npuprof.scripts.reading.shells.used_files import list_named_files
 from npuprof.scripts.reading.training_launches import MOST_MARKS, OVERRIDE, YAML_ENDINGS
 from npuprof.scripts.reading.trees import Node, parse_yaml

@@ -43,11 +43,9 @@ from npuprof.scripts.reading.shells.launcher_options import (
     find_directive_exports,
     find_passed_variables,
 )
-from npuprof.scripts.reading.shells.slips import (
-    find_command_slips,
-    find_variable_slips,
-)
+from npuprof.scripts.reading.shells.slips import find_command_slips
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
+from npuprof.scripts.reading.shells.text_slips import ScriptText
 from npuprof.scripts.reading.shells.used_files import list_used_files
 from npuprof.scripts.reading.variable_files import (
     build_variable_setting,
@@ -209,7 +207,7 @@ def import_shell_script(
     if starts or not (plain or is_part):
         problems += find_command_slips(path, commands)
     if starts and not is_part:
-        unused, slips = find_variable_slips(path, text, commands, has_unread)
+        unused, slips = ScriptText(path, text, commands, has_unread).find_slips()
         if (unused or slips) and not _OTHER_SHELL.search(text):
             problems += slips
             records += unused

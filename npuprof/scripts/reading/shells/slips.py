@@ -1,66 +1,25 @@
-"""Slips in scripts that start programs: cut commands, and variables that are unset or unused."""
+"""Slips in the commands of scripts that start programs."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from itertools import dropwhile, pairwise, zip_longest
 
 from npuprof.catalog import build_finding
 from npuprof.model import LIKELY, Finding, Place
-from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import is_ascend_variable
 from npuprof.scripts.reading.shells.known_variables import list_assignments
-from npuprof.scripts.script_records import UnusedVariable, find_position
 from npuprof.scripts.shell_lexer import Command, Word, join_assignment
 
-#: The minimum similarity of a variable that nothing sets and one that nothing uses.
-_ALIKE = 0.85
-#: The same for one that nothing sets and one that is set.
-_VERY_ALIKE = 0.9
-#: A command that may set any name: export "$KEY=$VALUE", eval "$(FILE)". A name may be a command.
-_SETS_ANY = re.compile(
-    r"""(?<![-\w./])(?:
-        (?:export|declare|typeset|local|readonly|printf)(?:[ \t]+-\w+)*[ \t]+["']?[$`]
-    |eval[ \t]+["']?(?:`|\$(?:\{?([A-Za-z_]\w*+)(?!\}?["'\\]*=))?|export|declare))""",
-    re.VERBOSE,
-)
-#: What passes any variable: set -a exports it, ${!NAME} has its name in another one.
-_GETS_ANY = re.compile(
-    r"#!(?<=\n#!).* -\w*a|set(?<!\wset) -\w*a|allexport(?<!\wallexport)|compgen(?<!\wcompgen)|\$\{!"
-)
-#: As many unused variables are compared with each.
-_MOST_UNUSED = 100
+#: A variable that a text uses.
+USE = re.compile(r"\$(?<!\\\$)\{?([A-Za-z_]\w*)")
 #: A flag, or an override of Hydra: neither is a command.
 _ARGUMENT = re.compile(r"--\w|[+~]*[A-Za-z_]\w*(?:\.\w+)+=")
 _PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate)")
 #: A path to a Python file, and a flag with a path behind it.
 _PATH = re.compile(r"[\w./-]+/[\w.-]+|[\w.-]+\.py")
 _JOINED_PATH = re.compile(r"--\w[\w-]*\.{0,2}/[\w./-]+")
-#: A path that begins with a name in capitals. Patterns of lines begin with the end of the one
-#: above: a search for a fixed character is several times faster.
-_BARE = re.compile(r"""\n[ \t]*(?:export[ \t]+)?\w+=["']?([A-Z][A-Z0-9_]{3,})/""")
-#: A place for results that is the script itself.
-_ITSELF = re.compile(r"""\n[ \t]*(\w+)=["']?\$0["']?(?=\s)""")
-_COMMENT = re.compile(r"\n[ \t]*#.*")
-#: Commands that use a place without writing anything there.
-_ABOUT = re.compile(r"\n[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
-#: A name, the end of a flag behind a dash, or of an override behind a dot.
-_MENTION = re.compile(r"[-.]\w+|\w+")
-_USE = re.compile(r"\$(?<!\\\$)\{?([A-Za-z_]\w*)")
-#: The same, without a default.
-_UNSET = re.compile(rf"{_USE.pattern}\b(?!:?[-=+?])")
-#: What gives a variable no default: the brace, or the dash, is at the wrong place.
-_NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=[ ]*['\"]\D|(?:True|False)\b|[ ]\d{3,}\})")
-#: What git leaves where two versions conflict, or an option of a job of Slurm.
-_LINE = re.compile(r"\n(?:(?:<{7}|>{7}) |(#SBATCH) )")
-#: Arithmetic in single parentheses.
-_NO_ARITHMETIC = re.compile(r"\$\([ ]*(\$\{?\w+\}?|\d+) [-+*/%] (\$\{?\w+\}?|\d+)[ ]*\)(?!\))")
-#: The command of a $( ).
-_INNER = re.compile(r"\$\(([a-z]{3,}\d?)[ )](?!=)")
 #: A redirection alone between two pipes, or before one.
 _NO_COMMAND = re.compile(r"(?:[|;&]|(?<!\\)\n)[\s\\]*<[ \t]*[^\s<>|&;()]+[\s\\]*\|[\s\\]*\Z")
 #: A number that a test seems to compare: a descriptor is before a redirection, not behind it.
@@ -124,47 +83,8 @@ _MEANINGS = {
 #: Common commands, and programs with a name close to one.
 _COMMON = "accelerate bash date deepspeed echo exit export mkdir python3 sleep source torchrun wait"
 _RARE = "bats bpython cython dash edit gate hash ipython jython late mate python python2 rmdir text"
-#: An assignment in a line of its own, so that the command of the line does not get it.
-_ASSIGNMENT = re.compile(
-    r"\n[ \t]*([A-Za-z_]\w*)\+?=(?!(?:\"\"|'')?\s|(?:\"[^\"]*\"|'[^']*'|[^\s\"'])*+[ \t]+[^#\s])"
-)
-#: A number of processes, which scripts compute, and what launchers have without a flag.
-_COMPUTED = re.compile(
-    r"\w+=[\"']?\$\(\(|(?i:MASTER_(?:ADDR|PORT)|NNODES|(?:\w+_)?RANK|WORLD_SIZE)="
-)
-#: An argument of a script in a variable, at the top of the script.
-_POSITIONAL = re.compile(
-    r"""\n(?:export[ \t]+)?(\w+)=["']?\$\{?(\d+)(?:\}|\b)["']?[ \t]*(?:#|$)""", re.MULTILINE
-)
-#: An argument of a script as a path, and as a number.
-_ROLE = re.compile(
-    r"""(?i:PATH|DIR|FILE)\w*=\S*?(?:\$\(\w+[ ])?"?\$\{?(\d)\b
-    |\$\{?(\d)\}?[ ]-(?:eq|ne|[lg][te])\b|[ ](?:-np?|--\w*(?:num|size))[ =]\$\{?(\d)\b""",
-    re.VERBOSE,
-)
-_DEFINED = re.compile(r"\n(?:function |[\w-]+ ?\(\))")
-#: A command that may find nothing, and a test whether it did.
-_SEARCH = re.compile(
-    r"""\n[ \t]*(\w+)=(?:\$\(|`)grep [^|\n`]*[)`][ \t]*(?:#.*)?\n\s*if \[{1,2} -[nz] "?\$\{?\1\b"""
-)
-_STOPS_AT_ANY = re.compile(r"\A\n#!.* -\w*e|\nset .*-\w*e")
-#: What a path leads to, by the end of a name.
-_KIND = re.compile("_(?:PATH|DIR|FILE)$")
-#: Names of one device: several programs read it, each by its own name.
-_DEVICE = re.compile(r"device(?!t)|rank|gpu")
-#: The value of an option of the script.
-_OPTION = re.compile(r"[ \t]\w+=\"?\$\{?2\b")
 #: An assignment to a name that no variable can have.
 _HYPHENS = re.compile(r"[A-Za-z_]\w*(?:-\w+)+=.*")
-#: Variables with arguments, or a place for results, and those that a caller may set.
-_PASSED = re.compile(r"\w+_ARGS|\w*(?:SAVE|LOAD|CHECKPOINT|CKPT)\w*")
-_OF_CALLER = re.compile(r"EXTRA|OTHER|USER|ADDITIONAL")
-#: Why slips with variables matter.
-_WHY = {
-    "NP844": "$0 is the path of the script, $1 its first argument, and $( ) runs a command.",
-    "NP845": "The shell puts nothing, or the name itself, in its place.",
-}
-
 #: A code, a word, what is wrong with it, why, what to do, and how certain that is.
 _Slip = tuple[str, Word, str, str, str, dict[str, str]]
 #: The end of a command, as a flag.
@@ -173,7 +93,7 @@ _END = Word(0, 0, ("--",))
 
 def find_command_slips(path: str, commands: Sequence[Command]) -> Iterator[Finding]:
     """Yield the commands of a script that a shell cuts or takes for others."""
-    used = set(_USE.findall("\n".join({command.text for command in commands})))
+    used = set(USE.findall("\n".join({command.text for command in commands})))
     for above, command in pairwise((Command(), *commands)):
         for code, word, what, why, hint, how in _iterate_slips(command, above, used):
             where = Place(command.file or path, *word.position)
@@ -206,7 +126,7 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
     if wrong and not (command.shells and line[0] in '"$'):  # in (( )), such words are right
         kind = wrong.lastgroup or ""
         word = command[line.count(" ", 0, wrong.start(kind))]
-        hinted = _find_near(word.text, command.text) if kind == "near" else word.text
+        hinted = find_near_command(word.text, command.text) if kind == "near" else word.text
         if hinted:
             what, why, hint, how = _MEANINGS[kind]
             yield "NP844", word, what.format(word.text), why, hint.format(hinted), how
@@ -244,7 +164,7 @@ _SHORT = {short: name for name in _COMMON.split() for short in _shorten(name)}
 _KNOWN = {*_COMMON.split(), *_RARE.split()}
 
 
-def _find_near(name: str, text: str) -> str:
+def find_near_command(name: str, text: str) -> str:
     """Return the common command that a name is meant for, unless the text defines it."""
     near = {name, *_shorten(name)} & _SHORT.keys() if name not in _KNOWN else ()
     if not near or re.search(rf"\b{name}(?:=|[ ]*\()", text):
@@ -293,171 +213,3 @@ def _find_word_slips(words: Sequence[Word]) -> Iterator[_Slip]:
 
 def _is_flag(word: Word) -> bool:
     return _ARGUMENT.match(word.keyword) is not None
-
-
-def find_variable_slips(
-    path: str, text: str, commands: Sequence[Command], has_unread: bool
-) -> tuple[list[UnusedVariable], list[Finding]]:
-    """Return the variables that a script sets in lines of their own and never uses, and slips.
-
-    Slips are variables that it uses and never sets, and their like.
-    """
-    # without comments, and with an empty line before the first one
-    code = _COMMENT.sub(lambda match: f"\n{' ' * (len(match[0]) - 1)}", f"\n{text}")
-    joined = "\n".join({code, *(f"\n{each.text}" for each in commands if each.file)})
-    mentioned = Counter(_MENTION.findall(joined))
-    about = Counter(_MENTION.findall("".join(_ABOUT.findall(joined))))
-    own = [each for each in commands if not (each.file or each.is_inner)]
-    # texts and here-documents have such lines too
-    starts = {each[0].span[0] + 1 for each in own}
-    assigned: dict[str, list[int]] = {}
-    for match in _ASSIGNMENT.finditer(code):
-        at = match.start(1)
-        assigned.setdefault(match[1], []).extend([at] if at in starts else [])
-
-    def find_place(at: int) -> Place:
-        line, column = find_position(code, at)
-        return Place(path, line - 1, column)
-
-    unused = [
-        UnusedVariable(name, find_place(at[-1]))
-        for name, at in assigned.items()
-        if at and mentioned[name] - about[name] == len(at) and not _COMPUTED.match(code, at[-1])
-    ]
-    if has_unread or _GETS_ANY.search(f"\n{text}"):
-        unused = []
-    reported = [
-        each
-        for each in unused
-        if _PASSED.fullmatch(each.name) or _OPTION.match(code, assigned[each.name][-1] - 1)
-    ]
-    findings = [*map(build_unused_finding, reported)]
-    documents = [each.document.span for each in own if each.document]
-    for match in _LINE.finditer(f"\n{text}"):
-        at = match.start()  # in the script, which has no empty line before it
-        start, end = documents[bisect(documents, (at, len(code))) - 1] if documents else (0, 0)
-        where, what, why = find_place(at + 1), "git left a conflict here", "The shell stops at it."
-        hint = "keep one of the two versions"
-        if match[1]:
-            first = own[0][0]
-            words = (word for each in own for word in (*each, *each.redirected))
-            if at < first.span[0] or any(word.span[0] < at < word.span[1] for word in words):
-                continue
-            what, why = "sbatch ignores #SBATCH behind a command", "It reads those above only."
-            where, hint = Place(path, *first.position), "move the command below them"
-        line = build_finding("NP844", what, why, hint, where=where)
-        if not start <= at < end and line not in findings:
-            findings.append(line)
-    found = [
-        (match.start(1), "NP845", f"{match[1]} is no variable here", f"write ${match[1]}")
-        for match in _BARE.finditer(code)
-        if match[1] in assigned
-    ]
-    for match in _NO_DEFAULT.finditer(code):
-        name = match[1] or match[2]
-        what = f"{match[0]} gives {name} no default"
-        found.append((match.start(), "NP845", what, f"write ${{{name}:-VALUE}}"))
-    for match in _NO_ARITHMETIC.finditer(code):
-        what = f"the shell runs {match[1]} as a command"
-        found.append((match.start(), "NP844", what, f"write $({match[0][1:]})"))
-    for match in _INNER.finditer(code):
-        if meant := _find_near(match[1], code):
-            what = f"the shell has no command {match[1]}"
-            found.append((match.start(1), "NP844", what, f"did you mean {meant}?"))
-    for match in _ITSELF.finditer(code):
-        if _PASSED.fullmatch(match[1]):
-            what = f"{match[1]} is the script itself"
-            found.append((match.start(1), "NP844", what, "write $1 for the first argument"))
-    for match in _SEARCH.finditer(code) if _STOPS_AT_ANY.search(code) else ():
-        what = f"the script stops here if {match[1]} would be empty"
-        found.append((match.start(1), "NP844", what, "write || true behind the command"))
-    bounds = (0, *(match.start() for match in _DEFINED.finditer(code)), len(code))
-    for start, end in pairwise(bounds):
-        roles = [*_ROLE.finditer(code, start, end)]
-        paths = {match[1] for match in roles if match[1]}
-        for match in roles:
-            number = match[2] or match[3]
-            if number in paths:
-                what = f"${number} is a number here, and a path elsewhere"
-                found.append((match.start(), "NP844", what, "correct the number behind $"))
-    taken: list[str] = []
-    for match in _POSITIONAL.finditer(code):
-        number = int(match[2])
-        name = match[1].replace("_", "").lower()
-        if len(taken) > 2 and 0 < number <= len(taken) and name not in taken:
-            what = f"${number} is already the value of another variable"
-            hint = f"write ${len(taken) + 1}, if that is meant"
-            if not all(map(_DEVICE.search, (name, taken[number - 1]))):
-                found.append((match.start(1), "NP844", what, hint))
-        if number != len(taken) + 1:
-            break  # only those in order count
-        taken.append(name)
-    used = Counter(_UNSET.findall(joined))
-    # others are set, or have a default
-    unset = {
-        match[1]: match.start()
-        for match in _USE.finditer(code)
-        if used[match[1]] >= mentioned[match[1]]
-    }
-    if unset:
-        sets_any = has_unread or any(
-            match[1] not in assigned for match in _SETS_ANY.finditer(joined)
-        )
-        expanded = _list_expanded(commands)
-        places = {name: place for place, name in enumerate(assigned)}
-        by_letters = group_by(assigned, _sort_letters)
-        names = [each.name for each in unused[:_MOST_UNUSED]]
-        for name, at in unset.items():
-            if sets_any:  # what sets others hardly means a slip for one of these
-                # an option may set what has its name
-                is_free = name in expanded and not mentioned[f"-{name}"]
-                near = [*places][:_MOST_UNUSED] if is_free else []
-                alike = get_close_matches(name, near, 1, _VERY_ALIKE)
-            else:
-                alike = get_close_matches(name, names, _MOST_UNUSED, _ALIKE)
-                alike += by_letters.get(_sort_letters(name), ())
-                if name in expanded and (kind := _KIND.search(name)):
-                    alike += [each for each in names if each.endswith(kind[0])]
-            is_own = name in expanded and name.islower() and not name.endswith("_proxy")
-            is_own |= name.endswith("_ARGS") and not _OF_CALLER.search(name)
-            if alike or (is_own and not sets_any):
-                hint = f"set {name}, or remove it"
-                if alike:
-                    hint = f"did you mean ${min(alike, key=places.__getitem__)}?"
-                found.append((at, "NP845", f"nothing sets ${name}", hint))
-    findings += [
-        build_finding(rule, what, _WHY[rule], hint, where=find_place(at), **LIKELY)
-        for at, rule, what, hint in found
-    ]
-    return [each for each in unused if each not in reported], findings
-
-
-def _list_expanded(commands: Sequence[Command]) -> set[str]:
-    """Return the variables that commands of a script expand and that it does not test."""
-    expanded: set[str] = set()
-    tested: set[str] = set()
-    for command in commands:
-        words = [each for word in command for each in (word, *word.items)]
-        names = {
-            use[1]
-            for word in words
-            for part in word.parts
-            # a quote in $( ) is not read
-            if not isinstance(part, str) and (use := _USE.match(part[0]))
-        }
-        # what a script tests, its caller may set
-        is_test = any(word.keyword in ("[", "[[", "test", "case") for word in command)
-        expanded |= set() if command.is_inner or is_test else names
-        tested |= names if is_test else set()
-    return expanded - tested
-
-
-def build_unused_finding(variable: UnusedVariable, why: str = "") -> Finding:
-    """Return the finding of a variable that no command gets."""
-    what = f"{variable.name} is set, and no command gets it"
-    why = f"The program runs without it.{why}"
-    return build_finding("NP843", what, why, "pass or remove it", where=variable.where, **LIKELY)
-
-
-def _sort_letters(name: str) -> str:
-    return "".join(sorted(name.replace("_", "").lower()))

@@ -19,7 +19,7 @@ _PATH = re.compile(
 )
 #: The same as a value of a YAML file.
 _VALUE = re.compile(
-    r"^[ \t-]*(?P<key>[\w.-]+):[ \t]+[\"']?(?:\./)?"
+    r"^[ \t-]*(?P<key>\w[\w.-]*):[ \t]+[\"']?(?:\./)?"
     r"(?P<path>\w[\w./@+-]*/[\w.@+-]+\.(?:py|sh|ya?ml|toml|json))[\"']?[ \t]*(?:\#.*)?$",
     re.MULTILINE,
 )
