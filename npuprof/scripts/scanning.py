@@ -36,6 +36,7 @@ from npuprof.scripts.reading import (
 from npuprof.scripts.reading.file_kinds import is_script_candidate, may_be_called
 from npuprof.scripts.reading.shell_scripts import import_shell_script
 from npuprof.scripts.reading.training_launches import YAML_ENDINGS
+from npuprof.scripts.reading.variable_files import set_others_apart
 from npuprof.scripts.script_coverage import CoverageCount, list_unjudged
 from npuprof.scripts.script_records import PartLocations
 from npuprof.scripts.summary.report import is_in_tests
@@ -223,7 +224,7 @@ class _Scanner:
                 for match in _COMMANDS.finditer(text):
                     placed = "\n" * text.count("\n", 0, match.start(1)) + match[1]
                     script = import_shell_script(file, placed, self.modules, is_part=True)
-                    added += self._judge_script(script, data).findings
+                    added += self._judge_script(set_others_apart(script), data).findings
                 fresh = [each for each in added if (each.code, each.where) not in known]
                 scan = scan._replace(findings=[*scan.findings, *fresh])
         unjudged = tuple(list_unjudged(scan.imported or ImportedFile(file), data))

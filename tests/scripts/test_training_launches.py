@@ -674,6 +674,8 @@ def test_json_without_its_end_is_found(text: str, lines: list[int]) -> None:
         # the job may set any variable, and get the file
         ("envs: {}\nrun: |\n  torchrun b/t.py $my_data\n", []),
         ("jobs:\n  a:\n    run: |\n      torchrun --nnodes=$N t.py --lr 1\n", []),
+        # mcli/mcli-llama3-finetune.yaml of mosaicml/llm-foundry: a variable of another program
+        ("command: |\n  export HF_HUB_ENABLE=1\n  torchrun t.py --lr 1\n", []),
     ],
 )
 def test_the_commands_of_a_job_in_yaml_are_judged(
