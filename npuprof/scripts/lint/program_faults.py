@@ -94,7 +94,7 @@ _DOTTED = re.compile(
 )
 #: Any key, the maximum share of unknown ones, and a key of a table that may have any.
 _ANY_KEY = re.compile(r"^ *(?:- )?([a-z_]\w*):(?=\s)", re.MULTILINE)
-_OPEN_TABLE = re.compile("^hydra$|arg|param|env")
+_OPEN_TABLE = re.compile("^hydra$|arg|param|env|fsdp|accelerator")
 _UNKNOWN_KEYS = 0.1
 #: The key and the place of a setting, or of a finding about it.
 _locate = attrgetter("key", "line", "column")
@@ -211,7 +211,7 @@ def _find_unknown_keys(path: str, text: str, programs: Programs) -> Iterator[Fin
         and not re.search(rf"[&*.{{]{key}\b", text)
         and not programs.is_quoted(key, path)
     ]
-    for node in _list_keys(parse_yaml(path, text, []) or ()) if unknown else ():
+    for node in _list_keys(parse_yaml(path, text, []) or (), unknown) if unknown else ():
         if node.value in unknown:
             what = f"no program of the tree has an argument {node.value}"
             why = "Nearly all other keys are arguments of its programs, or fields of its classes."
@@ -220,14 +220,20 @@ def _find_unknown_keys(path: str, text: str, programs: Programs) -> Iterator[Fin
             yield catalog.build_finding("NP212", what, why, hint, where=where, **LIKELY)
 
 
-def _list_keys(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yield the keys of tables, but not those below a key that stands for any arguments."""
+def _list_keys(nodes: Sequence[Node], unknown: Sequence[str]) -> Iterator[Node]:
+    """Yield the keys of tables with other keys than the unknown ones.
+
+    Those below a key that stands for any arguments are left out.
+    """
     for node in nodes:
-        yield from _list_keys(node.items or ())
-        for key, value in node.pairs or ():
-            yield key
+        yield from _list_keys(node.items or (), unknown)
+        pairs = node.pairs or ()
+        is_known = any(key.value not in unknown for key, _ in pairs)
+        for key, value in pairs:
+            if is_known:
+                yield key
             if not _OPEN_TABLE.search(str(key.value)):
-                yield from _list_keys([value])
+                yield from _list_keys([value], unknown)
 
 
 def _build_start_finding(location: ScriptLocation, what: str, why: str, hint: str) -> Finding:

@@ -210,6 +210,8 @@ class Config:
     data_path: str = ""
     save_path: str = ""
     model_args: dict = None
+    fsdp_config: dict = None
+    accelerator_config: dict = None
     checkpoint_activations: bool = False
 """
 KNOWN = "".join(
@@ -236,6 +238,11 @@ KNOWN = "".join(
         ("HCCL_OTHER: 1", []),  # an environment variable
         ("hydra:\n  job_dir: out", []),  # of Hydra itself
         ("model_args:\n  other_key: 1", []),  # of a library
+        # examples/glm47-flash/lora_fsdp.yaml and examples/falcon-e of axolotl-ai-cloud/axolotl
+        ("fsdp_config:\n  num_layers: 1\n  other_key: 1", []),
+        ("accelerator_config:\n  num_layers: 1\n  other_key: 1", []),
+        # apps/aunet/configs/2B_1level.yaml of facebookresearch/lingua: any names
+        ("checkpoint_activations:\n  word1: 1", []),
         ("n_filters: &n_filters 8\nmodel_args: *n_filters", []),  # for the file itself
         ("n_filters: 8\nmodel_args: ${n_filters}", []),
         ("a:\n  own_key: 1\nb:\n  own_key: 1", []),  # docs/design of FastVideo: a schema
