@@ -218,6 +218,12 @@ VALUES = [
     # research/cv/ISyNet/config of mindspore-ai/models: from the folder of the start
     pytest.param("weights: ../flagscale/train/train_gtp.py", "", id="above"),
     pytest.param("entrypoint: other/train/train_gtp.py", "", id="another repository"),
+    # .github/workflows/ci.yml of geerlingguy/ansible-for-devops
+    pytest.param(
+        "a: |\n  wget -O flagscale/train/test.py URL\nrun: flagscale/train/test.py",
+        "",
+        id="brought",
+    ),
 ]
 
 

@@ -89,7 +89,9 @@ def list_used_files(
 def list_named_files(file: str, text: str) -> Iterator[UsedFile]:
     """Yield the files with relative paths that are values in a YAML file."""
     for match in _VALUE.finditer(text):
-        if not _NO_INPUT.search(f"-{match['key']} {match['path']}"):
+        # a command in the file may bring or make what it names again
+        is_made = re.search(rf"\w {re.escape(match['path'])}\b", text)
+        if not (is_made or _NO_INPUT.search(f"-{match['key']} {match['path']}")):
             where = Place(file, *find_position(text, match.start("path")))
             yield UsedFile(match["path"], where, False, False)
 
