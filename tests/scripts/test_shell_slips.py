@@ -268,6 +268,7 @@ def test_what_a_shell_takes_for_something_else_is_found(
         "A=abcd; B=1; A=${A: -2} B=${A: 0:3} C=${A: B} D=${A: 1}\n",
         'set -e; A=$(grep -c :: /dev/null || true)\nif [ -n "$A" ]; then B=1; fi\n',
         'A=$(grep :: /dev/null)\nif [ -n "$A" ]; then B=1; fi\n',
+        'set -e\nset +e\nA=$(grep :: /dev/null)\nif [ -n "$A" ]; then B=1; fi\n',
         'set -e\nA=$(grep A /dev/null | tail -n 1)\nif [ -n "$A" ]; then B=1; fi\n',
         'A="\n--a 1\n" B=$A\n: """\nusage\n"""\n',
         "A=(2 '*' 3) B=(--env a --lr 1 --env b)\n",

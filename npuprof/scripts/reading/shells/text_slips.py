@@ -241,7 +241,8 @@ def _find_fixed_slips(code: str, assigned: Collection[str]) -> Iterator[_Slip]:
         if _PASSED.fullmatch(match[1]):
             what = f"{match[1]} is the script itself"
             yield match.start(1), "NP844", what, "write $1 for the first argument"
-    for match in _SEARCH.finditer(code) if _STOPS_AT_ANY.search(code) else ():
+    stops = _STOPS_AT_ANY.search(code) and "set +e" not in code
+    for match in _SEARCH.finditer(code) if stops else ():
         what = f"the script stops here if {match[1]} would be empty"
         yield match.start(1), "NP844", what, "write || true behind the command"
 
