@@ -82,7 +82,10 @@ _STOPS = "The program stops at it."
 _build_unknown_fault = lru_cache(1000)(build_unknown_fault)  # launches have slips in common
 #: The minimum share of a command's flags that are known, and a gap for others out of the tree.
 _KNOWN_FLAGS = 0.75
-_OUTSIDE = re.compile(r"not in the tree|sys\.argv|mindspeed|add_argument of")
+_OUTSIDE = re.compile(
+    r"not in the tree|sys\.argv|mindspeed|add_argument of|add_\w+_args\(\) gets"
+    r"|ignore unknown|is computed"
+)
 #: A flag that names a file.
 _CONFIG = re.compile("conf|cfg|yaml")
 #: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.

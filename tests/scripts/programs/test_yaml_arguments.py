@@ -270,3 +270,23 @@ def test_a_file_that_takes_defaults_is_judged_once(tmp_path: Path) -> None:
     fields = FIELDS.replace("scheduler_name", "dynamic_name")
     write_defaults(tmp_path, f"{DEFAULTS}{fields}", f"{FILE}dynamic_scale: True\n")
     assert scan(tmp_path) == [LIKELY]
+
+
+# programs may take more: add_argparse_args of Lightning, parse_known_args, computed names
+@pytest.mark.parametrize(
+    ("added", "parsing"),
+    [
+        ("p = Trainer.add_argparse_args(p)", "p.parse_args()"),
+        ("", "None\nargs, extra = p.parse_known_args()\nrun(extra)"),
+        ("for key in open('keys'):\n    p.add_argument('--' + key)", "p.parse_args()"),
+    ],
+)
+def test_most_known_flags_do_not_exclude_more(tmp_path: Path, added: str, parsing: str) -> None:
+    known = "\n".join(f"p.add_argument('--{name}')" for name in ("lr", "wd", "bs", "epochs"))
+    (tmp_path / "t.py").write_text(
+        "import argparse\nfrom pytorch_lightning import Trainer\n"
+        f"p = argparse.ArgumentParser()\n{known}\n{added}\nargs = {parsing}\n"
+    )
+    (tmp_path / "a.sh").write_text("torchrun t.py --lr 1 --wd 1 --bs 1 --epochs 1 --other 3\n")
+    found = scan_scripts([str(tmp_path)], Context(), None, None).findings
+    assert [each.message for each in found if each.code == "NP212"] == []
