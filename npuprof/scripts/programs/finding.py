@@ -195,7 +195,7 @@ class Programs:
             )
         ]
         ignored = b"".join(
-            map(self._modules.read, (above[-1] + "/.gitignore", above[-1] + "/.gitmodules"))
+            self._modules.read(f"{above[-1]}/{name}") for name in (".gitignore", ".gitmodules")
         )
         for each in missing:
             homes = above[:1] if each.is_fixed else starts if len(starts) == 1 else above
@@ -223,11 +223,10 @@ class Programs:
         is_searched = folder or len(self._tops) > 1
         if not (is_searched or is_certain):
             return ""
-        is_elsewhere = not is_certain and self._list_ends(file, path, True) != []
         # what git ignores or takes from other repositories
         ends = "|".join(map(re.escape, (*filter(None, parts), name, f"*{ending}")))
         pattern = re.compile(rf"(?:^|[/= ])(?:{ends})[/*]*\s*$".encode(), re.MULTILINE)
-        if is_elsewhere or pattern.search(ignored):
+        if pattern.search(ignored) or not (is_certain or self._list_ends(file, path, True) == []):
             return ""
         length, home = found[0] if found else (0, homes[0])
         if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing

@@ -19,9 +19,8 @@ _PATH = re.compile(
 )
 #: The same as a value of a YAML file.
 _VALUE = re.compile(
-    r"^[ \t-]*(?P<key>\w[\w.-]*):[ \t]+[\"']?(?:\./)?"
-    r"(?P<path>\w[\w./@+-]*/[\w.@+-]+\.(?:py|sh|ya?ml|toml|json))[\"']?[ \t]*(?:\#.*)?$",
-    re.MULTILINE,
+    r"\n[ \t-]*(?P<key>\w[\w.-]*):[ \t]+[\"']?(?:\./)?"
+    r"(?P<path>\w[\w./@+-]*/[\w.@+-]+\.(?:py|sh|ya?ml|toml|json))[\"']?[ \t]*(?:\#.*)?(?!.)"
 )
 _STARTS = re.compile(
     r"(?:.*/)?(?:python[\d.]*|pip3?|torchrun|deepspeed|accelerate|msrun|(?:ba)?sh|source|\.)"
@@ -88,11 +87,11 @@ def list_used_files(
 
 def list_named_files(file: str, text: str) -> Iterator[UsedFile]:
     """Yield the files with relative paths that are values in a YAML file."""
-    for match in _VALUE.finditer(text):
+    for match in _VALUE.finditer(f"\n{text}"):
         # a command in the file may bring or make what it names again
         is_made = re.search(rf"\w {re.escape(match['path'])}\b", text)
         if not (is_made or _NO_INPUT.search(f"-{match['key']} {match['path']}")):
-            where = Place(file, *find_position(text, match.start("path")))
+            where = Place(file, *find_position(text, match.start("path") - 1))
             yield UsedFile(match["path"], where, False, False)
 
 
