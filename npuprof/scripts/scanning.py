@@ -21,7 +21,8 @@ from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import ONLY_READ, RECOMMENDED, check_script
-from npuprof.scripts.lint.program_faults import judge_programs, judge_yaml
+from npuprof.scripts.lint.program_faults import judge_programs
+from npuprof.scripts.lint.yaml_files import judge_yaml
 from npuprof.scripts.named_files import Sidecar, attach_contents, check_sidecars, find_sidecars
 from npuprof.scripts.pinned_releases import FilePins, Pin, PinFinder
 from npuprof.scripts.programs.finding import Programs

@@ -1,0 +1,123 @@
+"""Faults in YAML files of a tree with programs: keys, and names that the tree lacks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from npuprof.catalog import build_finding
+from npuprof.model import LIKELY, Finding, Place, did_you_mean
+from npuprof.scripts.lint.program_faults import find_flag_faults, find_missing_files
+from npuprof.scripts.programs.finding import Programs
+from npuprof.scripts.reading.config_files import drop_doubles
+from npuprof.scripts.reading.shells.used_files import list_named_files
+from npuprof.scripts.reading.trees import Node, parse_yaml
+from npuprof.scripts.script_records import find_position
+
+#: A key of a table at the top of a YAML file, and the minimum number of them to look for a program.
+#: A search for what begins with a line feed is faster than for the start of a line.
+_KEY = re.compile(r"\n([A-Za-z_]\w*):")
+_FEWEST_KEYS = 12
+#: A value that is a name in a module of a package.
+_DOTTED = re.compile(
+    r"\n[ -]*(?:\w+[ ]*:[ ]*)?['\"]?((?:[A-Za-z_]\w*\.){2,}\w+)['\"]?[ ]*(?:#|\r?(?!.))"
+)
+#: Any key, the maximum share and number of unknown ones, and a key of a table that may have any.
+_ANY_KEY = re.compile(r"\n *(?:- )?([a-z_]\w*):(?=\s)")
+_OPEN_TABLE = re.compile("^hydra$|arg|param|env|fsdp|accelerator")
+_UNKNOWN_KEYS = 0.1
+_MOST_UNKNOWN = 10
+
+
+def judge_yaml(path: str, data: bytes, programs: Programs) -> Iterator[Finding]:
+    """Yield findings about the keys of a YAML file, and about names and files that its tree lacks.
+
+    Keys may be arguments of a program above it. argparse takes such defaults without a check of
+    their names and choices.
+    """
+    text = data.decode(errors="replace")
+    yield from _judge_names(path, text, programs)
+    yield from find_missing_files(path, [*list_named_files(path, text)], programs)
+    keys = _KEY.findall(f"\n{text}")
+    documents = f"\n{text}".split("\n---")
+    if any(len({*each}) < len(each) for each in map(_KEY.findall, documents)):
+        for document in parse_yaml(path, text, []) or ():
+            yield from drop_doubles(path, "The program", document)
+    parsers = programs.find_by_keys(path, keys) if len(keys) >= _FEWEST_KEYS else []
+    if not parsers:
+        yield from _find_unknown_keys(path, text, programs)
+    for parser in parsers:
+        for document in parse_yaml(path, text, []) or ():
+            for key, node in document.pairs or ():
+                known = parser.keys.get(key.value)
+                flag = known.flags[0] if known else f"--{key.value}"
+                value = node.value if known and known.kind and node.is_text else ...
+                # other code may take more than the choices
+                quoted = (str(value).lower(), path, programs.list_tree(path))
+                search = quoted if known else (flag, path)
+                for fault in find_flag_faults(parser, flag, value, programs):
+                    if not programs.is_quoted(*search):
+                        yield fault._replace(why="argparse does not check it.", **LIKELY).place(
+                            where=Place(path, *key.position)
+                        )
+
+
+def _judge_names(path: str, text: str, programs: Programs) -> Iterator[Finding]:
+    """Yield likely findings about names of classes and modules that the tree of a file lacks."""
+    for match in _DOTTED.finditer(f"\n{text}"):
+        if lacking := programs.find_lacking(os.path.dirname(path), match[1]):
+            yield build_finding(
+                "NP846",
+                f"the tree has no {match[1]}",
+                f"Python stops there: {lacking} lacks a part of it.",
+                "correct the name",
+                where=Place(path, *find_position(text, match.start(1) - 1)),
+                **LIKELY,
+            )
+
+
+def _find_unknown_keys(path: str, text: str, programs: Programs) -> Iterator[Finding]:
+    """Yield likely findings about the keys of a YAML file that no Python file of its tree has.
+
+    Nearly all others are arguments of programs of the tree, or fields of its classes.
+    """
+    found = _ANY_KEY.findall(f"\n{text}")
+    keys = dict.fromkeys(found)
+    if sum("_" in key for key in keys) < _FEWEST_KEYS:
+        return
+    defined = programs.list_defined(path)
+    unknown = [key for key in keys if f"--{key}".replace("_", "-") not in defined]
+    if len(unknown) > min(len(keys) * _UNKNOWN_KEYS, _MOST_UNKNOWN):
+        return
+    # others may be for the file itself, or of a schema
+    unknown = [
+        key
+        for key in unknown
+        if found.count(key) == 1
+        and not re.search(rf"[&*.{{]{key}\b", text)
+        and not programs.is_quoted(key, path)
+    ]
+    for node in _list_keys(parse_yaml(path, text, []) or (), unknown) if unknown else ():
+        if node.value in unknown:
+            what = f"no program of the tree has an argument {node.value}"
+            why = "Nearly all other keys are arguments of its programs, or fields of its classes."
+            hint = did_you_mean(node.value, [each[2:] for each in defined], "remove it")
+            where = Place(path, *node.position)
+            yield build_finding("NP212", what, why, hint, where=where, **LIKELY)
+
+
+def _list_keys(nodes: Sequence[Node], unknown: Sequence[str]) -> Iterator[Node]:
+    """Yield the keys of tables with other keys than the unknown ones.
+
+    Those below a key that stands for any arguments are left out.
+    """
+    for node in nodes:
+        yield from _list_keys(node.items or (), unknown)
+        pairs = node.pairs or ()
+        is_known = any(key.value not in unknown for key, _ in pairs)
+        for key, value in pairs:
+            if is_known:
+                yield key
+            if not _OPEN_TABLE.search(str(key.value)):
+                yield from _list_keys([value], unknown)
