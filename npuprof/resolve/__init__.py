@@ -134,17 +134,18 @@ class Resolver:
 
         The origins of claims are in these texts only if it is ``with_claims``.
         """
-        edited = {
-            profile: profile.edit(documents[profile.name], edits.get(profile.name, {}))
+        lineage = tuple(
+            profile.edit(documents[profile.name], edits.get(profile.name, {}))
             if profile.name in documents and not profile.document.revision
             else profile
             for profile in config.lineage
-        }
-        lineage = tuple(edited.values())
+        )
         claims = config.claims
         if with_claims:
             claims = {
-                name: claim._replace(profile=edited.get(claim.profile, claim.profile))
+                name: claim._replace(origin=origin._replace(document=documents[origin.profile]))
+                if (origin := claim.origin).profile in documents and not origin.revision
+                else claim
                 for name, claim in claims.items()
             }
         scenario = config.scenario

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import TYPE_CHECKING, Finding, Origin, Path, Record
+from npuprof.model import TYPE_CHECKING, Finding, Origin, Record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,20 +21,14 @@ if TYPE_CHECKING:
 
 
 class Claim(Record):
-    """One claim of a preset, with the path in the profile that makes it.
+    """One claim of a preset with its origin.
 
     ``conflict`` names the two parents whose claims do not intersect.
     """
 
     value: Any
-    profile: Profile
-    path: Path
+    origin: Origin
     conflict: Finding | None = None
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the claim."""
-        return self.profile.origin(*self.path)
 
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
@@ -44,10 +38,10 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
         if name in _PLAIN:
             # the range of CANN may be written in two tables
             path = profile.locate_range(name) if name == releases.CANN else ("profile", name)
-            own[name] = Claim(value, profile, path)
+            own[name] = Claim(value, profile.origin(*path))
         elif name in ("versions", "axes"):
             for axis, item in value.items():
-                own[f"{name}.{axis}"] = Claim(item, profile, ("profile", name, axis))
+                own[f"{name}.{axis}"] = Claim(item, profile.origin("profile", name, axis))
     combined = dict(own)
     for claims in parents:
         # own claims replace those of the parents, so that a new preset can widen them
