@@ -224,6 +224,11 @@ VALUES = [
         "",
         id="brought",
     ),
+    pytest.param(
+        "".join(f"k{at}: flagscale/train/train_gpt{at}.py\n" for at in range(100)),
+        "",
+        id="a list of data",
+    ),
 ]
 
 

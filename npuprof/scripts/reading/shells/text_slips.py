@@ -70,7 +70,7 @@ _POSITIONAL = re.compile(
 )
 #: An argument of a script as a path, and as a number.
 _ROLE = re.compile(
-    r"""(?i:PATH|DIR|FILE)\w*=\S*?(?:\$\(\w+[ ])?"?\$\{?(\d)\b
+    r"""(?i:PATH|DIR|FILE)\w{0,40}=\S{0,80}?(?:\$\(\w+[ ])?"?\$\{?(\d)\b
     |\$\{?(\d)\}?[ ]-(?:eq|ne|[lg][te])\b|[ ](?:-np?|--\w*(?:num|size))[ =]\$\{?(\d)\b""",
     re.VERBOSE,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from npuprof.model import Place
 from npuprof.scripts.reading.shells.known_variables import ASSIGNMENT, fill_word
@@ -22,12 +22,17 @@ _VALUE = re.compile(
     r"\n[ \t-]*(?P<key>\w[\w.-]*):[ \t]+[\"']?(?:\./)?"
     r"(?P<path>\w[\w./@+-]*/[\w.@+-]+\.(?:py|sh|ya?ml|toml|json))[\"']?[ \t]*(?:\#.*)?(?!.)"
 )
+#: A file with as many is a list of data.
+_MOST_VALUES = 100
 _STARTS = re.compile(
     r"(?:.*/)?(?:python[\d.]*|pip3?|torchrun|deepspeed|accelerate|msrun|(?:ba)?sh|source|\.)"
 )
 #: A flag or a variable of what a program writes or omits, or a path that is to be replaced.
-_WRITTEN = r"[\w-]*(?:out|save|log|dump|result|write|report|export|cache|target|dest|exclude)[\w-]*"
-_NO_INPUT = re.compile(rf"(?i)-{_WRITTEN} |\b{_WRITTEN}=\S*\Z|path/to|your|xxx")
+_PART = r"[\w-]{0,40}"
+_WRITTEN = (
+    rf"{_PART}(?:out|save|log|dump|result|write|report|export|cache|target|dest|exclude){_PART}"
+)
+_NO_INPUT = re.compile(rf"(?i)-{_WRITTEN} |\b{_WRITTEN}=\S{{0,200}}\Z|path/to|your|xxx")
 #: Words of commands that bring files that the tree does not have.
 _BRINGS = re.compile(
     r"(?m)^(?:clone|checkout|submodule|apply|wget|curl|tar|unzip|rsync|scp|patch|gsutil|download|\.\..*\*)$"
@@ -87,7 +92,8 @@ def list_used_files(
 
 def list_named_files(file: str, text: str) -> Iterator[UsedFile]:
     """Yield the files with relative paths that are values in a YAML file."""
-    for match in _VALUE.finditer(f"\n{text}"):
+    found = [*islice(_VALUE.finditer(f"\n{text}"), _MOST_VALUES)]
+    for match in found if len(found) < _MOST_VALUES else ():
         # a command in the file may bring or make what it names again
         is_made = re.search(rf"\w {re.escape(match['path'])}\b", text)
         if not (is_made or _NO_INPUT.search(f"-{match['key']} {match['path']}")):
