@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -50,6 +51,8 @@ _READ = re.compile(rb"(\$\{?|getenv\(\W|environ(?:\.get\(|\[)\W)([A-Za-z_]\w*)\b
 _NAMED = re.compile(rb"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?[-=]")
 #: The commands of a job at the top of a YAML file, as of SkyPilot or MosaicML.
 _COMMANDS = re.compile(r"^(?:run|setup|command): *\|[-+]?\n((?:[ \t]+.*\n|\n)+)", re.MULTILINE)
+#: As many of them are read: each is placed below the lines above it.
+_MOST_PARTS = 10
 #: The maximum number of files per process and batch: files of a folder share imports.
 _BATCH = 100
 
@@ -222,7 +225,7 @@ class _Scanner:
                 known = {(each.code, each.where) for each in scan.findings}
                 added = [*judge_yaml(file, data, self._programs)]
                 text = data.decode(errors="replace") if b": |" in data else ""
-                for match in _COMMANDS.finditer(text):
+                for match in islice(_COMMANDS.finditer(text), _MOST_PARTS):
                     placed = "\n" * text.count("\n", 0, match.start(1)) + match[1]
                     script = import_shell_script(file, placed, self.modules, is_part=True)
                     added += self._judge_script(set_others_apart(script), data).findings

@@ -306,7 +306,7 @@ class UsedFile(Record):
     """A file with a relative path that a shell script starts, sources or passes to a program.
 
     The path ``is_fixed`` to the script's folder, or below any folder above it. It ``is_open`` if
-    the folder that a variable names is before it.
+    the folder before it is not known, as that in a variable.
     """
 
     path: str

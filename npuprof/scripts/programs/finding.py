@@ -46,7 +46,7 @@ _ALIKE, _MORE_ALIKE = 0.7, 0.85
 _MOST_ALIKE = 0.9
 #: This many folders above a script count as near it.
 _CLOSE = 3
-#: A script has this many folders above and around it if it is directly below the top.
+#: The number of folders from that of a script to the top, if its folder is directly below the top.
 _SHALLOW = 2
 #: What is read of a program.
 Read = TypeVar("Read")

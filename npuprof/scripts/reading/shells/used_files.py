@@ -27,8 +27,9 @@ _MOST_VALUES = 100
 _STARTS = re.compile(
     r"(?:.*/)?(?:python[\d.]*|pip3?|torchrun|deepspeed|accelerate|msrun|(?:ba)?sh|source|\.)"
 )
-#: A flag or a variable of what a program writes or omits, or a path that is to be replaced.
+#: A part of a name; any length would take quadratic time.
 _PART = r"[\w-]{0,40}"
+#: A flag or a variable of what a program writes or omits, or a path that is to be replaced.
 _WRITTEN = (
     rf"{_PART}(?:out|save|log|dump|result|write|report|export|cache|target|dest|exclude){_PART}"
 )
