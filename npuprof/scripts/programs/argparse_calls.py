@@ -457,7 +457,7 @@ class _Program:
         options = {each.arg: each.value for each in node.keywords}
         action = _fold(options.get("action", ast.Constant("store")), scope)
         if "BooleanOptionalAction" in write_source(options.get("action", node.func)):
-            flags += [f"--no-{flag[2:]}" for flag in flags]
+            flags += [f"--no-{flag[2:]}" for flag in flags if flag.startswith("--")]
             action = "store_true"
         flags.sort(key=lambda flag: not flag.startswith("--"))
         argument = ParserArgument(tuple(flags), f"{scope.file}:{node.lineno}")
@@ -466,7 +466,7 @@ class _Program:
         elif action in ("store", "append", "extend") and None not in options:
             nargs = _fold(options.get("nargs", ast.Constant(None)), scope)
             kind = write_source(options.get("type", ast.Name("str")))
-            if kind in ("int", "float", "str"):
+            if kind in ("int", "float", "str") and scope.resolve_name(kind) is None:
                 choices = _fold(options.get("choices", ast.Tuple([])), scope)
                 is_listed = isinstance(choices, (list, tuple, dict))
                 argument = argument._replace(kind=kind, choices=tuple(choices) if is_listed else ())

@@ -675,6 +675,25 @@ parse_all()
 --sed 1
 """,
     ),
+    "types and negations of its own": (
+        {
+            "train.py": """
+import argparse
+def int(text):
+    return text
+parser = argparse.ArgumentParser()
+parser.add_argument("--n", type=int)
+parser.add_argument("-f", "--fast", action=argparse.BooleanOptionalAction)
+parser.parse_args()
+""",
+        },
+        """
+--n two
+--no-fast
+--fsat
+-f
+""",
+    ),
 }
 #: The least number of lines that are called errors.
 FLOORS = {
@@ -691,6 +710,7 @@ FLOORS = {
     "draccus": 3,
     "keys of a file": 3,
     "defaults before the others": 4,
+    "types and negations of its own": 1,
 }
 
 
