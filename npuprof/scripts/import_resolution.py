@@ -66,7 +66,7 @@ class _Finder:
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._tops = _resolve_tops(folders)
-        self._list_names = cache(_list_names)
+        self._list_names = cache(list_names)
         self._resolve = cache(os.path.realpath)
         self._list_tree = cache(_list_tree)
         self._list_folders = cache(partial(_climb_to_top, self._tops))
@@ -91,10 +91,13 @@ class _Finder:
                 files.setdefault(real, file)
         return tuple(files.values())
 
-    def list_files(self, path: str, with_others: bool = False) -> tuple[str, ...] | None:
-        """Return the Python files of a file's tree, or all; None if there are too many."""
+    def list_files(self, path: str, name: str = "") -> Sequence[str] | None:
+        """Return the Python files of a file's tree, or all with a name; None for a large tree."""
         _, chain = self._list_folders(os.path.dirname(path))
-        return self._list_tree(chain[-1])[with_others]
+        programs, by_name = self._list_tree(chain[-1])
+        if not name:
+            return programs
+        return None if by_name is None else by_name.get(name, ())
 
     def _find_module(self, folder: str, name: str, level: int) -> str:
         """Return the file of a module imported in a folder, empty if it is outside the tree.
@@ -155,15 +158,15 @@ def _climb_to_top(tops: Sequence[str], folder: str) -> tuple[str, list[str]]:
     return top, chain
 
 
-def _list_names(folder: str) -> frozenset[str]:
+def list_names(folder: str) -> frozenset[str]:
     """Return the names in a folder."""
     with suppress(OSError):
         return frozenset(os.listdir(folder or "."))
     return frozenset()
 
 
-def _list_tree(top: str) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """Return the Python files below a folder, and all files, None where there are too many."""
+def _list_tree(top: str) -> tuple[tuple[str, ...] | None, dict[str, list[str]] | None]:
+    """Return the Python files below a folder, and all by name, None where there are too many."""
     programs: list[str] = []
     files: list[str] = []
     for folder, folders, names in os.walk(top or "."):
@@ -178,7 +181,7 @@ def _list_tree(top: str) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None
             break
     return (
         tuple(programs) if len(programs) <= _MOST_FILES else None,
-        tuple(files) if len(files) <= _MOST_OTHERS else None,
+        group_by(files, os.path.basename) if len(files) <= _MOST_OTHERS else None,
     )
 
 

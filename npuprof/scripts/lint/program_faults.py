@@ -182,24 +182,23 @@ def _judge_program(
     """Replace findings about the settings given to a program by those of its parser."""
     program = find_program(given[0].surface)
     values = {each.name: ... if each.reason else each.value for each in given}
-    judged: dict[ScriptSetting, list[Fault]] = {}
+    judged: list[tuple[ScriptSetting, list[Fault]]] = []
     is_own = False
     # only names in the section of verl have the dashes of flags
-    names = {
-        each: each.name
-        if each.surface == "verl" or each.reason == OVERRIDE
-        else spell_flag(each.name)
+    names = [
+        each.name if each.surface == "verl" or each.reason == OVERRIDE else spell_flag(each.name)
         for each in given
-    }
-    overrides = {names[each]: values[each.name] for each in given}
+    ]
+    overrides = {name: values[each.name] for name, each in zip(names, given, strict=True)}
     config = programs.read_config(path, overrides) if path else None
     if config or (program and program.syntax == "hydra"):
         if config and not config.gaps:
-            judged = {
-                each: _find_override_faults(config, name, overrides) for each, name in names.items()
-            }
+            judged = [
+                (each, _find_override_faults(config, name, overrides))
+                for each, name in zip(given, names, strict=True)
+            ]
         elif not module.startswith("verl."):  # it may have keys of its own
-            judged = {each: [] for each in given}
+            judged = [(each, []) for each in given]
     elif path:
         parser = programs.read_parser(path) or Parser(path, (), ("no parser was found",))
         if any(each.endswith(YAML_ENDINGS) for each in parser.files):
@@ -230,16 +229,16 @@ def _judge_program(
                 by_place.get(_locate(each)) and flag in programs.list_defined(path, True)
             )
             if faults or parser.complete or is_defined:
-                judged[each] = faults
+                judged.append((each, faults))
     else:
-        judged = {each: faults for each in given if (faults := _find_slips(each, programs))}
-    for place in map(_locate, judged):
+        judged = [(each, faults) for each in given if (faults := _find_slips(each, programs))]
+    for place in dict.fromkeys(_locate(each) for each, _ in judged):
         by_place[place] = [
             finding
             for finding in by_place[place]
             if not (finding.code in _BY_CATALOGUE or (is_own and finding.code.startswith(_RULES)))
         ]
-    for setting, faults in judged.items():
+    for setting, faults in judged:
         if not (setting.dead or setting.commented):
             by_place[_locate(setting)] += [place_fault(fault, setting) for fault in faults]
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from npuprof import catalog
 from npuprof.model import find_nearest_names
-from npuprof.scripts.import_resolution import list_enclosing_folders, open_modules
+from npuprof.scripts.import_resolution import list_enclosing_folders, list_names, open_modules
 from npuprof.scripts.programs.argparse_calls import ParserReader
 from npuprof.scripts.programs.hydra_configs import HydraConfig, read_hydra_config
 from npuprof.scripts.programs.parsers import Parser, ParserArgument
@@ -172,10 +172,10 @@ class Programs:
         )
         return "" if is_there else found
 
-    def _list_ends(self, file: str, end: str, with_others: bool = False) -> list[str] | None:
-        """Return the Python files in the tree of a script with an end, None for a large tree."""
-        tree = self._modules.list_tree(file, with_others)
-        return None if tree is None else [each for each in tree if f"/{each}".endswith(f"/{end}")]
+    def _list_ends(self, file: str, end: str) -> list[str] | None:
+        """Return the files in the tree of a script with an end, None for a large tree."""
+        named = self.list_tree(file, os.path.basename(end))
+        return None if named is None else [each for each in named if f"/{each}".endswith(f"/{end}")]
 
     def find_missing(self, file: str, used: Sequence[UsedFile]) -> Iterator[tuple[UsedFile, str]]:
         """Yield the paths of a script that its tree lacks, with hints, but for those in doubt."""
@@ -194,9 +194,13 @@ class Programs:
                 if not (each.is_fixed or each.is_open)
             )
         ]
-        ignored = b"".join(
-            self._modules.read(f"{above[-1]}/{name}") for name in (".gitignore", ".gitmodules")
-        )
+        ignored = {
+            re.split("[/= ]", line.rstrip().rstrip("/*"))[-1]
+            for name in (".gitignore", ".gitmodules")
+            for line in self._modules.read(f"{above[-1]}/{name}")
+            .decode(errors="replace")
+            .splitlines()
+        } - {""}
         for each in missing:
             homes = above[:1] if each.is_fixed else starts if len(starts) == 1 else above
             is_certain = len(homes) == 1 and not each.is_open
@@ -204,43 +208,36 @@ class Programs:
                 yield each, hint
 
     def _find_near(
-        self, file: str, used: UsedFile, homes: Sequence[str], is_certain: bool, ignored: bytes
+        self, file: str, used: UsedFile, homes: Sequence[str], is_certain: bool, ignored: set[str]
     ) -> str:
         """Return a hint about a missing path, empty if it may be right.
 
-        It is relative to one of some folders, or to the only one if that ``is_certain``.
+        It is relative to one of some folders, or to the only one if that ``is_certain``. Git
+        ignores some names, or takes them from other repositories.
         """
         path = used.path
         folder, name = os.path.split(path)
         parts, ending = folder.split("/"), os.path.splitext(name)[1]
+        # for a name alone, a scan of single files does not search the tree
+        is_searched = folder or len(self._tops) > 1
+        if not (is_searched or is_certain):
+            return ""
+        is_ignored = not ignored.isdisjoint((*parts, name, f"*{ending}"))
+        if is_ignored or not (is_certain or self._list_ends(file, path) == []):
+            return ""
         found = [
             (length, home)
             for length in (len(parts), 2, 1)
             for home in homes
             if os.path.isdir(os.path.join(home, *parts[:length]))
         ]
-        # for a name alone, a scan of single files does not search the tree
-        is_searched = folder or len(self._tops) > 1
-        if not (is_searched or is_certain):
-            return ""
-        # what git ignores or takes from other repositories
-        ends = "|".join(map(re.escape, (*filter(None, parts), name, f"*{ending}")))
-        pattern = re.compile(rf"(?:^|[/= ])(?:{ends})[/*]*\s*$".encode(), re.MULTILINE)
-        if pattern.search(ignored) or not (is_certain or self._list_ends(file, path, True) == []):
-            return ""
         length, home = found[0] if found else (0, homes[0])
         if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing
             return ""
         here = os.path.normpath(os.path.join(home, folder))
-        beside_it = (os.path.join(here, each) for each in os.listdir(here)) if not folder else ()
-        others = [
-            os.path.relpath(each, home)
-            for each in (self._modules.list_tree(file, True) if is_searched else beside_it) or ()
-            if each.endswith(ending)
-            and (each.endswith(name) or (os.path.dirname(each) or ".") == here)
-        ]
-        moved = [each for each in others if os.path.basename(each) == name and not used.is_open]
-        beside = [os.path.basename(each) for each in others if os.path.dirname(each) == folder]
+        same = self._list_ends(file, name) if is_searched else []
+        moved = [os.path.relpath(each, home) for each in same or () if not used.is_open]
+        beside = sorted(each for each in list_names(here) if each.endswith(ending))
         is_program = ending in (".py", ".sh")
         is_there = length == len(parts) and folder and not used.is_open
         near: Sequence[str] = ()

@@ -77,7 +77,7 @@ Read = Callable[[str], "bytes | None"]
 #: it is a class whose methods set something together.
 CanSet = Callable[[bytes, bytes, bool], bool]
 #: Returns the Python files of a file's tree; None if there are too many.
-ListFiles = Callable[..., "tuple[str, ...] | None"]
+ListFiles = Callable[..., "Sequence[str] | None"]
 #: Returns the files that a path may denote: relative to the script, or to an unknown start folder.
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
@@ -173,7 +173,7 @@ class Modules:
         self.locate_file = locate_file
         self._locate = locate
         self.loaded = loaded or ModuleCache(read)
-        #: Returns the Python files of a file's tree; None if there are too many.
+        #: Returns the Python files of a file's tree, or all with a name; None for a large tree.
         self.list_tree = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
         self.read = self.loaded.read
