@@ -117,10 +117,9 @@ class Word:
         if len(parts) == 1 and isinstance(parts[0], str):  # nearly all words
             self.text, self.open_part = parts[0], ""
         else:
-            expansions = [part[0] for part in parts if not isinstance(part, str)]
             self.text = "".join([part if isinstance(part, str) else part[0] for part in parts])
-            self.open_part = expansions[0] if expansions else ""
-            if not expansions:
+            self.open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
+            if not self.open_part:
                 self.parts = (self.text,)
         self.keyword = "" if quoted else self.text
 

@@ -225,13 +225,13 @@ class Programs:
         is_ignored = not ignored.isdisjoint((*parts, name, f"*{ending}"))
         if is_ignored or not (is_certain or self._list_ends(file, path) == []):
             return ""
-        found = [
+        found = (
             (length, home)
             for length in (len(parts), 2, 1)
             for home in homes
             if os.path.isdir(os.path.join(home, *parts[:length]))
-        ]
-        length, home = found[0] if found else (0, homes[0])
+        )
+        length, home = next(found, (0, homes[0]))
         if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing
             return ""
         here = os.path.normpath(os.path.join(home, folder))
@@ -244,10 +244,10 @@ class Programs:
         if len(moved) == 1:
             where = os.path.dirname(os.path.normpath(os.path.join(home, moved[0])))
             # deeper folders may be parts of other repositories
-            is_own = not found and len(homes) <= _SHALLOW and where == os.path.dirname(file)
+            is_own = not length and len(homes) <= _SHALLOW and where == os.path.dirname(file)
             if is_own or _is_like(folder, os.path.dirname(moved[0]), is_certain):
                 near = moved
-        if found and not near:
+        if length and not near:
             likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
             near = folder and find_nearest_names(path, moved, 1, likeness)
             is_own = here == (os.path.dirname(file) or ".")

@@ -130,8 +130,9 @@ def _iterate_slips(command: Command, above: Command, used: set[str]) -> Iterator
         if hinted:
             what, why, hint, how = _MEANINGS[kind]
             yield "NP844", word, what.format(word.text), why, hint.format(hinted), how
-    names = {name for name, _ in list_assignments(command)}
-    if len(names) == len(command) and (command.is_piped or command.is_forked) and names & used:
+    is_apart = command.is_piped or command.is_forked
+    names = {name for name, _ in list_assignments(command)} if is_apart else set()
+    if len(names) == len(command) and names & used:
         what = f"{min(names)} is lost: a pipe or & sets it in a shell of its own"
         yield "NP844", first, what, "The script does not get it.", "put the pipe into $( )", {}
     for target in command.redirected[:1]:
