@@ -145,6 +145,11 @@ LAUNCHES: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
         ),
         [("", "model seed", "HCCL_BUFFSIZE=200")],
     ),
+    "two servers in one line": (
+        "both.sh",
+        "export HCCL_BUFFSIZE=200\nvllm serve m --seed 1 & vllm serve n --port 2 &\n",
+        [("", "model seed", "HCCL_BUFFSIZE=200"), ("", "model port", "HCCL_BUFFSIZE=200")],
+    ),
 }
 
 

@@ -130,7 +130,8 @@ def read_arguments(
     """
     if any(argument.text in program.others for argument in arguments):
         return iter(())
-    scope = f"{program.section}@{arguments[0].line}" if arguments else ""
+    # a line may have several starts
+    scope = "{}@{}.{}".format(program.section, *arguments[0].position) if arguments else ""
     settings = _read_command_line(path, program, arguments, source)
     return (setting._replace(scope=scope) for setting in settings)
 
