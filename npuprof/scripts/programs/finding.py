@@ -204,7 +204,9 @@ class Programs:
         for each in missing:
             homes = above[:1] if each.is_fixed else starts if len(starts) == 1 else above
             is_certain = len(homes) == 1 and not each.is_open
-            if hint := self._find_near(file, each, homes, is_certain, ignored):
+            hint = self._find_near(file, each, homes, is_certain, ignored)
+            # a path that may begin anywhere is searched in the whole tree
+            if hint and (is_certain or self._list_ends(file, each.path) == []):
                 yield each, hint
 
     def _find_near(
@@ -218,12 +220,7 @@ class Programs:
         path = used.path
         folder, name = os.path.split(path)
         parts, ending = folder.split("/"), os.path.splitext(name)[1]
-        # for a name alone, a scan of single files does not search the tree
-        is_searched = folder or len(self._tops) > 1
-        if not (is_searched or is_certain):
-            return ""
-        is_ignored = not ignored.isdisjoint((*parts, name, f"*{ending}"))
-        if is_ignored or not (is_certain or self._list_ends(file, path) == []):
+        if not ignored.isdisjoint((*parts, name, f"*{ending}")):
             return ""
         found = (
             (length, home)
@@ -235,6 +232,8 @@ class Programs:
         if os.path.lexists(os.path.join(home, path)):  # a link out of the tree, or to nothing
             return ""
         here = os.path.normpath(os.path.join(home, folder))
+        # for a name alone, a scan of single files does not search the tree
+        is_searched = folder or len(self._tops) > 1
         same = self._list_ends(file, name) if is_searched else []
         moved = [os.path.relpath(each, home) for each in same or () if not used.is_open]
         beside = sorted(each for each in list_names(here) if each.endswith(ending))
@@ -247,6 +246,9 @@ class Programs:
             is_own = not length and len(homes) <= _SHALLOW and where == os.path.dirname(file)
             if is_own or _is_like(folder, os.path.dirname(moved[0]), is_certain):
                 near = moved
+        inside = [each for each in moved if not each.startswith(os.pardir)]
+        if is_certain and len(inside) == 1:
+            near = inside
         if length and not near:
             likeness = _MORE_ALIKE if length == 1 < len(parts) else _ALIKE
             near = folder and find_nearest_names(path, moved, 1, likeness)
