@@ -178,6 +178,13 @@ MISSING_BELOW = [
         "did you mean jobs/model_t2v.json?",
         id="model beside the script",
     ),
+    # UNet_Medical/examples/unet_TRAIN_1GPU.sh of DeepLearningExamples before 8eca836a2
+    pytest.param(
+        "horovodrun -np 1 python main.py --lr 1\npython utils/parse_results.py --model_dir $2",
+        "main.py runtime/parse_results.py",
+        "did you mean runtime/parse_results.py?",
+        id="the only one of its name in the folder of the start",
+    ),
 ]
 
 
@@ -198,6 +205,23 @@ def test_other_files_and_the_folder_of_a_script_tell_where_it_is_started(
     monkeypatch.chdir(tmp_path)
     (found,) = scan(tmp_path, text, files, "jobs/run.sh")
     assert (found.certainty, found.hint) == ("likely", hint)
+
+
+def test_a_scan_of_one_script_finds_a_near_name_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of EfficientNet_for_PyTorch/run_to_onnx.sh of Ascend/modelzoo before 745437d5a."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    scan(tmp_path, "python3.7 pthtar2onx.py\n", "jobs/pthtar2onnx.py", "jobs/run.sh")
+
+    def list_hints() -> list[str]:
+        found = scan_scripts(["jobs/run.sh"], Context(), None, None).findings
+        return [each.hint for each in found if each.code == "NP846"]
+
+    assert list_hints() == ["did you mean pthtar2onnx.py?"]
+    (tmp_path / "pthtar2onx.py").write_text("")  # from there it may be started
+    assert list_hints() == []
 
 
 VALUES = [
