@@ -297,14 +297,19 @@ def _name_folder(path: str) -> str:
 def _find_release(written: _Written) -> tuple[str, bool]:
     """Return the release of a version, and whether that is newer than all known ones.
 
-    The release is empty for other texts.
+    The oldest known release represents an older one. It is empty for other texts.
     """
     version = _VERSION.fullmatch(written.version)
     suffix = version["suffix"] if version else ""
     # the branch v0.11.0-dev is not the release v0.11.0
     if version is None or (suffix and not written.is_tag) or _OTHER.search(suffix):
         return "", False
-    return releases.find_judged_release(version["release"], written.axis)
+    release, is_newer = releases.find_judged_release(version["release"], written.axis)
+    axis = releases.load_axis(written.axis)
+    oldest, key = next(iter(axis.releases.items()))
+    if not release and (axis.parse(version["release"]) or key) < key:
+        release = oldest  # the nearest known one
+    return release, is_newer
 
 
 def _list_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -46,6 +46,11 @@ ROWS = {
     "beta of an image": Row("image: quay.io/ascend/cann:9.1.0-beta.3-a3-ubuntu22.04-py3.12", ()),
     # vllm-project/recipes models/Qwen: ascend/vllm-ascend:qwen3.8-a5
     "name of a model": Row(f"docker run {IMAGE}:qwen3.8-a5", ()),
+    # alibaba/ChatLearn requirements.txt: vllm_module.py passes swap_space, which 0.33.0 has not
+    "a release older than all known ones": Row(
+        "deepspeed==0.14.4\nvllm==0.5.1\n", ("vllm 0.7.1:2",)
+    ),
+    "an unknown release between known ones": Row("vllm==0.8.99", ()),
     "latest": Row(f"docker run {IMAGE}:latest", ()),
     "variable as tag": Row(f"docker run {IMAGE}:$VERSION", ()),
     # hiyouga/LLaMA-Factory .github/workflows/tests_npu.yml
