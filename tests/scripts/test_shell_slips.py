@@ -433,6 +433,9 @@ def test_a_variable_that_nothing_sets_is_likely_a_slip(text: str, place: tuple[i
         # toolkits of Pai-Megatron-Patch: the sizes of a job and of a model have nothing in common
         f"MODEL_SIZE=$1\n{START} --nodes $WORLD_SIZE\n",
         f"wave_data=a\neval $1=2\n[ $wave_dat ] || exit\n{START} --d $wave_data $wave_dat\n",
+        # models_v2/pytorch/llama/training/cpu/run_model.sh of intel/models: the caller sets it
+        f'if [[ "${{PRECISION}}" == "bf16" ]]; then\nprecision=bf16\nfi\n'
+        f"echo $PRECISION\n{START} --o out_$precision\n",
     ],
 )
 def test_a_variable_that_something_may_set_is_no_slip(text: str) -> None:

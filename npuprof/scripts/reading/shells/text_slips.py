@@ -48,6 +48,8 @@ _ABOUT = re.compile(r"\n[ \t]*(?:mkdir|chmod|chown|rm|ls|echo|touch)\b.*")
 _MENTION = re.compile(r"[-.]\w+|\w+")
 #: The use of a variable without a default.
 _UNSET = re.compile(rf"{USE.pattern}\b(?!:?[-=+?])")
+#: A test of a variable in capitals, which is the caller's if nothing sets it.
+_TESTED = re.compile(r"(?:\[|\bcase) [^\n$]*\$\{?([A-Z]\w*)")
 #: What gives a variable no default: the brace, or the dash, is at the wrong place.
 _NO_DEFAULT = re.compile(r"\{\$(\w+):-|\$\{(\w+):(?=[ ]*['\"]\D|(?:True|False)\b|[ ]\d{3,}\})")
 #: What git leaves where two versions conflict, or an option of a job of Slurm.
@@ -200,6 +202,7 @@ class ScriptText:
         expanded = _list_expanded(self._commands)
         places = {name: place for place, name in enumerate(self._assigned)}
         by_letters = group_by(self._assigned, _sort_letters)
+        tested = _TESTED.findall(self._code)
         names = [each.name for each in unused[:_MOST_UNUSED]]
         for name, at in unset.items():
             if sets_any:  # what sets others hardly means a slip for one of these
@@ -209,7 +212,7 @@ class ScriptText:
                 alike = get_close_matches(name, near, 1, _VERY_ALIKE)
             else:
                 alike = get_close_matches(name, names, _MOST_UNUSED, _ALIKE)
-                alike += by_letters.get(_sort_letters(name), ())
+                alike += by_letters.get(_sort_letters(name), ()) if name not in tested else ()
                 if name in expanded and (kind := _KIND.search(name)):
                     alike += [each for each in names if each.endswith(kind[0])]
             is_own = name in expanded and name.islower() and not name.endswith("_proxy")
