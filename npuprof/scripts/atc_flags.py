@@ -35,7 +35,7 @@ def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptS
     while waiting:
         word = waiting.pop()
         name, equals, _ = word.text.partition("=")
-        if isinstance(word.parts[0], str) and _FLAG.match(word.parts[0]):
+        if _FLAG.match(name) and str(word.parts[0]).startswith(name):
             value = word.value if equals else None
             # a value may begin with one dash, as a negative number does
             if value is None and waiting and not waiting[-1].text.startswith("--"):

@@ -28,6 +28,33 @@ spec:
   - name: train
     env: [{name: TASK_QUEUE_ENABLE, value: "2"}]
 """
+CONVERTER = """
+import subprocess
+
+def convert(parameters, scaling, output):
+    command = ["atc"]
+    for k, v in parameters.items():
+        command.extend([f"--{k}", f"{v}"])
+    if scaling:
+        command.extend(["--dynamic_dims", scaling])
+    command.extend(["--output", output])
+    subprocess.Popen(command)
+"""
+CONVERT = "atc --model=a.onnx --framework=5 --output=o --soc_version=Ascend310P3"
+SIZES = "--tensor-model-parallel-size 1 --num-layers 2 --hidden-size 8 --num-attention-heads 8"
+CASE = """
+ENV_VARS:
+  SKIP_PYTEST: 1
+  CUDA_DEVICE_MAX_CONNECTIONS: 1
+  NCCL_ALGO: Tree
+  DISTILL_CONFIG: '{pairs: [["a", "a"]], logits: ["b", "b"], skip: true, scale: 10.0}'
+MODEL_ARGS:
+  --num-layers: 12
+  --hidden-size: 512
+  --num-attention-heads: 8
+  --tensor-model-parallel-size: 2
+  --sequence-parallel: true
+"""
 
 
 def list_codes(text: str, name: str) -> list[str]:
@@ -69,6 +96,34 @@ def list_codes(text: str, name: str) -> list[str]:
             id="a file to be sourced that installs its package",
         ),
         pytest.param("x.sh", "export MAX_RUNTIME_CORE_NUMBER=1\n", id="one thread"),
+        # 2024-MindSpore-1/Code3: PGNet/deploy/models_utils/auto_scaling/src/backend/atc_converter.py
+        pytest.param("x.py", CONVERTER, id="a flag with a computed name"),
+        pytest.param(
+            "x.sh",
+            f"for k in a b; do {CONVERT} --$k 1 --${{k}}d=1 --in$k=1; done\n",
+            id="flags of atc with a variable in their names",
+        ),
+        pytest.param(
+            "x.sh",
+            "for k in a b; do vllm serve m --$k 3 --max-$k=3 -O$k; done\n",
+            id="flags of vLLM with a variable in their names",
+        ),
+        # llm-train/megatron-deepspeed/microsoft/pretrain_llama2_distributed.sh of
+        # liguodongiot/llm-action: Megatron-DeepSpeed writes rmsnorm
+        pytest.param(
+            "x.sh",
+            f"torchrun pretrain_gpt.py {SIZES} --normalization rmsnorm --deepspeed\n",
+            id="Megatron-DeepSpeed",
+        ),
+        # examples/llama/train_llama3_8b_h100_fp8.sh of NVIDIA/Megatron-LM
+        pytest.param(
+            "x.sh",
+            'TOKENIZER_ARG=${1:-MOCK}\nDATA=("--tokenizer-model $TOKENIZER_ARG")\n'
+            f"torchrun pretrain_gpt.py {SIZES} ${{DATA[@]}}\n",
+            id="a value with a name of arguments",
+        ),
+        # NVIDIA/Megatron-LM: tests/functional_tests, gpt3_mcore_te_tp2_pp1_modelopt_distill_resume
+        pytest.param("model_config.yaml", CASE, id="variables with a value of many words"),
     ],
 )
 def test_a_right_file_has_no_findings(name: str, text: str) -> None:

@@ -54,7 +54,7 @@ def find_container_settings(
             tables.append(table)
             continue
         for key, node in table.pairs or ():
-            is_named = key.value in _VARIABLES and not node.is_plain
+            is_named = str(key.value).lower() in _VARIABLES and not node.is_plain
             if is_named or holds_variables(node, place in launched):
                 handled.add(id(node))
                 # tables that include it have its variables

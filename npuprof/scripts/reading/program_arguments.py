@@ -194,7 +194,9 @@ class _Flag(Record):
 
 def _read_flag(program: Program, argument: Word) -> _Flag:
     flag, equals, _ = argument.text.partition("=")
-    if not _FLAG.match(flag) or not isinstance(argument.parts[0], str):
+    # an expansion may be the value after a letter, and no part of a name
+    name = flag if flag.startswith("--") else flag[:2]
+    if not _FLAG.match(flag) or not str(argument.parts[0]).startswith(name):
         return _Flag()
     head, _, rest = flag.partition(".")
     if head.startswith("--"):

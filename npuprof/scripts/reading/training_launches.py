@@ -235,7 +235,8 @@ def _find_section(words: Sequence[Word]) -> str:
     marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
     flags = {word.text.partition("=")[0] for word in words}
     if len(marks & flags) >= MOST_MARKS:
-        return "megatron"
+        # Megatron-DeepSpeed has a parser of its own
+        return "args" if "--deepspeed" in flags else "megatron"
     names = _list_overrides(words)
     known = [name for name in names if catalog.find_setting("verl", name)]
     return "verl" if len(known) >= max(MOST_MARKS, len(names) / 2) else "args"
@@ -348,6 +349,9 @@ def _read_flags(section: str, words: Sequence[Word]) -> Iterator[Argument]:
         value, reason = _read_values(given)
         if record and values and not given:  # only empty variables
             value, reason = "", PLACEHOLDER
+        following = remaining[-1].text if remaining else ""
+        if record and record.kind != "bool" and not values and following.startswith("$"):
+            reason = f"depends on {following}"  # $TOKENIZER_ARG may be the value
         yield word, name, value, reason
         # a variable behind a value may bring more flags
         last = values[-1] if len(values) > 1 else word

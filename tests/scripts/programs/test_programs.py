@@ -371,6 +371,12 @@ def test_a_flag_of_a_newer_release_is_no_slip(tmp_path: Path, flag: str) -> None
     assert scan(tmp_path, f"pretrain_gpt.py {MARKS} --{flag} 2") == []
 
 
+# finetune_hf_llama/scripts/finetune_llama.sbatch of aws-samples/awsome-distributed-training
+def test_flags_of_megatron_are_no_slips_beside_deepspeed(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("parser.add_argument('--grad-clip', type=float)\n")
+    assert scan(tmp_path, f"finetune_llama.py {MARKS} --deepspeed --clip-grad 1") == []
+
+
 # deepspeed.add_config_arguments() of DeepSpeed adds its own arguments
 def test_the_arguments_of_deepspeed_are_known(tmp_path: Path) -> None:
     line = "parser = deepspeed.add_config_arguments(parser)\n"
