@@ -96,7 +96,7 @@ def list_codes(text: str, name: str) -> list[str]:
             id="a file to be sourced that installs its package",
         ),
         pytest.param("x.sh", "export MAX_RUNTIME_CORE_NUMBER=1\n", id="one thread"),
-        # 2024-MindSpore-1/Code3: PGNet/deploy/models_utils/auto_scaling/src/backend/atc_converter.py
+        # PGNet/deploy/models_utils/auto_scaling of 2024-MindSpore-1/Code3
         pytest.param("x.py", CONVERTER, id="a flag with a computed name"),
         pytest.param(
             "x.sh",
@@ -123,6 +123,17 @@ def list_codes(text: str, name: str) -> list[str]:
             id="a value with a name of arguments",
         ),
         # NVIDIA/Megatron-LM: tests/functional_tests, gpt3_mcore_te_tp2_pp1_modelopt_distill_resume
+        pytest.param(
+            "model_config.yaml",
+            CASE.replace("CUDA_DEVICE", "OTHER") + "  --use-megatron-fsdp: true\n",
+            id="variables that Megatron-FSDP does without",
+        ),
+        # tests/st/models/qwen3/test_vllm_qwen3.py of mindspore-ai/vllm-mindspore
+        pytest.param(
+            "x.py",
+            "from vllm import LLM\nllm = LLM(model='m', compilation_config=3)\n",
+            id="a mode of compilation",
+        ),
         pytest.param("model_config.yaml", CASE, id="variables with a value of many words"),
     ],
 )

@@ -93,7 +93,16 @@ def judge_programs(
 ) -> list[Finding]:
     """Return findings about a script; those about arguments are by the parsers of its programs."""
     by_scope = group_by(filter(attrgetter("key"), imported.settings), attrgetter("scope"))
-    by_place = defaultdict(list, group_by(findings, _locate))
+    # a tree with its own Megatron-LM may have another release of it
+    kept = [
+        each
+        for each in findings
+        if each.code not in _BY_CATALOGUE
+        or not each.key.startswith("megatron.")
+        # the files of the tree are searched only for what is reported
+        or spell_flag(each.key[9:]) not in programs.list_defined(imported.file, True)
+    ]
+    by_place = defaultdict(list, group_by(kept, _locate))
     added: list[Finding] = []
     # a function may start a program several times
     for started in dict.fromkeys(imported.list_records(StartedProgram)):
@@ -224,11 +233,7 @@ def _judge_program(
                 faults = faults or _find_slips(each, programs)
             if is_known:
                 faults = [fault._replace(**LIKELY) for fault in faults]
-            is_defined = flag in parser.flags or (
-                # the files of the tree are searched only for what is reported
-                by_place.get(_locate(each)) and flag in programs.list_defined(path, True)
-            )
-            if faults or parser.complete or is_defined:
+            if faults or parser.complete or flag in parser.flags:
                 judged.append((each, faults))
     else:
         judged = [(each, faults) for each in given if (faults := _find_slips(each, programs))]
@@ -345,7 +350,10 @@ def find_flag_faults(
     is_short = parser.abbreviated and any(each.startswith(flag) for each in flags)
     # argparse reads the letters behind one dash as short flags
     may_be_letters = flag[:2] != "--" and (flag[:2] in flags or not parser.complete)
-    if flag in flags or may_be_letters or is_inner or is_short:
+    # what is not in the tree may have the arguments of transformers
+    library = catalog.load_built_part("argument_classes")["transformers"]
+    is_other = not is_whole and flag[2:] in library["TrainingArguments"]["fields"]
+    if flag in flags or may_be_letters or is_inner or is_short or is_other:
         return []
     nearest = next(iter(find_nearest_names(flag, flags, 1)), "")
     is_alike = SequenceMatcher(None, flag[2:], nearest[2:]).ratio() >= _ALIKE

@@ -72,6 +72,8 @@ def _read_argument(
     is_secret = program.spell_argument(name) in program.secret
     read = ScriptValue(reason="is a secret") if is_secret else None
     read = read or visitor.read_value(*value, _convert)
+    if name == "compilation_config" and isinstance(read.value, int):
+        read = ScriptValue(reason="is its mode")
     owner = f"{program.section}@{call.lineno}"
     visitor.add_setting(node, program.section, key, name, read, scope=owner)
 

@@ -330,6 +330,8 @@ SLIPS = {
     "lora_rank_of_others": False,
     "mentioned_elsewere": False,
     "something_else": False,
+    # llm-compression/quantization/llm-qat of liguodongiot/llm-action: one of transformers
+    "per_device_eval_batch_size": False,
 }
 
 
@@ -340,6 +342,7 @@ def test_classes_anywhere_in_the_tree_show_slips_if_the_parser_is_not_read(
     (tmp_path / "arguments.py").write_text(
         "@dataclass\nclass SftArguments:\n    learning_rate: float = 1e-4\n"
         "    lora_rank: int = 8\n    mentioned_elsewhere: Optional[str] = None\n"
+        "    per_device_train_batch_size: int = 1\n"
         "alias = 'mentioned_elsewere'\n"
     )
     (tmp_path / "train.py").write_text("from pipelines import run\nrun()\n")
@@ -369,6 +372,29 @@ def test_a_slip_in_a_flag_is_likely_if_the_program_is_not_found(
 @pytest.mark.parametrize("flag", ["fp4-format", "moe-shared-expert-gate", "layer-number"])
 def test_a_flag_of_a_newer_release_is_no_slip(tmp_path: Path, flag: str) -> None:
     assert scan(tmp_path, f"pretrain_gpt.py {MARKS} --{flag} 2") == []
+
+
+# tests/functional_tests and examples of NVIDIA/Megatron-LM, and of Fugaku-LLM/DeepSpeedFugaku
+@pytest.mark.parametrize(
+    "text",
+    ["--transformer-impl: inference_optimized", "--checkpoint-activations: true"],
+)
+@pytest.mark.parametrize("is_script", [False, True])
+def test_a_tree_with_its_own_megatron_is_not_judged_by_other_releases(
+    text: str, is_script: bool, tmp_path: Path
+) -> None:
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    if is_script:
+        line = f"torchrun tasks/other.py {MARKS} {text.replace(':', '')}\n"
+        (tests / "run.sh").write_text(line)
+    else:
+        sizes = "--num-layers: 4\n  --tensor-model-parallel-size: 2\n  --micro-batch-size: 1"
+        (tests / "model_config.yaml").write_text(f"MODEL_ARGS:\n  {sizes}\n  {text}\n")
+    assert scan_scripts([str(tmp_path)], Context(), None, None).findings != []
+    flag = text.partition(":")[0]
+    (tmp_path / "arguments.py").write_text(f"group.add_argument('{flag}')\n")
+    assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
 
 
 # finetune_hf_llama/scripts/finetune_llama.sbatch of aws-samples/awsome-distributed-training
