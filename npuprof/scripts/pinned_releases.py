@@ -305,9 +305,9 @@ def _find_release(written: _Written) -> tuple[str, bool]:
     if version is None or (suffix and not written.is_tag) or _OTHER.search(suffix):
         return "", False
     release, is_newer = releases.find_judged_release(version["release"], written.axis)
-    axis = releases.load_axis(written.axis)
-    oldest, key = next(iter(axis.releases.items()))
-    if not release and (axis.parse(version["release"]) or key) < key:
+    oldest = releases.load_releases(written.axis)[0]
+    newer = f">{version['release']}"
+    if not release and releases.is_inside_range(oldest, newer, written.axis):
         release = oldest  # the nearest known one
     return release, is_newer
 

@@ -251,6 +251,8 @@ def test_what_a_shell_takes_for_something_else_is_found(
         "wai() { :; }\nwai; data=1; hash cat; A=wai; echo wai \u2013a\n",
         "torchrun --no-python --nnodes=1 python t.py; torchrun t.py python x.py\n",
         "#SBATCH -N 1\nA=1\n##SBATCH -n 1\n# SBATCH -n 1\n",
+        # scripts/cpt of pjlab-sys4nlp/llama-moe: a note of an older job
+        "#SBATCH --job-name=a\nA=1\n#SBATCH --job-name=b\n",
         "cat << END > /dev/null\n#SBATCH -N 1\nEND\nA='\n#SBATCH -N 1\n'\n",
         "A() { if [ 1 ]; then { A=1; } fi }\nfor ((i = 0; i < 2; i++)); do A=1; done\n",
         "for ((i = 0; i < 2; i++)); do\n  {\n    A=1\n  } &\ndone\nwait\n",

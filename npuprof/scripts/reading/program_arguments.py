@@ -194,20 +194,20 @@ class _Flag(Record):
 
 def _read_flag(program: Program, argument: Word) -> _Flag:
     flag, equals, _ = argument.text.partition("=")
+    letter = flag[:2]
     # an expansion may be the value after a letter, and no part of a name
-    name = flag if flag.startswith("--") else flag[:2]
+    name = flag if letter == "--" else letter
     if not _FLAG.match(flag) or not str(argument.parts[0]).startswith(name):
         return _Flag()
     head, _, rest = flag.partition(".")
-    if head.startswith("--"):
+    if letter == "--":
         head = f"--{program.spell_argument(head[2:])}"
     values = [argument.value] if equals else []
     path = tuple(rest.split(".")) if rest else ()
     if (known := program.find_flag(head)) is not None:
         return _Flag(known[0], path, head, known[1], values)
-    if head.startswith("--"):
+    if letter == "--":
         return _Flag(head[2:], path, head, True, values)
-    letter = flag[:2]
     if letter not in program.flags:
         return _Flag()
     # the value follows the letter: -O3, -n2

@@ -85,6 +85,8 @@ _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:
 #: What ends a command, and what the second reading of a text changes.
 _OPERATOR = re.compile(r"\d*[<>]|[|&;]")
 _QUOTE = re.compile(r"['\"\\]")
+#: What ends a command behind a text without quotes.
+_END = re.compile(r"([^'\"]*?)(?:[;|]|(?<!>)&)")
 _IN_QUOTES = re.compile(r"""'[^']*'|"[^"\\$`]*\"""")
 YAML_ENDINGS = (".yaml", ".yml")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?\d){0,17})")
@@ -138,6 +140,10 @@ def read_start(
     unquoted = [Word(*word.position, word.parts) if is_text else word for word in words]
     words = [part for word in unquoted for part in expand(word)]
     if is_text:
+        for at, word in enumerate(words):
+            if end := _END.match(word.text):
+                words[at:] = [word if word.open_part else word.with_parts(end[1].rstrip())]
+                break
         words = [
             word.with_parts(word.text[1:-1]) if _IN_QUOTES.fullmatch(word.text) else word
             for word in takewhile(lambda word: not _OPERATOR.match(word.text), words)
@@ -349,9 +355,9 @@ def _read_flags(section: str, words: Sequence[Word]) -> Iterator[Argument]:
         value, reason = _read_values(given)
         if record and values and not given:  # only empty variables
             value, reason = "", PLACEHOLDER
-        following = remaining[-1].text if remaining else ""
-        if record and record.kind != "bool" and not values and following.startswith("$"):
-            reason = f"depends on {following}"  # $TOKENIZER_ARG may be the value
+        # $TOKENIZER_ARG may be the value
+        if record and record.kind != "bool" and not values and remaining:
+            reason = f"depends on {remaining[-1].text}" if remaining[-1].text[0] == "$" else ""
         yield word, name, value, reason
         # a variable behind a value may bring more flags
         last = values[-1] if len(values) > 1 else word

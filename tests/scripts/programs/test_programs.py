@@ -397,6 +397,24 @@ def test_a_tree_with_its_own_megatron_is_not_judged_by_other_releases(
     assert scan_scripts([str(tmp_path)], Context(), None, None).findings == []
 
 
+# tests/functional_tests/test_scripts/bert/pretrain_bert_distributed_test.sh of fwyc0573/Megatron-LM
+@pytest.mark.parametrize(
+    "end", ["; rm -rf out", " && rm -rf out", "; torchrun $OTHER", "& wait -n"]
+)
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_command_that_eval_reads_ends_before_the_next_one(
+    end: str, quote: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    lines = [
+        "a='torchrun train.py --num-layers 4 --bf16'",
+        f'b="$a{end}"',
+        f"eval {quote}$b{quote}",
+    ]
+    assert scan(tmp_path, "other.py\n" + "\n".join(lines)) == []
+    assert scan(tmp_path, "other.py\n" + "\n".join(lines).replace("--bf16", "--bf17")) != []
+
+
 # finetune_hf_llama/scripts/finetune_llama.sbatch of aws-samples/awsome-distributed-training
 def test_flags_of_megatron_are_no_slips_beside_deepspeed(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("parser.add_argument('--grad-clip', type=float)\n")

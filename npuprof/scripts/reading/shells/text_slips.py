@@ -183,7 +183,10 @@ class ScriptText:
         """Return whether a line is below a command, and not in a word of one."""
         words = (word for each in self._own for word in (*each, *each.redirected))
         is_in_word = any(word.span[0] < at < word.span[1] for word in words)
-        return at >= self._own[0][0].span[0] and not is_in_word
+        first = self._own[0][0].span[0]
+        # a note of an older job repeats an option
+        option = self._text[at : at + 40].split("=")[0]
+        return at >= first and not is_in_word and option not in self._text[:first]
 
     def _find_unset(self, unused: Sequence[UnusedVariable]) -> Iterator[_Slip]:
         """Yield the variables that nothing sets, if another name is near or they are its own."""
