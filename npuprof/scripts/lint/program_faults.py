@@ -175,7 +175,9 @@ def _find_slips(setting: ScriptSetting, programs: Programs) -> list[Fault]:
     nearest = programs.find_nearest(section, name, top)
     # many parsers take abbreviations
     is_short = section == "args" and nearest.startswith(name)
-    if nearest and not (is_short or programs.is_quoted(name, setting.file)):
+    # Megatron-DeepSpeed has most flags of Megatron-LM
+    is_other = is_short or catalog.find_setting("megatron", name)
+    if nearest and not (is_other or programs.is_quoted(name, setting.file)):
         hint = f"did you mean {nearest!r}?"
         return [_build_unknown_fault(section, name)._replace(hint=hint, fix=None, **LIKELY)]
     return []

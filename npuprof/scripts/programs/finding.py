@@ -298,9 +298,7 @@ class Programs:
         """
         defined = self.list_defined(os.path.join(folder, "program"))
         recorded = catalog.record_names(section)
-        # Megatron-DeepSpeed has most flags of Megatron-LM
-        is_known = name in recorded or name in catalog.record_names("megatron")
-        if f"--{name}" in defined or is_known or "." in name:
+        if f"--{name}" in defined or name in recorded or "." in name:
             return ""
         names = (*recorded, *(flag[2:] for flag in defined))
         for nearest in find_nearest_names(name, names, 1, _VERY_ALIKE):

@@ -79,6 +79,8 @@ _SEVERAL = re.compile(
     r"|\$\{?[@*].*|\$\{\w+(?:\[[@*]|:?\+).*",
     re.DOTALL,
 )
+#: One with a name in the singular, which may be a value: $TOKENIZER_ARG.
+_ONE = re.compile(r"(?i)\$\{?\w+[^\Ws]\}?")
 #: What a shell replaces outside of quotes.
 _REPLACED = re.compile(r"~|.*(?:[*?]|\{[^}]*(?:,|\.\.))", re.DOTALL)
 _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:f|ub)[-_]token")
@@ -86,7 +88,7 @@ _SECRET = re.compile(r"(?i)(?:api|access|secret)[-_]?(?:key|token)|password|h(?:
 _OPERATOR = re.compile(r"\d*[<>]|[|&;]")
 _QUOTE = re.compile(r"['\"\\]")
 #: What ends a command behind a text without quotes.
-_END = re.compile(r"([^'\"]*?)(?:[;|]|(?<!>)&)")
+_END = re.compile(r"([^'\"]*?)\s?(?:[;|]|(?<!>)&)")
 _IN_QUOTES = re.compile(r"""'[^']*'|"[^"\\$`]*\"""")
 YAML_ENDINGS = (".yaml", ".yml")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?\d){0,17})")
@@ -142,7 +144,7 @@ def read_start(
     if is_text:
         for at, word in enumerate(words):
             if end := _END.match(word.text):
-                words[at:] = [word if word.open_part else word.with_parts(end[1].rstrip())]
+                words[at:] = [word if word.open_part else word.with_parts(end[1])]
                 break
         words = [
             word.with_parts(word.text[1:-1]) if _IN_QUOTES.fullmatch(word.text) else word
@@ -240,9 +242,9 @@ def _find_section(words: Sequence[Word]) -> str:
     """Return the section of a program's arguments, by their flags or overrides."""
     marks = {f"--{name}" for name in catalog.load_sections()["megatron"].launch["marks"]}
     flags = {word.text.partition("=")[0] for word in words}
-    if len(marks & flags) >= MOST_MARKS:
-        # Megatron-DeepSpeed has a parser of its own
-        return "args" if "--deepspeed" in flags else "megatron"
+    # Megatron-DeepSpeed has a parser of its own
+    if len(marks & flags) >= MOST_MARKS and "--deepspeed" not in flags:
+        return "megatron"
     names = _list_overrides(words)
     known = [name for name in names if catalog.find_setting("verl", name)]
     return "verl" if len(known) >= max(MOST_MARKS, len(names) / 2) else "args"
@@ -355,9 +357,9 @@ def _read_flags(section: str, words: Sequence[Word]) -> Iterator[Argument]:
         value, reason = _read_values(given)
         if record and values and not given:  # only empty variables
             value, reason = "", PLACEHOLDER
-        # $TOKENIZER_ARG may be the value
-        if record and record.kind != "bool" and not values and remaining:
-            reason = f"depends on {remaining[-1].text}" if remaining[-1].text[0] == "$" else ""
+        following = remaining[-1].text if remaining and not values else ""
+        if _ONE.fullmatch(following) and not (record and record.kind == "bool"):
+            reason = f"depends on {following}"
         yield word, name, value, reason
         # a variable behind a value may bring more flags
         last = values[-1] if len(values) > 1 else word

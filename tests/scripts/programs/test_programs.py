@@ -415,6 +415,16 @@ def test_a_command_that_eval_reads_ends_before_the_next_one(
     assert scan(tmp_path, "other.py\n" + "\n".join(lines).replace("--bf16", "--bf17")) != []
 
 
+# examples/models/glm47/slurm_conversion.sh of Feilong607/LLaVA-OneVision-2-Megatron-Bridge
+def test_a_variable_named_as_an_argument_may_be_the_value_of_a_flag(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    assert scan(tmp_path, "train.py --num-layers $LAYERS_ARG --bf16 $OTHER_ARG") == []
+    found = scan(tmp_path, "train.py --num-layers $MY_ARGS")
+    assert [each.message for each in found if each.code == "NP203"] == [
+        "--num-layers takes a value"
+    ]
+
+
 # finetune_hf_llama/scripts/finetune_llama.sbatch of aws-samples/awsome-distributed-training
 def test_flags_of_megatron_are_no_slips_beside_deepspeed(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("parser.add_argument('--grad-clip', type=float)\n")

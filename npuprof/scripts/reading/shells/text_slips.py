@@ -184,9 +184,9 @@ class ScriptText:
         words = (word for each in self._own for word in (*each, *each.redirected))
         is_in_word = any(word.span[0] < at < word.span[1] for word in words)
         first = self._own[0][0].span[0]
-        # a note of an older job repeats an option
-        option = self._text[at : at + 40].split("=")[0]
-        return at >= first and not is_in_word and option not in self._text[:first]
+        # a note of an older job repeats an option: its first letters
+        is_repeated = self._text[at : at + 15] in self._text[:first]
+        return at >= first and not (is_in_word or is_repeated)
 
     def _find_unset(self, unused: Sequence[UnusedVariable]) -> Iterator[_Slip]:
         """Yield the variables that nothing sets, if another name is near or they are its own."""
