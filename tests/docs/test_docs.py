@@ -42,6 +42,7 @@ FOREIGN_FLAGS = {
     "--no-x",
     "--file",
     "--config-name",
+    "--deepspeed",
     "--nproc_per_node",
     "--no-textconv",
     "--no-ext-diff",
