@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.document.json_tree import read_json_tree
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading.program_arguments import list_table_leaves, read_leaves
+from npuprof.scripts.reading.program_arguments import read_table
 from npuprof.scripts.reading.trees import Node, iterate_collections, iterate_tables
 from npuprof.scripts.script_records import ImportedFile, Site
 from npuprof.scripts.words import has_any
@@ -80,8 +80,8 @@ def read_config_table(path: str, section: str, table: Node, place: str = "") -> 
     """
     scope = f"{section}@{table.line} {place}"
     problems = list(drop_doubles(path, catalog.load_sections()[section].title, table))
-    leaves = list_table_leaves(section, (), table)
-    settings = [item._replace(scope=scope) for item in read_leaves(path, section, leaves)]
+    found = read_table(path, section, (section,), table)
+    settings = [setting._replace(scope=scope) for setting in found]
     is_whole = not any(node.is_open for _, node in iterate_collections([table]))
     site = Site(scope, section, *table.position, closed=is_whole)
     return ImportedFile(path, tuple(settings), (site,), tuple(problems))

@@ -232,22 +232,25 @@ class _LaunchReader:
         if started:
             self.problems += drop_doubles(self.path, "The program", node)
             section = started.scope.partition("@")[0]
-            for setting in program_arguments.read_file(self.path, section, node, started.scope):
+            for setting in program_arguments.read_file(self.path, section, node):
                 if setting.name == "defaults":  # of Hydra
                     setting = setting.with_value(value=None, reason="names further files")
                     setting = setting._replace(key="")
-                self._add(place, [setting])
+                self._add(place, [setting._replace(scope=started.scope)])
             if section == "args":  # a file of Hydra may have keys of its own
                 self.started.append(started._replace(scope=f"{started.scope} {place}"))
             return
         found = find_table_program(place, node, is_file) if may_be_table else None
         if found:  # a table of arguments
-            settings = [*program_arguments.read_file_table(self.path, *found)]
+            program, fields = found
             lists = (value.items or () for _, value in node.pairs or () if begins_with_flag(value))
             words = _list_words(chain.from_iterable(lists))
-            for setting in program_arguments.read_arguments(self.path, found[0], words, ""):
-                settings.append(setting._replace(scope=settings[0].scope))
-            self._add(place, settings)
+            settings = chain(
+                program_arguments.read_file(self.path, program.section, fields),
+                program_arguments.read_arguments(self.path, program, words, ""),
+            )
+            scope = f"{program.section}@{fields.line}"
+            self._add(place, (setting._replace(scope=scope) for setting in settings))
             return
         is_command = self._read_command(place, node)
         children = list(self._list_children(place, node, not is_command))

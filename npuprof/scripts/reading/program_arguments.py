@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from math import isfinite
@@ -46,15 +46,6 @@ NO_FILE = "names a file that is not in the tree"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLAG = re.compile("--|-[A-Za-z]")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
-
-
-class Leaf(Record):
-    """A setting in a table: its section, its path there, its key, and its value."""
-
-    section: str
-    path: tuple[str, ...]
-    key: Node
-    value: Node
 
 
 #: Returns the position in the file for a line and column of a text in it.
@@ -357,17 +348,16 @@ def _read_table_argument(
 
     The JSON is one setting, at its flag, if its keys are of no other section.
     """
-    raw = source[slice(*argument.span)]
     # escapes in the text of the file move the columns
-    is_verbatim = argument.text in raw
-    column = argument.column + (raw.find(argument.text) if is_verbatim else 0)
+    start = source[slice(*argument.span)].find(argument.text)
     problems: list[Finding] = []
     tree = None if argument.open_part else parse_json(path, argument.text, problems)
 
     def locate(inner_line: int, inner_column: int) -> Position:
-        if not is_verbatim or not inner_line:
+        if start < 0 or not inner_line:
             return argument.position
-        return argument.line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
+        before = argument.column + start - 1 if inner_line == 1 else 0
+        return argument.line + inner_line - 1, before + inner_column
 
     if tree is not None and name not in program.tables:
         value = drop_null(build_value(tree))
@@ -377,8 +367,8 @@ def _read_table_argument(
         yield ScriptSetting(place, program.section, key, name, read)
         return
     if tree is not None and (tree.pairs is not None or tree.is_null):
-        leaves = list_table_leaves(program.tables[name], (), tree)
-        yield from read_leaves(path, program.section, leaves, locate)
+        names = (program.tables[name],)
+        yield from read_table(path, program.section, names, tree, locate=locate)
         return
     position = argument.position
     if argument.open_part:
@@ -396,22 +386,37 @@ def _read_table_argument(
     yield ScriptSetting(location, program.section, "", f"--{name}", ScriptValue(None, reason))
 
 
-def read_leaves(
-    path: str, section: str, leaves: Iterable[Leaf], locate: Locate = lambda *position: position
+def read_table(
+    path: str,
+    surface: str,
+    names: tuple[str, ...],
+    node: Node,
+    key: Node | None = None,
+    locate: Locate = lambda *position: position,
 ) -> Iterator[ScriptSetting]:
-    """Yield settings in a table."""
-    for leaf in leaves:
-        count_steps(SETTING_STEPS)
-        value = build_value(leaf.value)
-        reason = NULL if leaf.value.is_null else _find_gap(leaf.value)
-        inner = {at: locate(*place) for at, place in _list_places((), leaf.value)}
-        yield ScriptSetting(
-            ScriptLocation(path, *locate(*leaf.key.position), inner=inner),
-            section,
-            ".".join(map(format_key_segment, (leaf.section, *leaf.path))),
-            ".".join(leaf.path),
-            ScriptValue(None if reason else value, reason, type(value).__name__),
-        )
+    """Yield the settings in a table, or in the value of a key.
+
+    ``names`` are the section and the path of the table in it. A table below the top is one setting
+    if the section has it as a setting.
+    """
+    section, *inner = names
+    name = ".".join(inner)
+    if key is None or (node.pairs and catalog.find_setting(section, name) is None):
+        for inner_key, value in node.pairs or ():
+            inner_names = (*names, str(inner_key.value))
+            yield from read_table(path, surface, inner_names, value, inner_key, locate)
+        return
+    count_steps(SETTING_STEPS)
+    value = build_value(node)
+    reason = NULL if node.is_null else _find_gap(node)
+    places = {at: locate(*place) for at, place in _list_places((), node)}
+    yield ScriptSetting(
+        ScriptLocation(path, *locate(*key.position), inner=places),
+        surface,
+        ".".join(map(format_key_segment, names)),
+        name,
+        ScriptValue(None if reason else value, reason, type(value).__name__),
+    )
 
 
 def _find_gap(node: Node) -> str:
@@ -433,23 +438,6 @@ def _list_places(path: tuple[str, ...], node: Node) -> Iterator[tuple[tuple[str,
         yield from _list_places(inner, value)
 
 
-def list_table_leaves(section: str, outer: tuple[str, ...], table: Node) -> Iterator[Leaf]:
-    """Yield the settings in a table, whose path is ``outer``."""
-    for key, node in table.pairs or ():
-        yield from _list_leaves(section, (*outer, str(key.value)), key, node)
-
-
-def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
-    """Yield the settings in a value: those in a table, or the value itself.
-
-    A table is one setting if the section has it as a setting.
-    """
-    if node.pairs and catalog.find_setting(section, ".".join(names)) is None:
-        yield from list_table_leaves(section, names, node)
-    else:
-        yield Leaf(section, names, key, node)
-
-
 def build_value(node: Node) -> Any:
     """Return a node as a plain value."""
     count_steps()
@@ -458,12 +446,16 @@ def build_value(node: Node) -> Any:
     return node.value if node.items is None else [build_value(item) for item in node.items]
 
 
-def read_file_table(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
-    """Yield the settings of a file of arguments."""
-    return (
-        setting._replace(scope=f"{program.section}@{table.line}")
-        for setting in _read_pairs(path, program, table)
-    )
+def read_file(path: str, section: str, table: Node) -> Iterator[ScriptSetting]:
+    """Yield the settings of a file of arguments of a section; they have no scope."""
+    program = find_program(section)
+    if program is not None and program.config:
+        yield from _read_pairs(path, program, table)
+        return
+    for setting in read_table(path, section, (section,), table):
+        # a program fills in "{prompt}" itself
+        if not (setting.reason or re.search(r"(?<!\$)\{\w", str(setting.value))):
+            yield setting
 
 
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
@@ -475,10 +467,9 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
         section = program.tables.get(name)
         is_group = bool(node.pairs) and catalog.find_setting(program.section, name) is None
         if section and node.pairs is not None:
-            yield from read_leaves(path, program.section, list_table_leaves(section, (), node))
+            yield from read_table(path, program.section, (section,), node)
         elif node.is_null or (node.value is False and is_on) or is_group:
-            leaves = _list_leaves(program.section, (name,), key, node)
-            yield from read_leaves(path, program.section, leaves)
+            yield from read_table(path, program.section, (program.section, name), node, key)
         elif node.value is not False:
             words.append(Word(*key.position, (f"--{key.value}",)))
             items = node.items or [node]
@@ -489,20 +480,6 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
             ]
             words += [Word(*node.position, (text,)) for text in texts]
     yield from _read_command_line(path, program, words, "")
-
-
-def read_file(path: str, section: str, table: Node, scope: str = "") -> Iterator[ScriptSetting]:
-    """Yield the settings of a file of arguments of a section, in a scope."""
-    program = find_program(section)
-    if program is not None and program.config:
-        return read_file_table(path, program, table)
-    leaves = list_table_leaves(section, (), table)
-    return (
-        setting._replace(scope=scope)
-        for setting in read_leaves(path, section, leaves)
-        # a program fills in "{prompt}" itself
-        if not (setting.reason or re.search(r"(?<!\$)\{\w", str(setting.value)))
-    )
 
 
 def follow_files(
